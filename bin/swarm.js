@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { main } from "../dist/cli/io.js";
+
+main("swarm", process.argv.slice(2));

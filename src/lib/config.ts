@@ -1,0 +1,136 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { writeFileAtomic } from "./atomic.ts";
+import { codeOf, messageOf, UserError, usageError } from "./errors.ts";
+import { LOG_LEVELS } from "./log.ts";
+
+const Milliseconds = z.number().int().positive();
+
+export const ProviderConfig = z.strictObject({
+  type: z.enum(["openai", "azure", "anthropic"]).default("openai"),
+  baseUrl: z.url({ protocol: /^https?$/ }),
+  apiKey: z.string().min(1).optional(),
+  apiKeyEnv: z.string().min(1).optional(),
+  wireApi: z.enum(["completions", "responses"]).default("completions"),
+  model: z.string().min(1).optional(),
+});
+export type ProviderConfig = z.infer<typeof ProviderConfig>;
+
+/** Everything `config.json` may say. Every key is optional; a key that is not here is an error. */
+export const Config = z.strictObject({
+  defaultModel: z.string().min(1).default("claude-sonnet-4.6"),
+  modelTiers: z
+    .strictObject({
+      high: z.array(z.string().min(1)).default(["claude-opus-4.7", "claude-opus-4.6"]),
+      medium: z.array(z.string().min(1)).default(["claude-sonnet-4.6", "gpt-5.5", "claude-opus-4.5"]),
+      low: z.array(z.string().min(1)).default(["claude-haiku-4.5", "gpt-5.4-mini"]),
+    })
+    .prefault({}),
+  provider: ProviderConfig.optional(),
+  host: z.string().min(1).default("127.0.0.1"),
+  port: z.number().int().min(0).max(65_535).default(3170),
+  allowRemote: z.boolean().default(false),
+  allowedHosts: z.array(z.string().min(1)).default([]),
+  telegramEnabled: z.boolean().default(false),
+  telegramBotToken: z.string().min(1).optional(),
+  authorizedUserId: z.number().int().positive().optional(),
+  telegramApiRoot: z.url({ protocol: /^https?$/ }).optional(),
+  selfEditEnabled: z.boolean().default(false),
+  logLevel: z.enum(LOG_LEVELS).default("info"),
+  turnSilenceMs: Milliseconds.default(180_000),
+  turnCapMs: Milliseconds.default(600_000),
+  taskSilenceMs: Milliseconds.default(600_000),
+  taskCapMs: Milliseconds.default(3_600_000),
+  maxLiveSessions: z.number().int().min(1).max(500).default(40),
+  runtimeMaxMb: z.number().int().min(100).default(600),
+  webFetchAllow: z.array(z.string().min(1)).default([]),
+  skillsRegistry: z.url({ protocol: /^https?$/ }).default("https://skills.sh"),
+  updateRegistry: z.url({ protocol: /^https?$/ }).optional(),
+  ollamaUrl: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:11434"),
+});
+export type Config = z.infer<typeof Config>;
+export type ConfigKey = keyof Config;
+
+/** The keys whose values are secrets, as dotted paths; they are never sent back to anybody. */
+export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey"] as const;
+
+/** Reads the config file, or the defaults if there is none. A file that is wrong is left as it is. */
+export function loadConfig(path: string): Config {
+  return parseConfig(readRaw(path), path);
+}
+
+/** Writes the given keys into the file, keeping what else the person wrote there. `undefined` takes a key out. */
+export function updateConfig(path: string, changes: { [K in ConfigKey]?: unknown }): Config {
+  const merged = Object.fromEntries(Object.entries({ ...readRaw(path), ...changes }).filter(([, value]) => value !== undefined));
+  const config = parseConfig(merged, path);
+  writeFileAtomic(path, `${JSON.stringify(merged, null, 2)}\n`, 0o600);
+  return config;
+}
+
+function readRaw(path: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return {};
+    throw new UserError(`${path}: cannot be read (${codeOf(error)}). Check its owner and mode.`, { cause: error });
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch (error) {
+    throw usageError(
+      `${path}: is not valid JSON: ${messageOf(error)}. It was left as it is; mend it, or move it away to start with the defaults.`,
+      error,
+    );
+  }
+  throw usageError(`${path}: must hold one JSON object, for example {"port": 3170}. It was left as it is.`);
+}
+
+export function parseConfig(raw: Record<string, unknown>, path: string): Config {
+  const result = Config.safeParse(raw);
+  if (result.success) return result.data;
+  const lines = result.error.issues.flatMap((issue) => explain(issue, raw));
+  throw usageError(`${path}:\n${lines.map((line) => `  ${line}`).join("\n")}`);
+}
+
+function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
+  if (issue.code === "unrecognized_keys") {
+    const known = issue.path.length === 0 ? Object.keys(Config.shape) : [];
+    return issue.keys.map((key) => {
+      const name = [...issue.path, key].join(".");
+      const near = nearest(key, known);
+      return `${name}: no such key.${near ? ` Did you mean "${near}"?` : ""}${known.length > 0 && !near ? ` Allowed: ${known.join(", ")}.` : ""}`;
+    });
+  }
+  const key = issue.path.join(".");
+  const found = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], raw);
+  const shown = SECRET_KEYS.some((secret) => secret === key) ? "(hidden)" : JSON.stringify(found);
+  return [`${key}: ${shown} is not allowed: ${issue.message}`];
+}
+
+/** The known name closest to what was typed, if any is close enough to be meant. */
+export function nearest(typed: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(typed.length / 3)) + 1;
+  for (const name of known) {
+    const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
+    if (distance < bestDistance) {
+      best = name;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

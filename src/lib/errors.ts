@@ -1,0 +1,29 @@
+/** Exit codes that scripts rely on. */
+export const ExitCode = { done: 0, failed: 1, usage: 2, unapproved: 3, unreachable: 4, interrupted: 130 } as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** Something the person can mend: its message is shown as it stands. Anything else that is thrown is a bug. */
+export class UserError extends Error {
+  override readonly name = "UserError";
+  readonly exitCode: ExitCode;
+  constructor(message: string, options: { exitCode?: ExitCode; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.exitCode = options.exitCode ?? ExitCode.failed;
+  }
+}
+
+/** A wrong flag, file, variable or config value. */
+export function usageError(message: string, cause?: unknown): UserError {
+  return new UserError(message, { exitCode: ExitCode.usage, cause });
+}
+
+/** The text of anything that can be thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The `code` of a Node error such as ENOENT, or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}

@@ -1,0 +1,162 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { StringDecoder } from "node:string_decoder";
+
+export interface ExecOptions {
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Ends the program and everything it started. */
+  signal?: AbortSignal;
+  deadlineMs?: number;
+  input?: string;
+  /** How many characters of the output are kept, half from its head and half from its tail. */
+  maxOutput?: number;
+  /** Where the whole output goes, however long. */
+  outputFile?: string;
+  onOutput?: (chunk: string) => void;
+}
+
+export interface ExecResult {
+  /** The exit code, or null when a signal ended the program. */
+  code: number | null;
+  ending: "exited" | "deadline" | "aborted" | "not-started";
+  /** Standard output and standard error in the order they came, cut in the middle if long. */
+  output: string;
+  /** Standard output alone, cut alike. */
+  stdout: string;
+  /** Standard error alone, cut alike. */
+  stderr: string;
+  bytes: number;
+  sha256: string;
+  durationMs: number;
+}
+
+/** Runs a program with an argument list in a process group of its own. Never rejects: a program that failed is a result. */
+export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+  const { cwd, env, signal, deadlineMs, input, maxOutput = 100_000, outputFile, onOutput } = options;
+  const started = performance.now();
+  const both = createClip(maxOutput);
+  const out = createClip(maxOutput);
+  const err = createClip(maxOutput);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  let ending: ExecResult["ending"] = "exited";
+
+  return new Promise((done) => {
+    const whole = outputFile === undefined ? undefined : openSync(outputFile, "w", 0o600);
+    const child = spawn(file, args, {
+      cwd,
+      env: env ?? process.env,
+      detached: true,
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    });
+
+    const end = (why: ExecResult["ending"]) => {
+      if (ending !== "exited") return;
+      ending = why;
+      killGroup(child.pid);
+      // A grandchild that left the group may hold the pipes open: what it still says is not waited for.
+      setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, 500).unref();
+    };
+    const onAbort = () => end("aborted");
+    const timer = deadlineMs === undefined ? undefined : setTimeout(() => end("deadline"), deadlineMs);
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
+
+    const finish = (code: number | null) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      if (whole !== undefined) closeSync(whole);
+      killGroup(child.pid);
+      const durationMs = performance.now() - started;
+      done({
+        code,
+        ending,
+        output: both.text(),
+        stdout: out.text(),
+        stderr: err.text(),
+        bytes,
+        sha256: hash.digest("hex"),
+        durationMs,
+      });
+    };
+    const take = (clip: Clip) => {
+      const decoder = new StringDecoder("utf8");
+      return (chunk: Buffer) => {
+        bytes += chunk.length;
+        hash.update(chunk);
+        if (whole !== undefined) writeSync(whole, chunk);
+        const text = decoder.write(chunk);
+        both.add(text);
+        clip.add(text);
+        onOutput?.(text);
+      };
+    };
+    child.stdout?.on("data", take(out));
+    child.stderr?.on("data", take(err));
+    child.once("error", (error) => {
+      ending = "not-started";
+      both.add(error.message);
+      err.add(error.message);
+      finish(null);
+    });
+    let exitCode: number | null = null;
+    child.once("exit", (code) => {
+      exitCode = code;
+      // Background children of a finished command keep its pipes open: give them a moment, then close.
+      setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, 250).unref();
+    });
+    child.once("close", () => {
+      if (ending !== "not-started") finish(exitCode);
+    });
+    if (input !== undefined) {
+      child.stdin?.on("error", () => {
+        // The program closed its input early: its exit code tells the story.
+      });
+      child.stdin?.end(input);
+    }
+  });
+}
+
+/** Ends a whole process group, at once. */
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // The group is already gone.
+  }
+}
+
+interface Clip {
+  add(text: string): void;
+  text(): string;
+}
+
+/** Keeps the head and the tail of a text that may be endless. */
+function createClip(limit: number): Clip {
+  const half = Math.floor(limit / 2);
+  let head = "";
+  let tail = "";
+  let dropped = 0;
+  return {
+    add(text) {
+      const room = half - head.length;
+      if (room > 0) head += text.slice(0, room);
+      const rest = room > 0 ? text.slice(room) : text;
+      tail += rest;
+      if (tail.length > half) {
+        dropped += tail.length - half;
+        tail = tail.slice(-half);
+      }
+    },
+    text: () => (dropped === 0 ? head + tail : `${head}\n… ${dropped} characters left out …\n${tail}`),
+  };
+}

@@ -1,0 +1,55 @@
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { codeOf, UserError } from "./errors.ts";
+
+/** Every file IO keeps, by name. */
+export interface Paths {
+  home: string;
+  config: string;
+  token: string;
+  database: string;
+  daemon: string;
+  wiki: string;
+  skills: string;
+  sessions: string;
+  logs: string;
+  runs: string;
+}
+
+/** The root of the installed package: the folder that holds `bin`, `dist`, `agents`. */
+export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
+
+export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
+  const home = resolve(env.IO_HOME || join(env.HOME || homedir(), ".io"));
+  return {
+    home,
+    config: join(home, "config.json"),
+    token: join(home, "token"),
+    database: join(home, "io.db"),
+    daemon: join(home, "daemon.json"),
+    wiki: join(home, "wiki"),
+    skills: join(home, "skills"),
+    sessions: join(home, "sessions"),
+    logs: join(home, "logs"),
+    runs: join(home, "runs"),
+  };
+}
+
+/** Makes the data folder and its rooms, readable by their owner alone. */
+export function ensureHome(paths: Paths): void {
+  try {
+    for (const folder of [paths.home, paths.wiki, paths.skills, paths.sessions, paths.logs, paths.runs]) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    }
+    if ((statSync(paths.home).mode & 0o777) !== 0o700) chmodSync(paths.home, 0o700);
+  } catch (error) {
+    throw new UserError(
+      `${paths.home}: the data folder cannot be made (${codeOf(error) ?? error}). Free some space, or set IO_HOME to a folder you can write.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

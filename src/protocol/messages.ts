@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { Usage } from "./usage.ts";
+
+/** Where a message came from, and so where its answer goes. */
+export const Source = z.discriminatedUnion("channel", [
+  z.object({ channel: z.literal("telegram"), chatId: z.number().int() }),
+  z.object({ channel: z.enum(["tui", "web", "api"]) }),
+  z.object({ channel: z.literal("background"), about: z.string() }),
+  z.object({ channel: z.literal("schedule"), name: z.string() }),
+]);
+export type Source = z.infer<typeof Source>;
+
+export const Conversation = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit",
+  );
+
+export const MessageStatus = z.enum(["queued", "running", "done", "failed", "cancelled"]);
+export type MessageStatus = z.infer<typeof MessageStatus>;
+
+export const Failure = z.object({ code: z.string(), message: z.string() });
+export type Failure = z.infer<typeof Failure>;
+
+/** What was done about a message: answered by IO itself, or with which tools, tasks and runs. */
+export const Route = z.object({
+  answered: z.enum(["directly", "with tools", "delegated", "not yet"]),
+  tools: z.array(z.string()),
+  tasks: z.array(z.string()),
+  runs: z.array(z.string()),
+});
+export type Route = z.infer<typeof Route>;
+
+/** What somebody, a schedule or a finished task says to IO, and what became of it. */
+export const Message = z
+  .object({
+    id: z.string(),
+    conversation: z.string(),
+    source: Source,
+    text: z.string(),
+    status: MessageStatus,
+    reply: z.string().nullable(),
+    partial: z.boolean(),
+    error: Failure.nullable(),
+    route: Route,
+    attempts: z.number().int(),
+    createdAt: z.string(),
+    startedAt: z.string().nullable(),
+    finishedAt: z.string().nullable(),
+    usage: Usage,
+  })
+  .meta({ id: "Message" });
+export type Message = z.infer<typeof Message>;
+
+export const NewMessage = z.strictObject({
+  text: z.string().trim().min(1, "a message needs some text"),
+  conversation: Conversation.default("main"),
+  source: z.enum(["tui", "web", "api"]).default("api"),
+  idempotencyKey: z.string().min(1).max(200).optional(),
+});
+export type NewMessage = z.input<typeof NewMessage>;

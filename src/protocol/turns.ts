@@ -1,0 +1,68 @@
+import type { ModelCall, Usage } from "./usage.ts";
+
+/** Why a turn did not end well. */
+export type TurnErrorCode =
+  | "runtime_died"
+  | "session_gone"
+  | "rate_limited"
+  | "unauthorized"
+  | "refused"
+  | "bad_request"
+  | "unreachable"
+  | "no_answer"
+  | "timed_out"
+  | "aborted";
+
+/** The end of one turn. A turn never rejects: whoever asked has to be told about a failure anyway. */
+export interface TurnResult {
+  outcome: "done" | "failed" | "aborted" | "timed out";
+  /** The whole answer, or what had been said when the turn was cut short. */
+  text: string;
+  error?: { code: TurnErrorCode; message: string };
+  usage: Usage;
+  /** The tools that were called, in order, by name. */
+  tools: string[];
+}
+
+/** What is heard of a turn while it runs. */
+export type TurnEvent =
+  | { kind: "delta"; text: string }
+  /** The model's answer was cut off and is being asked for again: what was said so far no longer counts. */
+  | { kind: "restarted" }
+  | { kind: "tool"; tool: string; callId: string; state: "started" | "done" | "failed" }
+  | { kind: "usage"; call: ModelCall };
+
+export interface TurnRequest {
+  /** Whose turn this is: the id of a message, a task or a step. Tool calls are recorded under it. */
+  owner: string;
+  prompt: string;
+  signal: AbortSignal;
+  silenceMs: number;
+  capMs: number;
+  onEvent?: (event: TurnEvent) => void;
+  /** Told the runtime's id of the prompt once it has it; kept by the caller, and handed back after a crash. */
+  onAccepted?: (promptId: string) => void;
+  /**
+   * Set when an earlier life began this turn: the id it was told, if it lived to hear one, and the id of the
+   * session's turn before it. What the session already holds is then finished, not asked again.
+   */
+  interrupted?: { promptId?: string | undefined; previousPromptId?: string | undefined };
+}
+
+/** One call of a tool, as the engine hands it on. */
+export interface ToolInvocation {
+  callId: string;
+  sessionId: string;
+  owner: string;
+  signal: AbortSignal;
+  /** Makes the runtime write down that this call was asked for. To be awaited before an effect. */
+  flush: () => Promise<void>;
+}
+
+/** A tool as the engine offers it to a model: what it is called, what it takes, and who answers. Never rejects. */
+export interface EngineTool {
+  name: string;
+  description: string;
+  parameters: Record<string, unknown>;
+  call: (args: unknown, invocation: ToolInvocation) => Promise<{ ok: boolean; text: string }>;
+}

@@ -1,0 +1,155 @@
+export interface Migration {
+  name: string;
+  sql: string;
+}
+
+/** Every change to the database, oldest first. A name is never reused and a landed one never edited. */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    name: "0001-core",
+    sql: `
+      CREATE TABLE io_state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+      CREATE TABLE messages (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        conversation TEXT NOT NULL,
+        source TEXT NOT NULL,
+        text TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('queued','running','done','failed','cancelled')),
+        reply TEXT,
+        partial INTEGER NOT NULL DEFAULT 0,
+        error TEXT,
+        route TEXT,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        idempotency_key TEXT UNIQUE,
+        session_id TEXT,
+        prompt_id TEXT,
+        created_at TEXT NOT NULL,
+        started_at TEXT,
+        finished_at TEXT
+      );
+      CREATE INDEX messages_waiting ON messages (conversation, seq) WHERE status IN ('queued','running');
+      CREATE INDEX messages_by_conversation ON messages (conversation, seq);
+
+      CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        last_prompt_id TEXT,
+        retired_at TEXT,
+        created_at TEXT NOT NULL
+      ) WITHOUT ROWID;
+      CREATE INDEX sessions_by_owner ON sessions (owner, created_at);
+
+      CREATE TABLE events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        type TEXT NOT NULL,
+        conversation TEXT,
+        data TEXT NOT NULL,
+        created_at TEXT NOT NULL
+      );
+
+      CREATE TABLE tool_calls (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        call_id TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        life INTEGER NOT NULL,
+        actor TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('read','effect')),
+        args TEXT NOT NULL,
+        args_hash TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('begun','done','failed','refused','unknown')),
+        result TEXT,
+        result_hash TEXT,
+        duration_ms REAL,
+        replayed INTEGER NOT NULL DEFAULT 0,
+        created_at TEXT NOT NULL,
+        UNIQUE (session_id, call_id)
+      );
+      CREATE INDEX tool_calls_by_owner ON tool_calls (owner, seq);
+
+      CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        owner TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        model TEXT NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        cache_read_tokens INTEGER NOT NULL,
+        duration_ms REAL NOT NULL,
+        created_at TEXT NOT NULL
+      );
+      CREATE INDEX usage_by_owner ON usage (owner);
+
+      CREATE TABLE conversation_log (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation TEXT NOT NULL,
+        role TEXT NOT NULL CHECK (role IN ('user','assistant')),
+        source TEXT NOT NULL,
+        content TEXT NOT NULL,
+        created_at TEXT NOT NULL
+      );
+      CREATE INDEX conversation_log_by_conversation ON conversation_log (conversation, id);
+
+      CREATE TABLE squads (
+        id INTEGER PRIMARY KEY,
+        slug TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        project_path TEXT NOT NULL UNIQUE,
+        copilot_session_id TEXT,
+        universe TEXT NOT NULL,
+        status TEXT NOT NULL DEFAULT 'idle' CHECK (status IN ('idle','working','error')),
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL
+      );
+
+      CREATE TABLE squad_agents (
+        id INTEGER PRIMARY KEY,
+        squad_slug TEXT NOT NULL REFERENCES squads(slug) ON DELETE CASCADE,
+        character_name TEXT NOT NULL,
+        role_title TEXT NOT NULL,
+        charter TEXT NOT NULL,
+        model_tier TEXT NOT NULL CHECK (model_tier IN ('high','medium','low')),
+        status TEXT NOT NULL DEFAULT 'idle' CHECK (status IN ('idle','working','error')),
+        created_at TEXT NOT NULL,
+        UNIQUE (squad_slug, character_name)
+      );
+
+      CREATE TABLE squad_decisions (
+        id INTEGER PRIMARY KEY,
+        squad_slug TEXT NOT NULL REFERENCES squads(slug) ON DELETE CASCADE,
+        decision TEXT NOT NULL,
+        context TEXT,
+        author TEXT,
+        created_at TEXT NOT NULL
+      );
+      CREATE INDEX squad_decisions_by_squad ON squad_decisions (squad_slug, id);
+
+      CREATE TABLE agent_tasks (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        squad_slug TEXT NOT NULL REFERENCES squads(slug) ON DELETE CASCADE,
+        agent TEXT NOT NULL,
+        description TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('queued','running','done','failed','cancelled')),
+        result TEXT,
+        error TEXT,
+        evidence TEXT,
+        origin TEXT,
+        reason TEXT,
+        model TEXT,
+        session_id TEXT,
+        prompt_id TEXT,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        delivered INTEGER NOT NULL DEFAULT 0,
+        created_at TEXT NOT NULL,
+        started_at TEXT,
+        finished_at TEXT
+      );
+      CREATE INDEX agent_tasks_open ON agent_tasks (squad_slug, agent, seq) WHERE status IN ('queued','running');
+    `,
+  },
+];

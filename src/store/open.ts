@@ -1,0 +1,112 @@
+import { chmodSync, existsSync, rmSync } from "node:fs";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { codeOf, messageOf, UserError } from "../lib/errors.ts";
+import { MIGRATIONS, type Migration } from "./migrations.ts";
+
+export type Database = InstanceType<typeof DatabaseSync>;
+
+/** One SQLite file, and the two ways of writing to it. */
+export interface Store {
+  readonly db: Database;
+  /** Runs it whole or not at all; a transaction inside another is part of it. On disk when this returns. */
+  transaction<T>(work: () => T): T;
+  /** Writes without waiting for the disk: for what may be lost in a power cut, though not in a crash. */
+  soft<T>(work: () => T): T;
+  close(): void;
+}
+
+export function openStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Store {
+  const db = openFile(path);
+  try {
+    db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    migrate(db, path, migrations);
+  } catch (error) {
+    db.close();
+    throw error instanceof UserError ? error : unusable(path, error);
+  }
+  if (path !== ":memory:") chmodSync(path, 0o600);
+
+  let depth = 0;
+  return {
+    db,
+    transaction(work) {
+      if (depth > 0) return work();
+      db.exec("BEGIN IMMEDIATE");
+      depth += 1;
+      try {
+        const result = work();
+        db.exec("COMMIT");
+        return result;
+      } catch (error) {
+        if (db.isTransaction) db.exec("ROLLBACK");
+        throw error;
+      } finally {
+        depth -= 1;
+      }
+    },
+    soft(work) {
+      if (depth > 0) return work();
+      db.exec("PRAGMA synchronous = NORMAL");
+      try {
+        return work();
+      } finally {
+        db.exec("PRAGMA synchronous = FULL");
+      }
+    },
+    close: () => db.close(),
+  };
+}
+
+function openFile(path: string): Database {
+  try {
+    return new DatabaseSync(path);
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+/** Says what is wrong with a database file in words that help. */
+export function unusable(path: string, error: unknown): UserError {
+  const text = messageOf(error);
+  const remedy = /not a database|malformed|corrupt/i.test(text)
+    ? 'It is damaged. Move it away and run "io doctor", or put back a copy named io.db.before-….bak from the same folder.'
+    : /full/i.test(text)
+      ? "The disk is full. Free some space and start again; nothing that was acknowledged is lost."
+      : /readonly|read-only|unable to open|permission/i.test(text)
+        ? "It cannot be written. Check the owner and mode of the folder and the file, and that the disk is not read-only."
+        : `(${codeOf(error) ?? "SQLite"})`;
+  return new UserError(`${path}: ${text}. ${remedy}`, { cause: error });
+}
+
+function migrate(db: Database, path: string, migrations: readonly Migration[]): void {
+  db.exec("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) WITHOUT ROWID");
+  const applied = new Set((db.prepare("SELECT name FROM migrations").all() as { name: string }[]).map((row) => row.name));
+  const known = new Set(migrations.map((migration) => migration.name));
+  const unknown = [...applied].filter((name) => !known.has(name));
+  if (unknown.length > 0) {
+    throw new UserError(
+      `${path}: was written by a newer IO (it has ${unknown.join(", ")}). Install that version or a later one; the file was not touched.`,
+    );
+  }
+  const pending = migrations.filter((migration) => !applied.has(migration.name));
+  if (pending.length === 0) return;
+  if (applied.size > 0 && path !== ":memory:") backUp(db, `${path}.before-${pending[0]!.name}.bak`);
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const remember = db.prepare("INSERT INTO migrations (name, applied_at) VALUES (?, ?)");
+    for (const migration of pending) {
+      db.exec(migration.sql);
+      remember.run(migration.name, new Date().toISOString());
+    }
+    db.exec("COMMIT");
+  } catch (error) {
+    db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function backUp(db: Database, target: string): void {
+  if (existsSync(target)) rmSync(target);
+  db.prepare("VACUUM INTO ?").run(target);
+  chmodSync(target, 0o600);
+}

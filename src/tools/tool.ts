@@ -1,0 +1,37 @@
+import type { z } from "zod";
+
+/** Where a tool stands while it works: whose hands it is in, and in which folder. */
+export interface ToolScope {
+  /** Relative paths and commands stand here. */
+  cwd: string;
+  /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
+  actor: string;
+}
+
+export interface ToolContext extends ToolScope {
+  signal: AbortSignal;
+  /** The message, task or step this call belongs to. */
+  owner: string;
+}
+
+/** A tool as a feature brings it. */
+export interface Tool<S extends z.ZodObject = z.ZodObject> {
+  name: string;
+  description: string;
+  schema: S;
+  /** A "read" may be run again after a crash; an "effect" never is. */
+  kind: "read" | "effect" | ((args: z.output<S>) => "read" | "effect");
+  deadlineMs: number | ((args: z.output<S>) => number);
+  /** Answers with the text the model reads. Throws a ToolError when it could not do it. */
+  run: (args: z.output<S>, context: ToolContext) => Promise<string>;
+}
+
+/** A failure the model can act on: its message is what the model reads. */
+export class ToolError extends Error {
+  override readonly name = "ToolError";
+}
+
+/** Lets the handler's arguments be inferred from the schema. */
+export function tool<S extends z.ZodObject>(definition: Tool<S>): Tool {
+  return definition as unknown as Tool;
+}
