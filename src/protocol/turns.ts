@@ -54,6 +54,10 @@ export interface ToolInvocation {
   callId: string;
   sessionId: string;
   owner: string;
+  /** 1 on the first try of the owner's turn, one more on each recovery of it, across the daemon's lives too. */
+  attempt: number;
+  /** Whether the session's history already holds the result of an earlier attempt's call; such a call is not lost. */
+  settled?: (callId: string) => boolean;
   signal: AbortSignal;
   /** Makes the runtime write down that this call was asked for. To be awaited before an effect. */
   flush: () => Promise<void>;
