@@ -11,6 +11,7 @@ import type { Life, Runtime } from "./runtime.ts";
 export interface CurrentTurn {
   owner: string;
   attempt: number;
+  settled: (callId: string) => boolean;
 }
 
 /** A session that a runtime holds in memory now. */
