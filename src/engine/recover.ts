@@ -59,10 +59,18 @@ export function sessionLog(folder: string, sessionId: string): string {
 /** Reads the log of a session that no runtime holds, and tells how to go on. */
 export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPlan {
   const lines = readLog(logFile);
-  const settled = lines.flatMap(({ type, data }) =>
+  const recovery = recoveryOf(lines, turn);
+  const kept =
+    recovery.kind === "truncate"
+      ? lines.slice(
+          0,
+          lines.findIndex(({ id }) => id === recovery.eventId),
+        )
+      : lines;
+  const settled = kept.flatMap(({ type, data }) =>
     type === "tool.execution_complete" && data.toolCallId ? [data.toolCallId] : [],
   );
-  return { recovery: recoveryOf(lines, turn), settled: new Set(settled) };
+  return { recovery, settled: new Set(settled) };
 }
 
 function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
