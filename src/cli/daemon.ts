@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
-import { ExitCode, UserError } from "../lib/errors.ts";
+import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
 import { isAlive, waitForExit } from "../lib/process.ts";
 import type { Status } from "../protocol/api.ts";
@@ -108,6 +108,8 @@ function readable({ time, level, message, ...fields }: LogLine): string {
 /** Runs the daemon in this process until a signal ends it. */
 export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
   const { startDaemon } = await import("../app.ts");
+  // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
+  process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
   const daemon = await startDaemon({ env: shell.env, selfEdit });
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);

@@ -26,13 +26,23 @@ export interface EngineParts {
   rehearsal: Model;
   log: Log;
   onState?: (state: EngineState) => void;
+  healthEveryMs?: number;
 }
 
 const ATTEMPTS = 3;
 const NO_ENDPOINT = "http://rehearsal.invalid/v1";
 
 /** The Copilot runtime, supervised, with turns that survive its death. */
-export async function createEngine({ folder, config, env, choice, rehearsal, log, onState }: EngineParts): Promise<Engine> {
+export async function createEngine({
+  folder,
+  config,
+  env,
+  choice,
+  rehearsal,
+  log,
+  onState,
+  healthEveryMs,
+}: EngineParts): Promise<Engine> {
   const offline = choice.kind !== "copilot";
   const runtime = createRuntime({
     folder,
@@ -47,6 +57,7 @@ export async function createEngine({ folder, config, env, choice, rehearsal, log
     log,
     maxMb: () => config().runtimeMaxMb,
     ...(onState && { onState }),
+    ...(healthEveryMs !== undefined && { healthEveryMs }),
   });
   let available: ModelName[] = [];
   let chosen: ModelChoice = createModelChoice(config(), choice.model, available);
