@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isLoopbackName } from "./channels/http/guard.ts";
 import { createHttp } from "./channels/http/server.ts";
+import { examine } from "./doctor.ts";
 import { createEngine } from "./engine/engine.ts";
 import { type Choice, chooseEngine } from "./engine/ladder.ts";
 import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
@@ -124,6 +125,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         counts,
       };
     },
+    doctor: () => examine({ paths, env }),
     stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: 0 }),
   });
 

@@ -5,6 +5,7 @@ import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.ts";
+import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 
@@ -34,6 +35,7 @@ function buildProgram(shell: Shell): Command {
     });
   daemonCommands(program, shell);
   sendCommand(program, shell);
+  doctorCommand(program, shell);
   for (const command of program.commands) command.exitOverride();
   return program;
 }

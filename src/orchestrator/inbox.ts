@@ -52,6 +52,8 @@ export interface InboxParts {
 
 /** A message that ends the daemon each time it is taken up must not do so for ever. */
 const MAX_LIVES = 5;
+/** How long a queue waits that could not go on, for instance because the disk was full. */
+const RETRY_MS = 3_000;
 
 export function createInbox({
   store,
@@ -73,7 +75,10 @@ export function createInbox({
   function kick(conversation: string): void {
     if (!open || workers.has(conversation)) return;
     const worker = work(conversation)
-      .catch((error: unknown) => log.error("a conversation's queue failed", { conversation, error }))
+      .catch((error: unknown) => {
+        log.error("a conversation's queue failed and is tried again", { conversation, error });
+        setTimeout(() => kick(conversation), RETRY_MS).unref();
+      })
       .finally(() => workers.delete(conversation));
     workers.set(conversation, worker);
   }

@@ -6,9 +6,11 @@ import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
+import { DoctorReport } from "../../protocol/doctor.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
+import { diskTrouble } from "../../store/open.ts";
 import { explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
@@ -27,6 +29,7 @@ export interface HttpParts {
   status: () => Status;
   /** Ends everything that runs and cancels what waits. */
   stopAll: () => z.infer<typeof Stopped>;
+  doctor: () => Promise<DoctorReport>;
   log: Log;
 }
 
@@ -44,6 +47,8 @@ export function createHttp(parts: HttpParts) {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
     if (error instanceof UserError) return fail(context, 400, error.message);
     if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
+    const trouble = diskTrouble(error);
+    if (trouble) return fail(context, 503, trouble);
     log.error("a request failed", { path: context.req.path, error });
     return fail(context, 500, "Something went wrong inside IO. The log has the details: io logs.");
   });
@@ -86,6 +91,13 @@ export function createHttp(parts: HttpParts) {
     responses: answers(200, Stopped),
   });
   app.openapi(stop, (context) => context.json(parts.stopAll(), 200));
+  const doctor = createRoute({
+    method: "get",
+    path: "/api/doctor",
+    summary: "Checks everything IO needs",
+    responses: answers(200, DoctorReport),
+  });
+  app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
   messageRoutes(app, parts);
   eventRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
