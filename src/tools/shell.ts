@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { z } from "zod";
 import { type ExecResult, exec } from "../lib/exec.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { cleanEnvironment } from "./environment.ts";
 import { locate } from "./guard.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { endStrays } from "./strays.ts";
@@ -65,15 +66,4 @@ function tell(result: ExecResult, seconds: number): string {
   }
   const code = result.code === null ? "none (ended by a signal)" : result.code;
   return `exit code: ${code}\n${output}`;
-}
-
-const SECRET_NAME =
-  /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_AUTH$|_AUTH_?(HEADER|BASIC)|^COPILOT_|^TELEGRAM_|^IO_CALL$/i;
-
-/** The environment without what is named like a secret or holds a known one. */
-export function cleanEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): NodeJS.ProcessEnv {
-  const kept = Object.entries(env).filter(
-    ([name, value]) => value !== undefined && !SECRET_NAME.test(name) && redactor.clean(value) === value,
-  );
-  return { ...Object.fromEntries(kept), PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" };
 }

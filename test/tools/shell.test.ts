@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { cleanEnvironment } from "../../src/tools/environment.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 import { createSandbox, probeSandbox, type SandboxStatus } from "../../src/tools/sandbox.ts";
-import { cleanEnvironment, shell } from "../../src/tools/shell.ts";
+import { shell } from "../../src/tools/shell.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 
 let root: string;
