@@ -6,6 +6,7 @@ import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { cleanEnvironment } from "../../src/tools/environment.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
+import { createPolicy } from "../../src/tools/policy.ts";
 import { createSandbox, probeSandbox, type SandboxStatus } from "../../src/tools/sandbox.ts";
 import { shell } from "../../src/tools/shell.ts";
 import type { Tool } from "../../src/tools/tool.ts";
@@ -138,6 +139,18 @@ test("no secret is in the command's environment", async () => {
   expect(text).toContain("EDITOR=vi");
   expect(text).toContain("IO_HOME=/x");
   expect(Object.keys(cleanEnvironment({ SSH_AUTH_SOCK: "/s", AUTHOR: "me" }, createRedactor()))).toContain("SSH_AUTH_SOCK");
+});
+
+test("the policy stops a ruinous command and a step into the session files, and lets the rest pass", () => {
+  const guard = createPathGuard({ paths, packageRoot: join(root, "package"), selfEdit: () => false });
+  const policy = createPolicy({ guard, keep: [paths.home] });
+  const one = shellWith(open);
+  const judge = (args: Record<string, unknown>) => policy(one, args, { cwd, actor: "orchestrator" });
+  expect(judge({ command: "rm -rf ~" })).toContain("it would delete");
+  expect(judge({ command: "rm -rf ../home" })).toContain(paths.home);
+  expect(judge({ command: "rm -rf *", working_dir: "../home" })).toContain(paths.home);
+  expect(judge({ command: "ls", working_dir: paths.sessions })).toContain("IO's own secrets");
+  expect(judge({ command: "rm -rf dist && ls" })).toBeUndefined();
 });
 
 test("where nothing can be hidden the command runs all the same, and the status says so", async () => {
