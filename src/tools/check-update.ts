@@ -1,14 +1,18 @@
 import { request } from "undici";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
-import { exec } from "../lib/exec.ts";
+import { type ExecOptions, type ExecResult, exec } from "../lib/exec.ts";
+import type { Redactor } from "../lib/redact.ts";
+import { cleanEnvironment } from "./environment.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface CheckUpdateParts {
   version: string;
   /** The registry the user named; without one, npm's own setting decides. */
   registry: () => string | undefined;
+  redactor: Redactor;
   npm?: string;
+  env?: NodeJS.ProcessEnv;
 }
 
 const PACKAGE = "io-orchestrator";
@@ -18,7 +22,9 @@ const Version = z
   .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/);
 
 /** Tells whether a newer IO is published, and installs it when asked to. */
-export function checkUpdate({ version, registry, npm = "npm" }: CheckUpdateParts): Tool {
+export function checkUpdate({ version, registry, redactor, npm = "npm", env = process.env }: CheckUpdateParts): Tool {
+  const runNpm: RunNpm = (args, options) =>
+    exec(npm, args, { ...options, env: { ...cleanEnvironment(env, redactor), ...npmLogin(env) } });
   return tool({
     name: "check_update",
     description: "See whether a newer version of IO is published. Set apply only when the user asked to install it.",
@@ -27,11 +33,11 @@ export function checkUpdate({ version, registry, npm = "npm" }: CheckUpdateParts
     deadlineMs: ({ apply }) => (apply ? 640_000 : 40_000),
     async run({ apply }, { signal, cwd }) {
       const base = registry();
-      const latest = base === undefined ? await askNpm(npm, cwd, signal) : await askRegistry(base, signal);
+      const latest = base === undefined ? await askNpm(runNpm, cwd, signal) : await askRegistry(base, signal);
       if (compareVersions(latest, version) <= 0) return `IO ${version} is up to date (published: ${latest}).`;
       if (!apply) return `IO ${latest} is published; this is ${version}. Ask the user before it is installed with apply.`;
       const from = base === undefined ? [] : [`--registry=${base}`];
-      const result = await exec(npm, ["install", "--global", ...from, `${PACKAGE}@${latest}`], {
+      const result = await runNpm(["install", "--global", ...from, `${PACKAGE}@${latest}`], {
         cwd,
         signal,
         deadlineMs: 600_000,
@@ -45,6 +51,13 @@ export function checkUpdate({ version, registry, npm = "npm" }: CheckUpdateParts
       return `IO ${latest} is installed. It takes over at the next "io restart".`;
     },
   });
+}
+
+type RunNpm = (args: string[], options: ExecOptions) => Promise<ExecResult>;
+
+/** What a private registry may ask npm for; no other secret goes along. */
+function npmLogin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(["NPM_TOKEN", "NODE_AUTH_TOKEN"].filter((name) => env[name]).map((name) => [name, env[name]]));
 }
 
 async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
@@ -71,8 +84,8 @@ async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
   }
 }
 
-async function askNpm(npm: string, cwd: string, signal: AbortSignal): Promise<string> {
-  const result = await exec(npm, ["view", PACKAGE, "version", "--json"], { cwd, signal, deadlineMs: 30_000, maxOutput: 4_000 });
+async function askNpm(runNpm: RunNpm, cwd: string, signal: AbortSignal): Promise<string> {
+  const result = await runNpm(["view", PACKAGE, "version", "--json"], { cwd, signal, deadlineMs: 30_000, maxOutput: 4_000 });
   if (result.ending === "not-started") throw unreachable("npm's registry", "npm is not installed");
   if (/E404/.test(result.output))
     throw new ToolError(`${PACKAGE} is not published at npm's registry, so there is nothing to compare with.`);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Config } from "../../src/lib/config.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
 import { checkUpdate, compareVersions } from "../../src/tools/check-update.ts";
 import { configUpdate, MODEL_KEYS } from "../../src/tools/config-update.ts";
 import type { Tool } from "../../src/tools/tool.ts";
@@ -71,7 +72,7 @@ test("the registry the user named is asked, and nothing is installed unasked", a
     response.end('{"version": "0.2.0"}');
   });
   const npm = fakeNpm("exit 0");
-  const at = (version: string) => checkUpdate({ version, registry: () => base, npm });
+  const at = (version: string) => checkUpdate({ redactor: createRedactor(), version, registry: () => base, npm });
   expect(await call(at("0.1.0"), {})).toContain("IO 0.2.0 is published; this is 0.1.0");
   expect(await call(at("0.2.0"), { apply: true })).toContain("up to date");
   expect(argv()).toEqual([]);
@@ -82,7 +83,9 @@ test("the registry the user named is asked, and nothing is installed unasked", a
 
 test("a registry that is missing, mute or lying is told plainly", async () => {
   const said = async (base: string) =>
-    call(checkUpdate({ version: "0.1.0", registry: () => base, npm: "false" }), {}).catch((error: Error) => error.message);
+    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => base, npm: "false" }), {}).catch(
+      (error: Error) => error.message,
+    );
   expect(await said("http://127.0.0.1:1")).toContain("could not be asked");
   expect(await said(await registry((_request, response) => response.writeHead(404).end()))).toContain("not published");
   server?.close();
@@ -93,14 +96,19 @@ test("a registry that is missing, mute or lying is told plainly", async () => {
 
 test("without a named registry npm is asked", async () => {
   const with_ = (body: string) =>
-    call(checkUpdate({ version: "0.1.0", registry: () => undefined, npm: fakeNpm(body) }), {}).catch(
+    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => undefined, npm: fakeNpm(body) }), {}).catch(
       (error: Error) => error.message,
     );
   expect(await with_(`echo '"0.3.0"'`)).toContain("IO 0.3.0 is published");
   expect(await with_("echo 'npm error code E404' >&2; exit 1")).toContain("not published");
   expect(await with_("echo 'npm error network' >&2; exit 1")).toContain("npm error network");
   expect(argv()[0]).toBe("view io-orchestrator version --json");
-  const none = checkUpdate({ version: "0.1.0", registry: () => undefined, npm: join(root, "no-npm") });
+  const none = checkUpdate({
+    redactor: createRedactor(),
+    version: "0.1.0",
+    registry: () => undefined,
+    npm: join(root, "no-npm"),
+  });
   await expect(call(none, {})).rejects.toThrow("npm is not installed");
 });
 
