@@ -324,7 +324,7 @@ test("an effect of a process that was killed in the middle of it is not done aga
     const base = { sessionId: "s", owner: "m", attempt: Number(attempt), signal: new AbortController().signal, flush: async () => {} };
     console.log((await bound.call({ end: "done" }, { ...base, callId: callId + "1" })).text);
     console.log((await bound.call({ end: "killed" }, { ...base, callId: callId + "2" })).text);
-  `.replaceAll("\\\\n", "\\n");
+  `;
   const live = (attempt: number, callId: string) =>
     exec(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script, folder, String(attempt), callId], {
       deadlineMs: 30_000,
