@@ -33,26 +33,3 @@ function unfolded(text: string, folded: string, at: number): number {
 export function wordsOf(folded: string): string[] {
   return [...new Set(folded.split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== ""))];
 }
-
-/** Where the first of the words stands if the text holds every one at the beginning of a word, else -1. */
-export function allWordsAt(folded: string, words: readonly string[]): number {
-  let first = -1;
-  for (const word of words) {
-    const at = wordAt(folded, word);
-    if (at < 0) return -1;
-    if (first < 0) first = at;
-  }
-  return first;
-}
-
-const LETTER_BEFORE = /[\p{L}\p{M}\p{N}_]$/u;
-const UNPARTED = /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]/u;
-
-function wordAt(folded: string, word: string): number {
-  // Scripts that put no space between words have no beginnings to look for.
-  if (UNPARTED.test(word)) return folded.indexOf(word);
-  for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + 1)) {
-    if (at === 0 || !LETTER_BEFORE.test(folded.slice(Math.max(0, at - 2), at))) return at;
-  }
-  return -1;
-}

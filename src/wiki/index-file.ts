@@ -31,7 +31,6 @@ const SCHEMA = `
   CREATE VIRTUAL TABLE tri_page USING fts5vocab('tri', 'instance');
   CREATE VIRTUAL TABLE tri_term USING fts5vocab('tri', 'row');
   INSERT INTO tri(tri, rank) VALUES ('automerge', 16);
-  INSERT INTO tri(tri, rank) VALUES ('hashsize', 16000000);
 `;
 
 /** An open index file, and which file it is, so that one replaced by another process is noticed. */
@@ -70,8 +69,6 @@ function open(path: string): IndexFile {
     db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;");
     if (versionOf(db) === 0) make(db);
     if (versionOf(db) !== SCHEMA_VERSION) throw new Error(`${path}: unfit index`);
-    const check = db.prepare("PRAGMA quick_check(1)").get();
-    if (check?.quick_check !== "ok") throw new Error(`${path}: malformed index`);
     return { db, inode: statSync(path).ino };
   } catch (error) {
     db.close();

@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { dropIndexFile, isBroken, openIndexFile } from "./index-file.ts";
-import { type PageDoc, readDoc, stampOf, stampText } from "./page-file.ts";
+import { type PageDoc, readDoc, readText, stampOf, stampText } from "./page-file.ts";
 import { createPageIndex, type PageIndex } from "./page-index.ts";
 import type { Versions } from "./versions.ts";
 import { createWatcher, walk } from "./watch.ts";
@@ -15,6 +15,8 @@ export interface View {
   fresh: ReadonlySet<string>;
   has(path: string): boolean;
   read(path: string): PageDoc | undefined;
+  /** The text alone, which is quicker. */
+  text(path: string): string | undefined;
 }
 
 /** Keeps the index true to the files, which stay the truth. */
@@ -229,6 +231,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
       fresh: new Set(index.marked()),
       has: (path) => stampOf(fileOf(path)) !== undefined,
       read: (path) => readDoc(path, fileOf(path)),
+      text: (path) => readText(fileOf(path)),
     };
   };
   const view = async <T>(work: (view: View) => Promise<T>): Promise<T> => {

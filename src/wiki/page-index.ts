@@ -16,6 +16,9 @@ export interface Indexed extends Entry {
   stamp: string;
 }
 
+/** Where a page that may be a hit is found. */
+export type Candidate = Pick<Indexed, "id" | "path">;
+
 /** The questions that are asked of an open index file. All of it is synchronous. */
 export interface PageIndex {
   transaction<T>(work: () => T): T;
@@ -25,24 +28,26 @@ export interface PageIndex {
   put(entry: Omit<Indexed, "id">, text: string): void;
   remove(path: string): void;
   get(path: string): Indexed | undefined;
+  getAll(paths: readonly string[]): Indexed[];
   stamps(): Map<string, string>;
   count(under?: string): number;
   /** Pages by path, after the given one. */
   page(under: string, after: string, limit: number): Indexed[];
   newest(limit: number, before?: number): Indexed[];
-  mostRead(limit: number): { entry: Indexed; reads: number }[];
+  /** The paths of the pages read most. */
+  mostRead(limit: number): string[];
   reads(path: string): number;
   countRead(path: string, now: number): void;
   /** Pages that hold all these trigrams somewhere, newest first. */
-  holding(grams: readonly string[], before: number, limit: number): Indexed[];
+  holding(grams: readonly string[], before: number, limit: number): Candidate[];
   /** Pages that hold a word of one or two characters. */
-  holdingShort(text: string): Indexed[];
+  holdingShort(text: string): Candidate[];
   /** Pages whose title holds the folded text. */
-  titled(text: string, limit: number): Indexed[];
+  titled(text: string, limit: number): Candidate[];
   /** Pages too long to be indexed, which are always read. */
-  long(): Indexed[];
-  /** At most so many of the trigrams, the rarest first. */
-  rarest(grams: readonly string[], most: number): string[];
+  long(): Candidate[];
+  /** The few of these trigrams by which the pages that hold them all are found soonest. */
+  telling(grams: readonly string[], most: number): string[];
   /** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
   recount(): Generator<void>;
   /** Whether pages changed since index.md was written, whichever process changed them. */
@@ -56,6 +61,10 @@ const LONG_PAGE = 500_000;
 /** Ends every indexed text, so that its last one and two letters begin a trigram too. */
 const END = "\u0003\u0003";
 const FIRST_COUNT = 1_000;
+/** About how many pages hold a trigram that was not counted, being rare. */
+const UNCOUNTED = 5;
+/** Reading one page to see whether it is a hit takes as long as walking past so many pages in a trigram's list. */
+const READ_COST = 500;
 
 /** All trigrams of a text, as the tokenizer cuts them: by code points. */
 export function gramsOf(folded: string): string[] {
@@ -85,31 +94,30 @@ export function createPageIndex(db: Database): PageIndex {
     remove: sql("DELETE FROM page WHERE id = ?"),
     removeText: sql("DELETE FROM tri WHERE rowid = ?"),
     get: sql(`SELECT ${columns} FROM page p WHERE path = ?`),
+    getAll: sql(`SELECT ${columns} FROM json_each(?) AS wanted CROSS JOIN page p ON p.path = wanted.value`),
     stamps: sql("SELECT path, stamp FROM page"),
     count: sql("SELECT count(*) AS n FROM page"),
     countUnder: sql("SELECT count(*) AS n FROM page WHERE path >= ? AND path < ?"),
     page: sql(`SELECT ${columns} FROM page p WHERE path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?`),
     newest: sql(`SELECT ${columns} FROM page p WHERE mtime < ? ORDER BY mtime DESC LIMIT ?`),
-    mostRead: sql(
-      `SELECT ${columns}, r.count AS reads FROM reads r CROSS JOIN page p ON p.path = r.path ORDER BY r.count DESC LIMIT ?`,
-    ),
+    mostRead: sql("SELECT path FROM reads ORDER BY count DESC LIMIT ?"),
     reads: sql("SELECT count FROM reads WHERE path = ?"),
     countRead: sql(
       "INSERT INTO reads (path, count, last) VALUES (?, 1, ?) ON CONFLICT (path) DO UPDATE SET count = count + 1, last = excluded.last",
     ),
     holding: sql(
-      `SELECT ${columns} FROM tri CROSS JOIN page p ON p.id = tri.rowid
+      `SELECT p.id, p.path FROM tri CROSS JOIN page p ON p.id = tri.rowid
        WHERE tri MATCH ? AND tri.rowid < ? ORDER BY tri.rowid DESC LIMIT ?`,
     ),
     holdingShort: sql(
-      `SELECT ${columns} FROM (SELECT DISTINCT doc FROM tri_page WHERE term >= ? AND term < ?) CROSS JOIN page p ON p.id = doc
+      `SELECT p.id, p.path FROM (SELECT DISTINCT doc FROM tri_page WHERE term >= ? AND term < ?) CROSS JOIN page p ON p.id = doc
        ORDER BY p.id DESC`,
     ),
     titled: sql(
-      `SELECT ${columns} FROM (SELECT id FROM page WHERE instr(called, ?) > 0 LIMIT ?) AS named CROSS JOIN page p ON p.id = named.id`,
+      "SELECT p.id, p.path FROM (SELECT id FROM page WHERE instr(called, ?) > 0 LIMIT ?) AS named CROSS JOIN page p ON p.id = named.id",
     ),
-    long: sql(`SELECT ${columns} FROM page p WHERE long = 1`),
-    pagesWith: sql("SELECT pages FROM gram WHERE term = ?"),
+    long: sql("SELECT p.id, p.path FROM page p WHERE long = 1"),
+    counts: sql("SELECT term, pages FROM json_each(?) AS wanted CROSS JOIN gram ON term = wanted.value"),
     terms: sql("SELECT term, doc FROM tri_term WHERE term > ? LIMIT 2000"),
     counted: sql("SELECT value FROM state WHERE key = 'counted'"),
     setCounted: sql("INSERT OR REPLACE INTO state (key, value) VALUES ('counted', ?)"),
@@ -167,35 +175,41 @@ export function createPageIndex(db: Database): PageIndex {
     },
     remove,
     get: (path) => asEntry(statements.get.get(path)),
+    getAll: (paths) => entries(statements.getAll.all(JSON.stringify(paths))),
     stamps: () => new Map(statements.stamps.all().map((row) => [String(row.path), String(row.stamp)])),
     count,
     page: (under, from, limit) => entries(statements.page.all(from, under, after(under), limit)),
     newest: (limit, before = Number.MAX_VALUE) => entries(statements.newest.all(before, limit)),
-    mostRead: (limit) =>
-      statements.mostRead.all(limit).flatMap((row) => {
-        const entry = asEntry(row);
-        return entry ? [{ entry, reads: Number(row.reads) }] : [];
-      }),
+    mostRead: (limit) => statements.mostRead.all(limit).map((row) => String(row.path)),
     reads: (path) => Number(statements.reads.get(path)?.count ?? 0),
     countRead: (path, now) => void statements.countRead.run(path, now),
-    holding: (grams, before, limit) => entries(statements.holding.all(grams.map(quoted).join(" AND "), before, limit)),
-    holdingShort: (text) => entries(statements.holdingShort.all(indexable(text), `${indexable(text)}${"\u{10ffff}".repeat(3)}`)),
-    titled: (text, limit) => entries(statements.titled.all(text, limit)),
-    long: () => entries(statements.long.all()),
-    rarest(grams, most) {
-      if (grams.length <= most) return [...grams];
-      const counted = grams.map((gram) => ({ gram, pages: Number(statements.pagesWith.get(gram)?.pages ?? 0) }));
-      return counted
-        .sort((a, b) => a.pages - b.pages)
-        .slice(0, most)
-        .map(({ gram }) => gram);
+    holding: (grams, before, limit) => candidates(statements.holding.all(grams.map(quoted).join(" AND "), before, limit)),
+    holdingShort: (text) =>
+      candidates(statements.holdingShort.all(indexable(text), `${indexable(text)}${"\u{10ffff}".repeat(3)}`)),
+    titled: (text, limit) => candidates(statements.titled.all(text, limit)),
+    long: () => candidates(statements.long.all()),
+    telling(grams, most) {
+      if (grams.length < 2) return [...grams];
+      const counts = new Map(statements.counts.all(JSON.stringify(grams)).map((row) => [row.term, Number(row.pages)]));
+      const counted = grams.map((gram) => ({ gram, pages: counts.get(gram) ?? UNCOUNTED }));
+      counted.sort((a, b) => a.pages - b.pages);
+      const chosen: string[] = [];
+      let left = Number.POSITIVE_INFINITY;
+      for (const { gram, pages } of counted.slice(0, most)) {
+        if (left * READ_COST < pages) break;
+        // Trigrams of one phrase keep each other company: each halves what is left, rarely more.
+        left = Math.min(pages, left / 2);
+        chosen.push(gram);
+      }
+      return chosen;
     },
     *recount() {
       const pages = count();
       const counted = Number(statements.counted.get()?.value ?? FIRST_COUNT / 2);
       if (pages < counted * 2) return;
       const common: [string, number][] = [];
-      const least = Math.max(20, pages / 500);
+      // What stands in fewer pages is rare enough not to be remembered.
+      const least = Math.max(2 * UNCOUNTED, pages / 5_000);
       for (let last = ""; ; ) {
         const rows = statements.terms.all(last);
         if (rows.length === 0) break;
@@ -229,6 +243,10 @@ type Row = Record<string, unknown>;
 
 function entries(rows: Row[]): Indexed[] {
   return rows.flatMap((row) => asEntry(row) ?? []);
+}
+
+function candidates(rows: Row[]): Candidate[] {
+  return rows.map((row) => ({ id: Number(row.id), path: String(row.path) }));
 }
 
 function asEntry(row: Row | undefined): Indexed | undefined {

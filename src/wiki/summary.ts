@@ -23,10 +23,11 @@ export function estimateTokens(text: string): number {
 /** What the wiki knows, for a prompt: the pages used most and changed last, a line each, never more than asked for. */
 export function summarize(view: View, maxTokens: number, now: number): string {
   const { index, fresh } = view;
-  const docs = [...fresh].slice(0, CONSIDERED).flatMap((path) => view.read(path) ?? []);
-  const known = [...index.newest(CONSIDERED), ...index.mostRead(CONSIDERED).map(({ entry }) => entry)];
+  const used = index.mostRead(CONSIDERED);
+  const changed = [...[...fresh].slice(0, CONSIDERED), ...used.filter((path) => fresh.has(path))];
+  const known = [...index.newest(CONSIDERED), ...index.getAll(used)].filter(({ path }) => !fresh.has(path));
   const entries = new Map<string, Entry>();
-  for (const entry of [...known.filter(({ path }) => !fresh.has(path)), ...docs]) entries.set(entry.path, entry);
+  for (const entry of [...known, ...changed.flatMap((path) => view.read(path) ?? [])]) entries.set(entry.path, entry);
   if (entries.size === 0) return "";
 
   const worth = ({ path, mtime }: Entry) => Math.log(1 + index.reads(path)) - Math.log(1 + Math.max(0, now - mtime) / DAY_MS);
