@@ -183,7 +183,7 @@ function readMaterial(): string {
       if (length > MATERIAL_CHARACTERS) return;
       const path = join(folder, item.name);
       if (item.isDirectory() && depth < 8 && !item.name.startsWith(".")) visit(path, depth + 1);
-      else if (item.isFile() && /\.(md|ts|txt)$/i.test(item.name) && statSync(path).size < 400_000) {
+      else if (item.isFile() && /\.(md|ts|js|mjs|cjs|txt)$/i.test(item.name) && statSync(path).size < 400_000) {
         const text = readFileSync(path, "utf8").replaceAll("\r", "");
         parts.push(text);
         length += text.length;

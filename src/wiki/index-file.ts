@@ -41,6 +41,8 @@ export interface IndexFile {
 
 /** Opens the index, or makes an empty one where there is none, an old one or a broken one. */
 export function openIndexFile(path: string): IndexFile {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found && (found.size === 0 || !found.isFile())) dropIndexFile(path);
   try {
     return open(path);
   } catch (error) {
