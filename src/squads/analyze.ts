@@ -47,7 +47,7 @@ const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", lab
 ];
 
 /** Names worth keeping beside the list of files, for the questions asked of them later. */
-const NOTABLE = /(?:^|\/)(?:test_[^/]+|[^/]+_test)\.py$|(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$|\.slnx?$/;
+const NOTABLE = /(?:^|\/)(?:test_[^/]+|[^/]+_test)\.py$|(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$/;
 /** What every sign above has in common, so that most files are asked one question and not thirty. */
 const MAYBE_SIGN =
   /^\.|\.tf$|_test\.go$|\.config\.\w+$|(?:^|\/)(?:[A-Z]|[^/]*docker|[^/]*compose|kustomiz|conftest|pytest|phpunit|cypress|vitest|\.rspec)|^[^/]+\.(?:ya?ml|json|work|bazel)$/i;

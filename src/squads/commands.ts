@@ -103,8 +103,8 @@ const COMMANDS: Readonly<Record<string, (scope: Scope) => Commands>> = {
     ["build", "sbt compile"],
   ],
   dotnet: ({ manifest, view }) => {
-    const solution = view.some(/^[^/]+\.slnx?$/);
-    if (solution && manifest.folder !== ".") return [];
+    const solutions = view.manifests.filter(({ kind, workspace }) => kind === "dotnet" && workspace !== undefined);
+    if (manifest.workspace === undefined && solutions.some(({ folder }) => isWithin(manifest.folder, folder))) return [];
     const tests = view.manifests.some(
       ({ kind, dependencies }) => kind === "dotnet" && dependencies.has("Microsoft.NET.Test.Sdk"),
     );
@@ -257,6 +257,7 @@ function mentionedInCi(view: ProjectView, words: RegExp): boolean {
   return files.some((file) => view.has(file) && words.test(view.read(file) ?? ""));
 }
 
+const isWithin = (folder: string, outer: string) => outer === "." || folder === outer || folder.startsWith(`${outer}/`);
 const when = (condition: boolean, purpose: Purpose, command: string): Commands => (condition ? [[purpose, command]] : []);
 
 function unique(commands: readonly ProjectCommand[]): ProjectCommand[] {

@@ -34,6 +34,7 @@ const KINDS: readonly [pattern: RegExp, kind: string, read: Reader][] = [
   [/^settings\.gradle(?:\.kts)?$/, "gradle", readGradleSettings],
   [/^build\.sbt$/, "sbt", readGradle],
   [/\.(?:cs|fs|vb)proj$/, "dotnet", readDotnet],
+  [/\.slnx?$/, "dotnet", () => ({ name: "", workspace: ".NET solution" })],
   [/^(?:Gemfile|.+\.gemspec)$/, "ruby", readRuby],
   [/^composer\.json$/, "php", readComposer],
   [/^mix\.exs$/, "elixir", readMix],
@@ -42,7 +43,7 @@ const KINDS: readonly [pattern: RegExp, kind: string, read: Reader][] = [
 ];
 const ELSEWHERE = /(?:^|\/)(?:node_modules|vendor|third_party|fixtures?|__fixtures__|testdata|test-data|templates?|\.yarn)\//;
 const BASENAMES =
-  /(?:^|\/)(?:package\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:cs|fs|vb)proj|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$/;
+  /(?:^|\/)(?:package\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$/;
 
 export function isManifest(file: string): boolean {
   return BASENAMES.test(file) && !ELSEWHERE.test(file);
