@@ -26,6 +26,22 @@ export function parseManifest(text: string, fallback: string): Manifest {
   };
 }
 
+/** Whether the Copilot runtime takes this `SKILL.md` as it stands: it asks for front matter, and for a plain name if there is one. */
+export function isNative(text: string): boolean {
+  const { matter } = split(text);
+  if (matter.name === undefined && matter.description === undefined) return false;
+  const named = matter.name === undefined || /^[A-Za-z0-9][A-Za-z0-9 _-]{0,63}$/.test(String(matter.name));
+  return named && (matter.description?.length ?? 0) <= 1_000;
+}
+
+/** The same skill in the form that the runtime takes, with its own name, and where the rest of its files lie. */
+export function nativeText(text: string, { slug, description }: { slug: string; description: string }, folder: string): string {
+  const name = slug.replace(/[^A-Za-z0-9_-]+/g, "-");
+  const { body } = split(text.replace(/^\uFEFF/, ""));
+  const matter = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(description || name)}\n---\n`;
+  return `${matter}\n${body.trim()}\n\nThe other files of this skill lie in ${folder}.\n`;
+}
+
 /** The beginning of a text file, at most 256 KB. */
 export function readHead(path: string): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
@@ -10,7 +20,7 @@ import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill } from "./collect.ts";
 import { inspect } from "./inspect.ts";
-import { readHead } from "./manifest.ts";
+import { nativeText, readHead } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
 import { searchRegistry } from "./registry.ts";
 import { createScanner, type Place, RECORD, recordPath, type SkillRecord, SLUG } from "./scan.ts";
@@ -49,6 +59,8 @@ export interface Skills {
   search(query: string, signal?: AbortSignal): Promise<FoundSkill[]>;
 }
 
+/** Where skills are kept a second time whose own `SKILL.md` the runtime would pass over. */
+const NATIVE = ".native";
 const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
@@ -96,7 +108,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
       scanner
         .places()
         .filter(({ skill }) => skill.enabled)
-        .flatMap(({ folder, agents }) => (agents === undefined ? [folder] : [folder, agents])),
+        .flatMap((one) => [one.native ? one.folder : nativeFolder(root, one), ...(one.agents === undefined ? [] : [one.agents])]),
 
     async add(url, { enable = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
@@ -141,6 +153,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
         renameSync(path, trash);
         rmSync(trash, { recursive: true, force: true });
       }
+      rmSync(join(root, NATIVE, slug), { recursive: true, force: true });
       syncFolder(root);
       emit({ type: "skill.removed", data: { slug, name: skill.name } });
       log.info("skill removed", { slug });
@@ -153,6 +166,17 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
       return searchRegistry(registry(), asked.slice(0, 200), searchMs, signal);
     },
   };
+}
+
+/** A folder with the skill in the runtime's own form, written again only when it changed. */
+function nativeFolder(root: string, { skill, folder }: Place): string {
+  const target = join(root, NATIVE, skill.slug);
+  const path = join(target, "SKILL.md");
+  const text = nativeText(readHead(join(folder, "SKILL.md")), skill, folder);
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined || readFileSync(path, "utf8") !== text)
+    writeFileAtomic(path, text);
+  return target;
 }
 
 function recordText(record: SkillRecord): string {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../lib/errors.ts";
 import { type Skill, SkillWarning } from "../protocol/skills.ts";
-import { type Manifest, parseManifest, readHead } from "./manifest.ts";
+import { isNative, type Manifest, parseManifest, readHead } from "./manifest.ts";
 
 /** What IO keeps about a skill, beside the skill's own files. */
 export const SkillRecord = z.object({
@@ -24,6 +24,8 @@ export interface Place {
   folder: string;
   linked: boolean;
   agents: string | undefined;
+  /** Whether the runtime takes its `SKILL.md` as it stands. */
+  native: boolean;
 }
 
 export interface Scanner {
@@ -33,19 +35,20 @@ export interface Scanner {
 
 /** Looks again at every call; a `SKILL.md` is read again only when it changed. */
 export function createScanner(root: string): Scanner {
-  const known = new Map<string, { stamp: string; manifest: Manifest }>();
+  const known = new Map<string, { stamp: string; manifest: Manifest; native: boolean }>();
 
-  const manifestOf = (folder: string, slug: string): Manifest | undefined => {
+  const manifestOf = (folder: string, slug: string) => {
     const path = join(folder, "SKILL.md");
     try {
       const stat = statSync(path);
       if (!stat.isFile()) return undefined;
       const stamp = `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
       const seen = known.get(folder);
-      if (seen?.stamp === stamp) return seen.manifest;
-      const manifest = parseManifest(readHead(path), slug);
-      known.set(folder, { stamp, manifest });
-      return manifest;
+      if (seen?.stamp === stamp) return seen;
+      const text = readHead(path);
+      const read = { stamp, manifest: parseManifest(text, slug), native: isNative(text) };
+      known.set(folder, read);
+      return read;
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
@@ -56,11 +59,12 @@ export function createScanner(root: string): Scanner {
     places() {
       return slugsIn(root).flatMap((slug): Place[] => {
         const folder = realFolder(join(root, slug));
-        const manifest = folder === undefined ? undefined : manifestOf(folder, slug);
-        if (folder === undefined || manifest === undefined) return [];
+        const read = folder === undefined ? undefined : manifestOf(folder, slug);
+        if (folder === undefined || read === undefined) return [];
         const linked = lstatSync(join(root, slug), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
         const agents = realFolder(join(folder, "agents"));
-        return [{ folder, linked, agents, skill: { slug, ...manifest, ...readRecord(recordPath(root, slug, linked)) } }];
+        const skill = { slug, ...read.manifest, ...readRecord(recordPath(root, slug, linked)) };
+        return [{ folder, linked, agents, native: read.native, skill }];
       });
     },
   };

@@ -174,3 +174,19 @@ test("skills written, edited and taken away by hand are seen without a restart, 
   writeFileSync(join(root, "mine", ".io-skill.json"), "{ broken");
   expect(skills.find("mine").enabled).toBe(false);
 });
+
+test("a skill that only has a heading, or a name the runtime refuses, is handed to it in a form it takes", () => {
+  const { skills, root } = skillsIn();
+  writeFiles(root, { "plain/SKILL.md": "# My: plain skill\n\nFirst words.\n", "odd/SKILL.md": skillFile('"odd: (é)"', "Odd.") });
+  const [odd, plain] = skills.directories();
+  expect([odd, plain]).toEqual([join(root, ".native", "odd"), join(root, ".native", "plain")]);
+  const read = (folder: string | undefined) => readFileSync(join(folder!, "SKILL.md"), "utf8");
+  expect(read(plain)).toContain('---\nname: "plain"\ndescription: "First words."\n---\n\n# My: plain skill');
+  expect(read(plain)).toContain(`The other files of this skill lie in ${join(root, "plain")}.`);
+  expect(read(odd)).toContain('name: "odd"\ndescription: "Odd."');
+  writeFileSync(join(root, "plain", "SKILL.md"), "# My: plain skill\n\nNew words, and more.\n");
+  expect(read(skills.directories()[1])).toContain("New words, and more.");
+  skills.remove("plain");
+  expect(skills.directories()).toEqual([odd]);
+  expect(existsSync(plain!)).toBe(false);
+});
