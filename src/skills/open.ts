@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
-import { codeOf, UserError, usageError } from "../lib/errors.ts";
+import { codeOf, conflict, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
@@ -81,7 +81,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
       : slugs.length > 0
         ? ` There are: ${slugs.slice(0, 20).join(", ")}.`
         : " None is installed.";
-    throw usageError(`No skill is called "${slug.slice(0, 80)}".${help}`);
+    throw missing(`No skill is called "${slug.slice(0, 80)}".${help}`);
   };
 
   const switchTo = (slug: string, enabled: boolean): Skill => {
@@ -95,7 +95,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
     const taken = candidates.filter(({ slug }) => lstatSync(join(root, slug), { throwIfNoEntry: false }) !== undefined);
     if (taken.length === 0) return;
     const names = taken.map(({ slug }) => slug).join(", ");
-    throw new UserError(
+    throw conflict(
       `Already installed: ${names}. To replace it, first remove it with "io skill remove ${taken[0]!.slug}". Nothing was changed.`,
     );
   };
@@ -139,8 +139,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
     disable: (slug) => switchTo(slug, false),
 
     remove(slug) {
-      if (!SLUG.test(slug))
-        throw usageError(`"${slug.slice(0, 80)}" is not the name of a skill. "io skill list" shows the names.`);
+      if (!SLUG.test(slug)) throw missing(`"${slug.slice(0, 80)}" is not the name of a skill. "io skill list" shows the names.`);
       const { skill, linked, folder } = place(slug);
       const path = join(root, slug);
       if (linked) {

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { UserError } from "../lib/errors.ts";
+import { conflict } from "../lib/errors.ts";
 import { Failure } from "../protocol/messages.ts";
 import {
   Agent,
@@ -152,9 +152,9 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
   return {
     create: ({ slug, name, projectPath, universe }) =>
       store.transaction(() => {
-        if (sql.squadBySlug.get(slug)) throw new UserError(`A squad is already called "${slug}". Choose another slug.`);
+        if (sql.squadBySlug.get(slug)) throw conflict(`A squad is already called "${slug}". Choose another slug.`);
         const same = one(sql.squadByPath.get(projectPath));
-        if (same) throw new UserError(`The squad "${same.slug}" already works on ${projectPath}.`);
+        if (same) throw conflict(`The squad "${same.slug}" already works on ${projectPath}.`);
         return toSquad(one(sql.insertSquad.get(slug, name, projectPath, universe, time(), time()))!);
       }),
     find: (slug) => optional(one(sql.squadBySlug.get(slug)), toSquad),

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic.ts";
-import { UserError } from "../lib/errors.ts";
+import { missing, UserError } from "../lib/errors.ts";
 import { MAX_PAGE_BYTES, readText, stampOf } from "./page-file.ts";
 import { sourceName } from "./paths.ts";
 
@@ -33,14 +33,16 @@ export function createSources(folder: string, onWritten: (name: string, bytes: n
       const name = sourceName(given);
       const source = describe(name);
       const content = source && readText(join(folder, name));
-      if (source === undefined || content === undefined) throw new UserError(`There is no source called "${name}".`);
+      if (source === undefined || content === undefined) throw missing(`There is no source called "${name}".`);
       return { ...source, content };
     },
     write(given, content) {
       const name = sourceName(given);
       const bytes = Buffer.byteLength(content);
       if (bytes > MAX_PAGE_BYTES)
-        throw new UserError(`${name} would be ${bytes} bytes; a source holds at most ${MAX_PAGE_BYTES}.`);
+        throw new UserError(`${name} would be ${bytes} bytes; a source holds at most ${MAX_PAGE_BYTES}.`, {
+          trouble: "too large",
+        });
       writeFileAtomic(join(folder, name), content);
       onWritten(name, bytes);
       return { name, bytes, updatedAt: describe(name)?.updatedAt ?? "" };

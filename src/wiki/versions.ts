@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, UserError } from "../lib/errors.ts";
+import { codeOf, missing } from "../lib/errors.ts";
 import { type Stamp, stampOf } from "./page-file.ts";
 
 export interface Version {
@@ -102,7 +102,7 @@ export function createVersions(folder: string): Versions {
       } catch (error) {
         if (codeOf(error) !== "ENOENT") throw error;
       }
-      throw new UserError(`${path} has no version "${version.slice(0, 60)}". Its history lists the ones there are.`);
+      throw missing(`${path} has no version "${version.slice(0, 60)}". Its history lists the ones there are.`);
     },
   };
 }

@@ -2,7 +2,7 @@ import { appendFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpa
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
-import { codeOf, messageOf, UserError } from "../lib/errors.ts";
+import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
@@ -120,7 +120,7 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
     const doc = readDoc(place.path, place.file);
     if (doc !== undefined) return doc;
     if (stampOf(place.file)) throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
-    throw new UserError(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
+    throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
   };
 
   const wiki: Wiki = {
@@ -133,7 +133,9 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
     write(path, content) {
       const bytes = Buffer.byteLength(content);
       if (bytes > MAX_PAGE_BYTES) {
-        throw new UserError(`The page would be ${bytes} bytes; a page holds at most ${MAX_PAGE_BYTES}. Split it into several.`);
+        throw new UserError(`The page would be ${bytes} bytes; a page holds at most ${MAX_PAGE_BYTES}. Split it into several.`, {
+          trouble: "too large",
+        });
       }
       const place = placeOf(pages, path);
       const created = keeper.changing(place.path, () => {
