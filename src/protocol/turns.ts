@@ -36,6 +36,8 @@ export interface TurnRequest {
   /** Whose turn this is: the id of a message, a task or a step. Tool calls are recorded under it. */
   owner: string;
   prompt: string;
+  /** 1 for the first life of the turn, one more each time a later life takes it up. */
+  attempt: number;
   signal: AbortSignal;
   silenceMs: number;
   capMs: number;
@@ -54,6 +56,8 @@ export interface ToolInvocation {
   callId: string;
   sessionId: string;
   owner: string;
+  /** Grows each time the turn is taken up again: calls recorded under a smaller number were interrupted. */
+  attempt: number;
   signal: AbortSignal;
   /** Makes the runtime write down that this call was asked for. To be awaited before an effect. */
   flush: () => Promise<void>;

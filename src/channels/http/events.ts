@@ -1,0 +1,58 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { streamSSE } from "hono/streaming";
+import type { Event } from "../../protocol/events.ts";
+import { Conversation } from "../../protocol/messages.ts";
+import type { EventLog } from "../../store/events.ts";
+import type { Hub } from "../../store/hub.ts";
+import { HttpError } from "./errors.ts";
+
+const COMMENT_EVERY_MS = 15_000;
+/** A client that falls this far behind is let go; it comes back with its last id and misses nothing. */
+const MAX_BEHIND = 5_000;
+const BATCH = 500;
+
+/** News as it happens, and what a client missed while it was away. */
+export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; events: EventLog }): void {
+  app.get("/api/events", (context) => {
+    const wanted = context.req.query("conversation");
+    if (wanted !== undefined && !Conversation.safeParse(wanted).success)
+      throw new HttpError(400, "conversation: is not a conversation's name");
+    const isFor = (event: Event) => wanted === undefined || event.conversation === undefined || event.conversation === wanted;
+    const lastSeen = Number(context.req.header("last-event-id") ?? Number.NaN);
+
+    return streamSSE(context, async (stream) => {
+      const queue: Event[] = [];
+      let wake: () => void = () => {};
+      const unsubscribe = hub.subscribe((event) => {
+        queue.push(event);
+        if (queue.length > MAX_BEHIND) stream.abort();
+        wake();
+      });
+      const comment = setInterval(() => void stream.write(": here\n\n"), COMMENT_EVERY_MS);
+      stream.onAbort(() => wake());
+      let sent = Number.isFinite(lastSeen) ? lastSeen : events.lastId();
+      const send = async (event: Event) => {
+        if (event.id <= sent) return;
+        sent = event.id;
+        if (isFor(event)) await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
+      };
+      try {
+        await stream.write(": hello\n\n");
+        for (let missed = events.since(sent, BATCH); missed.length > 0 && !stream.aborted; missed = events.since(sent, BATCH)) {
+          for (const event of missed) await send(event);
+        }
+        while (!stream.aborted) {
+          const event = queue.shift();
+          if (event) await send(event);
+          else
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+        }
+      } finally {
+        clearInterval(comment);
+        unsubscribe();
+      }
+    });
+  });
+}

@@ -1,0 +1,79 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Context, MiddlewareHandler } from "hono";
+import { getCookie, setCookie } from "hono/cookie";
+import { fail } from "./errors.ts";
+
+export interface GuardParts {
+  token: string;
+  /** The address the server is bound to. */
+  host: string;
+  allowedHosts: () => string[];
+}
+
+const COOKIE = "io_session";
+
+/** Lets in only requests that name this server, come from no other site, and bring the token. */
+export function createGuard({ token, host, allowedHosts }: GuardParts) {
+  const cookieValue = createHash("sha256").update(`io cookie ${token}`).digest("base64url");
+
+  const isOurHost = (header: string | undefined): boolean => {
+    const name = hostName(header);
+    if (name === undefined) return false;
+    return name === host || isLoopbackName(name) || allowedHosts().includes(name);
+  };
+  const isOurOrigin = (origin: string | undefined, hostHeader: string | undefined): boolean => {
+    if (origin === undefined) return true;
+    return URL.canParse(origin) && new URL(origin).host === hostHeader?.toLowerCase();
+  };
+
+  const address: MiddlewareHandler = async (context, next) => {
+    const hostHeader = context.req.header("host");
+    if (!isOurHost(hostHeader))
+      return fail(
+        context,
+        403,
+        "This address is not served here. Use the bound host or a loopback name, or list the name under allowedHosts in config.json.",
+      );
+    if (!isOurOrigin(context.req.header("origin"), hostHeader))
+      return fail(context, 403, "Requests from other sites are refused.");
+    await next();
+  };
+
+  const mayPass = (context: Context): boolean => {
+    const [scheme, bearer] = (context.req.header("authorization") ?? "").split(" ", 2);
+    if (scheme?.toLowerCase() === "bearer" && bearer && same(bearer, token)) return true;
+    const cookie = getCookie(context, COOKIE);
+    return cookie !== undefined && same(cookie, cookieValue);
+  };
+  const auth: MiddlewareHandler = async (context, next) => {
+    if (!mayPass(context)) return fail(context, 401, "A token is needed: Authorization: Bearer <the text of IO_HOME/token>.");
+    await next();
+  };
+
+  return {
+    address,
+    auth,
+    /** Trades the token for a cookie that scripts cannot read. */
+    login(context: Context, offered: string): boolean {
+      if (!same(offered, token)) return false;
+      setCookie(context, COOKIE, cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
+      return true;
+    },
+  };
+}
+export type Guard = ReturnType<typeof createGuard>;
+
+/** Compares without telling, by the time it takes, how much was right. */
+function same(a: string, b: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+function hostName(header: string | undefined): string | undefined {
+  if (!header || !URL.canParse(`http://${header}`)) return undefined;
+  return new URL(`http://${header}`).hostname.replace(/^\[|\]$/g, "");
+}
+
+export function isLoopbackName(name: string): boolean {
+  return name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
+}

@@ -1,0 +1,82 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Inbox } from "../../orchestrator/inbox.ts";
+import { ConversationList, MessageList, Queued } from "../../protocol/api.ts";
+import { Conversation, Message, NewMessage } from "../../protocol/messages.ts";
+import type { Messages } from "../../store/messages.ts";
+import { HttpError } from "./errors.ts";
+import { answers, body } from "./shapes.ts";
+
+const MessageId = z.object({ id: z.string() });
+
+export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: Inbox; messages: Messages }): void {
+  const find = (id: string): Message => {
+    const message = messages.find(id);
+    if (!message) throw new HttpError(404, "There is no message with this id.");
+    return message;
+  };
+
+  const submit = createRoute({
+    method: "post",
+    path: "/api/messages",
+    summary: "Says something to IO; it is on disk when this answers",
+    request: { query: z.object({ wait: z.enum(["true", "false"]).optional() }), body: body(NewMessage) },
+    responses: { ...answers(202, Queued), ...answers(200, Message) },
+  });
+  app.openapi(submit, async (context) => {
+    const { text, conversation, source, idempotencyKey } = context.req.valid("json");
+    const message = inbox.submit({ text, conversation, source: { channel: source }, idempotencyKey });
+    if (context.req.valid("query").wait !== "true") return context.json({ id: message.id, status: "queued" as const }, 202);
+    return context.json(await inbox.finished(message.id), 200);
+  });
+
+  const list = createRoute({
+    method: "get",
+    path: "/api/messages",
+    summary: "The messages of a conversation, newest first",
+    request: {
+      query: z.object({
+        conversation: Conversation.default("main"),
+        limit: z.coerce.number().int().min(1).max(200).default(50),
+        before: z.string().optional(),
+      }),
+    },
+    responses: answers(200, MessageList),
+  });
+  app.openapi(list, (context) => {
+    const { conversation, limit, before } = context.req.valid("query");
+    const items = messages.list(conversation, limit, before);
+    const oldest = items.at(-1);
+    return context.json({ items, ...(items.length === limit && oldest && { next: oldest.id }) }, 200);
+  });
+
+  const one = createRoute({
+    method: "get",
+    path: "/api/messages/{id}",
+    summary: "One message",
+    request: { params: MessageId },
+    responses: answers(200, Message),
+  });
+  app.openapi(one, (context) => context.json(find(context.req.valid("param").id), 200));
+
+  const cancel = createRoute({
+    method: "post",
+    path: "/api/messages/{id}/cancel",
+    summary: "Ends a message that waits or runs",
+    request: { params: MessageId },
+    responses: answers(200, Message),
+  });
+  app.openapi(cancel, async (context) => {
+    const { id } = context.req.valid("param");
+    find(id);
+    if (!inbox.cancel(id)) throw new HttpError(409, "This message is finished already.");
+    return context.json(await inbox.finished(id), 200);
+  });
+
+  const conversations = createRoute({
+    method: "get",
+    path: "/api/conversations",
+    summary: "All conversations, the latest first",
+    responses: answers(200, ConversationList),
+  });
+  app.openapi(conversations, (context) => context.json({ items: messages.conversations() }, 200));
+}

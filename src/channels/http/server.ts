@@ -1,0 +1,112 @@
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
+import { bodyLimit } from "hono/body-limit";
+import { UserError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Inbox } from "../../orchestrator/inbox.ts";
+import { Status, Stopped } from "../../protocol/api.ts";
+import type { EventLog } from "../../store/events.ts";
+import type { Hub } from "../../store/hub.ts";
+import type { Messages } from "../../store/messages.ts";
+import { explain, fail, HttpError } from "./errors.ts";
+import { eventRoutes } from "./events.ts";
+import { createGuard } from "./guard.ts";
+import { messageRoutes } from "./messages.ts";
+import { answers, body } from "./shapes.ts";
+
+export interface HttpParts {
+  version: string;
+  token: string;
+  host: string;
+  allowedHosts: () => string[];
+  inbox: Inbox;
+  messages: Messages;
+  hub: Hub;
+  events: EventLog;
+  status: () => Status;
+  /** Ends everything that runs and cancels what waits. */
+  stopAll: () => z.infer<typeof Stopped>;
+  log: Log;
+}
+
+const MAX_BODY = 1_000_000;
+
+/** The HTTP API: every route checks the same schemas that openapi.json shows. */
+export function createHttp(parts: HttpParts) {
+  const { version, token, host, allowedHosts, log } = parts;
+  const guard = createGuard({ token, host, allowedHosts });
+  const app = new OpenAPIHono({
+    defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explain(result.error))),
+  });
+
+  app.onError((error, context) => {
+    if (error instanceof HttpError) return fail(context, error.status, error.message);
+    if (error instanceof UserError) return fail(context, 400, error.message);
+    if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
+    log.error("a request failed", { path: context.req.path, error });
+    return fail(context, 500, "Something went wrong inside IO. The log has the details: io logs.");
+  });
+  app.notFound((context) => fail(context, 404, "There is nothing at this address."));
+
+  app.use("*", guard.address);
+  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (context) => fail(context, 413, "The body is larger than 1 MB.") }));
+  const health = createRoute({
+    method: "get",
+    path: "/api/health",
+    summary: "Whether the daemon serves",
+    responses: answers(200, z.object({ status: z.literal("ok") })),
+  });
+  app.openapi(health, (context) => context.json({ status: "ok" as const }, 200));
+
+  const login = createRoute({
+    method: "post",
+    path: "/api/login",
+    summary: "Trades the token for a cookie",
+    request: { body: body(z.strictObject({ token: z.string() })) },
+    responses: answers(200, z.object({ status: z.literal("ok") })),
+  });
+  app.openapi(login, (context) => {
+    if (!guard.login(context, context.req.valid("json").token)) throw new HttpError(401, "This is not the token.");
+    return context.json({ status: "ok" as const }, 200);
+  });
+  app.use("/api/*", guard.auth);
+
+  const status = createRoute({
+    method: "get",
+    path: "/api/status",
+    summary: "What the daemon is doing",
+    responses: answers(200, Status),
+  });
+  app.openapi(status, (context) => context.json(parts.status(), 200));
+  const stop = createRoute({
+    method: "post",
+    path: "/api/stop",
+    summary: "Ends everything that runs and cancels what waits",
+    responses: answers(200, Stopped),
+  });
+  app.openapi(stop, (context) => context.json(parts.stopAll(), 200));
+  messageRoutes(app, parts);
+  eventRoutes(app, parts);
+  app.get("/api/openapi.json", (context) =>
+    context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
+  );
+
+  const server = createAdaptorServer({ fetch: app.fetch });
+  return {
+    app,
+    async listen(port: number): Promise<number> {
+      await new Promise<void>((ready, failed) => {
+        server.once("error", failed);
+        server.listen(port, host, ready);
+      });
+      return (server.address() as AddressInfo).port;
+    },
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        if ("closeAllConnections" in server) server.closeAllConnections();
+      }),
+  };
+}
+export type Http = ReturnType<typeof createHttp>;

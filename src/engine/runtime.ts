@@ -1,0 +1,247 @@
+import type { ChildProcess } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { CopilotClient, type CopilotClientOptions, RuntimeConnection } from "@github/copilot-sdk";
+import { writeFileAtomic } from "../lib/atomic.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { commandOf, hasEnvironment, isAlive, residentMb, waitForExit } from "../lib/process.ts";
+import type { EngineState } from "./port.ts";
+
+/** One runtime process, from its start to its end. */
+export interface Life {
+  readonly client: CopilotClient;
+  readonly pid: number;
+  /** Resolves when the process has ended. */
+  readonly died: Promise<void>;
+  isDead(): boolean;
+  /** How many turns it is busy with. */
+  turns: number;
+}
+
+/** Keeps one Copilot runtime alive. */
+export interface Runtime {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  state(): EngineState;
+  /** The life to use now; waits for a start or restart that is under way, and rejects when none can be had. */
+  life(): Promise<Life>;
+  /** Called when a turn of a life has ended: a life that is to be replaced is ended once it is idle. */
+  released(life: Life): void;
+}
+
+export interface RuntimeParts {
+  /** The runtime's home, which holds every session. */
+  folder: string;
+  /** The executable, or undefined for the one that the SDK brings. */
+  path: string | undefined;
+  env: Record<string, string | undefined>;
+  client: Pick<CopilotClientOptions, "requestHandler" | "gitHubToken" | "useLoggedInUser" | "onListModels">;
+  log: Log;
+  maxMb: () => number;
+  onState?: (state: EngineState) => void;
+  healthEveryMs?: number;
+}
+
+const PING_MS = 5_000;
+const MAX_BACK_OFF_MS = 10_000;
+const STEADY_MS = 60_000;
+
+export function createRuntime({
+  folder,
+  path,
+  env,
+  client: clientOptions,
+  log,
+  maxMb,
+  onState,
+  healthEveryMs = 30_000,
+}: RuntimeParts): Runtime {
+  const pidFile = join(folder, "runtime.pid");
+  let state: EngineState = "stopped";
+  let current: Promise<Life> | undefined;
+  let alive: Life | undefined;
+  let health: NodeJS.Timeout | undefined;
+  let failures = 0;
+  let bornAt = 0;
+  const retiring = new Set<Life>();
+
+  const become = (next: EngineState) => {
+    if (next === state) return;
+    state = next;
+    onState?.(next);
+  };
+
+  async function open(): Promise<Life> {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const client = new CopilotClient({
+      ...clientOptions,
+      connection: path === undefined ? RuntimeConnection.forStdio() : RuntimeConnection.forStdio({ path }),
+      baseDirectory: folder,
+      workingDirectory: folder,
+      env,
+      logLevel: "error",
+    });
+    await client.start();
+    const child = childOf(client);
+    let dead = false;
+    const died = new Promise<void>((resolve) => {
+      child.once("exit", () => {
+        dead = true;
+        resolve();
+      });
+    });
+    const life: Life = { client, pid: child.pid ?? 0, died, isDead: () => dead, turns: 0 };
+    writeFileAtomic(pidFile, `${life.pid}\n`);
+    bornAt = performance.now();
+    died.then(() => onDeath(life));
+    return life;
+  }
+
+  function bringUp(): Promise<Life> {
+    const coming = open().then(
+      (life) => {
+        alive = life;
+        become("ready");
+        return life;
+      },
+      (error: unknown) => {
+        failures += 1;
+        become("failed");
+        log.error("the agents' runtime did not start", { error: messageOf(error), failures });
+        if (current === coming) current = undefined;
+        throw error;
+      },
+    );
+    current = coming;
+    return coming;
+  }
+
+  function onDeath(life: Life): void {
+    retiring.delete(life);
+    // The SDK keeps a dead client's connection; this lets go of it. Its own complaint about that says nothing new.
+    life.client.forceStop().catch(() => undefined);
+    if (alive !== life || state === "stopped") return;
+    alive = undefined;
+    failures = performance.now() - bornAt > STEADY_MS ? 1 : failures + 1;
+    become("restarting");
+    log.warn("the agents' runtime ended unexpectedly and is started again", { pid: life.pid, failures });
+    const wait = failures === 1 ? 0 : Math.min(MAX_BACK_OFF_MS, 100 * 2 ** failures);
+    current = new Promise<void>((go) => setTimeout(go, wait)).then(() => {
+      if (state === "stopped") throw new Error("the engine was stopped");
+      return bringUp();
+    });
+    // Whoever needs the runtime asks `life()` and is told there.
+    current.catch(() => undefined);
+  }
+
+  async function check(): Promise<void> {
+    const life = alive;
+    if (!life || life.isDead()) return;
+    if (!(await answers(life))) {
+      log.warn("the agents' runtime does not answer and is ended", { pid: life.pid });
+      kill(life.pid);
+      return;
+    }
+    const megabytes = await residentMb(life.pid);
+    if (megabytes > maxMb()) {
+      log.info("the agents' runtime is renewed because of its memory", { megabytes });
+      retiring.add(life);
+      await bringUp();
+      released(life);
+    }
+  }
+
+  function released(life: Life): void {
+    if (!retiring.has(life) || life.turns > 0) return;
+    retiring.delete(life);
+    end(life).catch((error: unknown) => log.warn("an old runtime did not end cleanly", { error: messageOf(error) }));
+  }
+
+  return {
+    async start() {
+      become("starting");
+      await endLeftover(pidFile, folder, log);
+      await bringUp();
+      health = setInterval(() => {
+        check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
+      }, healthEveryMs);
+      health.unref();
+    },
+    async stop() {
+      if (state === "stopped") return;
+      become("stopped");
+      clearInterval(health);
+      const lives = [...retiring, ...(alive ? [alive] : [])];
+      alive = undefined;
+      await Promise.all(lives.map(end));
+      rmSync(pidFile, { force: true });
+    },
+    state: () => state,
+    life() {
+      if (state === "stopped") return Promise.reject(new Error("the engine was stopped"));
+      return current ?? bringUp();
+    },
+    released,
+  };
+}
+
+/** Asks the runtime to end, and ends it if it does not. Sessions are on disk already. */
+async function end(life: Life): Promise<void> {
+  if (life.isDead()) return;
+  const asked = life.client.rpc.runtime.shutdown().catch(() => undefined);
+  await Promise.race([asked, life.died, new Promise((late) => setTimeout(late, 1_000).unref())]);
+  await life.client.forceStop().catch(() => undefined);
+  if (!(await waitForExit(life.pid, 2_000))) kill(life.pid);
+}
+
+async function answers(life: Life): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), PING_MS);
+  });
+  const pong = life.client.ping("health").then(
+    () => true,
+    () => false,
+  );
+  const answered = await Promise.race([pong, late]);
+  clearTimeout(timer);
+  return answered;
+}
+
+/** A runtime that outlived a killed daemon must be gone before its sessions are resumed: two would write the same files. */
+async function endLeftover(pidFile: string, folder: string, log: Log): Promise<void> {
+  const pid = readPid(pidFile);
+  if (pid === undefined || !isAlive(pid)) return;
+  if (!(await commandOf(pid)).includes("copilot") || hasEnvironment(pid, "COPILOT_HOME", folder) === false) return;
+  if (await waitForExit(pid, 1_500)) return;
+  log.warn("a runtime of an earlier life was still there and was ended", { pid });
+  kill(pid);
+  await waitForExit(pid, 2_000);
+}
+
+function readPid(file: string): number | undefined {
+  try {
+    const pid = Number.parseInt(readFileSync(file, "utf8"), 10);
+    return Number.isInteger(pid) && pid > 1 ? pid : undefined;
+  } catch {
+    // No earlier life left a note.
+    return undefined;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+}
+
+/** The SDK tells nobody when its runtime ends, so its process is watched directly. */
+function childOf(client: CopilotClient): ChildProcess {
+  const { cliProcess } = client as unknown as { cliProcess?: ChildProcess | null };
+  if (!cliProcess)
+    throw new Error("this version of the SDK hides its runtime process: engine/runtime.ts has to learn where it is now");
+  return cliProcess;
+}

@@ -1,0 +1,170 @@
+import { existsSync } from "node:fs";
+import type { CopilotSession, ResumeSessionConfig, Tool as SdkTool } from "@github/copilot-sdk";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { EngineTool } from "../protocol/turns.ts";
+import type { SessionSpec } from "./port.ts";
+import { sessionLog } from "./recover.ts";
+import type { Life, Runtime } from "./runtime.ts";
+
+/** The turn a session is in, as its tools need to know it. */
+export interface CurrentTurn {
+  owner: string;
+  attempt: number;
+}
+
+/** A session that a runtime holds in memory now. */
+export interface LiveSession {
+  sdk: CopilotSession;
+  life: Life;
+}
+
+/** Makes, resumes and puts away sessions, so that no more than a given number are in memory. */
+export interface Sessions {
+  /** The session, made or resumed if need be, with today's system message. It stays live until released. */
+  acquire(spec: SessionSpec, turn: CurrentTurn, options?: { continuePendingWork?: boolean }): Promise<LiveSession>;
+  release(id: string): void;
+  /** Forgets the handle, for a session that its runtime no longer knows. */
+  drop(id: string): void;
+  remove(id: string): Promise<void>;
+  liveCount(): number;
+}
+
+interface Entry extends LiveSession {
+  told: string;
+  turn: { now: CurrentTurn };
+  busy: boolean;
+  usedAt: number;
+}
+
+export interface SessionsParts {
+  folder: string;
+  runtime: Runtime;
+  log: Log;
+  maxLive: () => number;
+  /** The provider, and the model's name as the provider knows it. */
+  modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
+}
+
+export function createSessions({ folder, runtime, log, maxLive, modelConfig }: SessionsParts): Sessions {
+  const entries = new Map<string, Entry>();
+
+  async function open(
+    spec: SessionSpec,
+    turn: { now: CurrentTurn },
+    life: Life,
+    told: Told,
+    continuePendingWork: boolean,
+  ): Promise<CopilotSession> {
+    const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
+    const config: ResumeSessionConfig = {
+      ...modelConfig(spec.model),
+      streaming: spec.streaming,
+      workingDirectory: spec.workingDirectory,
+      systemMessage: { mode: "replace", content: told.system },
+      tools: spec.tools.map((tool) => sdkTool(tool, turn, flush)),
+      availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
+      skillDirectories: told.skills,
+      enableSkills: told.skills.length > 0,
+      enableConfigDiscovery: false,
+      skipCustomInstructions: true,
+      toolSearch: { enabled: false },
+      infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
+      // Every tool is ours and passes the gate, which decides; the runtime's own question would only repeat it.
+      onPermissionRequest: () => ({ kind: "approve-once" }),
+    };
+    if (!existsSync(sessionLog(folder, spec.id))) return life.client.createSession({ ...config, sessionId: spec.id });
+    try {
+      return await life.client.resumeSession(spec.id, { ...config, continuePendingWork });
+    } catch (error) {
+      if (!/session not found/i.test(messageOf(error))) throw error;
+      log.warn("a session could not be resumed and is begun anew", { session: spec.id });
+      return life.client.createSession({ ...config, sessionId: spec.id });
+    }
+  }
+
+  async function makeRoom(): Promise<void> {
+    const idle = [...entries].filter(([, entry]) => !entry.busy).sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    const excess = entries.size - maxLive();
+    for (const [id, entry] of idle.slice(0, Math.max(0, excess))) {
+      entries.delete(id);
+      await putAway(entry);
+    }
+  }
+
+  async function putAway(entry: Entry): Promise<void> {
+    if (entry.life.isDead()) return;
+    await entry.sdk
+      .disconnect()
+      .catch((error: unknown) => log.debug("a session was not put away cleanly", { error: messageOf(error) }));
+  }
+
+  return {
+    async acquire(spec, now, { continuePendingWork = false } = {}) {
+      const life = await runtime.life();
+      const told = { system: spec.systemMessage(), skills: spec.skills?.() ?? [] };
+      const key = JSON.stringify(told);
+      const known = entries.get(spec.id);
+      if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {
+        known.turn.now = now;
+        known.busy = true;
+        known.usedAt = performance.now();
+        return known;
+      }
+      if (known) {
+        entries.delete(spec.id);
+        await putAway(known);
+      }
+      const turn = { now };
+      const sdk = await open(spec, turn, life, told, continuePendingWork);
+      const entry: Entry = { sdk, life, told: key, turn, busy: true, usedAt: performance.now() };
+      entries.set(spec.id, entry);
+      await makeRoom();
+      return entry;
+    },
+    release(id) {
+      const entry = entries.get(id);
+      if (entry) entry.busy = false;
+    },
+    drop(id) {
+      entries.delete(id);
+    },
+    async remove(id) {
+      const entry = entries.get(id);
+      entries.delete(id);
+      if (entry) await putAway(entry);
+      if (!existsSync(sessionLog(folder, id))) return;
+      const life = await runtime.life();
+      await life.client.deleteSession(id).catch((error: unknown) => {
+        if (!/not found/i.test(messageOf(error))) throw error;
+      });
+    },
+    liveCount: () => entries.size,
+  };
+}
+
+interface Told {
+  system: string;
+  skills: string[];
+}
+
+function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, flush: () => Promise<void>): SdkTool {
+  return {
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters,
+    skipPermission: true,
+    defer: "never",
+    handler: async (args, invocation) => {
+      const signal = invocation.signal ?? new AbortController().signal;
+      const { ok, text } = await tool.call(args, {
+        callId: invocation.toolCallId,
+        sessionId: invocation.sessionId,
+        ...turn.now,
+        signal,
+        flush,
+      });
+      return { textResultForLlm: text, resultType: ok ? "success" : "failure" };
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
+import { messageOf } from "../lib/errors.ts";
+import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import { addCall, noUsage } from "../protocol/usage.ts";
+import { type CallFailure, classify, type TurnError, turnError } from "./failures.ts";
+
+export interface TurnParts {
+  sdk: CopilotSession;
+  /** Resolves when the runtime that holds this session has ended. */
+  died: Promise<void>;
+  request: TurnRequest;
+  /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
+  begin: () => Promise<void>;
+}
+
+/** How long the runtime gets to come to rest after an error or an abort. */
+const REST_MS = 2_000;
+
+/** Follows one turn from its beginning to rest, whatever happens on the way. */
+export async function followTurn({ sdk, died, request, begin }: TurnParts): Promise<TurnResult> {
+  const { signal, silenceMs, capMs } = request;
+  const heard = createListener(request.onEvent);
+  let finish: (ending: Ending) => void = () => {};
+  const ended = new Promise<Ending>((resolve) => {
+    finish = resolve;
+  });
+
+  let silence: NodeJS.Timeout | undefined;
+  const listen = () => {
+    clearTimeout(silence);
+    // A tool at work has a deadline of its own.
+    if (heard.toolsAtWork() === 0) silence = setTimeout(() => finish({ kind: "timed out", ms: silenceMs }), silenceMs);
+  };
+  const stopListening = sdk.on((event) => {
+    if (event.type.startsWith("model.") && !event.type.startsWith("model.call_")) return;
+    heard.hear(event);
+    listen();
+    if (event.type === "session.idle") finish({ kind: "idle" });
+    if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
+  });
+  const cap = setTimeout(() => finish({ kind: "timed out", ms: capMs }), capMs);
+  const onAbort = () => finish({ kind: "aborted" });
+  signal.addEventListener("abort", onAbort, { once: true });
+  died.then(() => finish({ kind: "died" }));
+
+  try {
+    if (signal.aborted) return heard.result("aborted", turnError("aborted"));
+    listen();
+    begin().catch((error: unknown) => finish({ kind: "refused", message: messageOf(error) }));
+    const ending = await ended;
+    switch (ending.kind) {
+      case "idle":
+        return heard.settle();
+      case "died":
+        return heard.result("failed", turnError("runtime_died"));
+      case "refused":
+        return heard.result("failed", classify({ message: ending.message }));
+      case "aborted":
+        await rest(sdk, died);
+        return heard.result("aborted", turnError("aborted"));
+      case "timed out":
+        await rest(sdk, died);
+        return heard.result("timed out", heard.failure() ?? turnError("timed_out", `after ${Math.round(ending.ms / 1000)} s`));
+    }
+  } finally {
+    clearTimeout(silence);
+    clearTimeout(cap);
+    signal.removeEventListener("abort", onAbort);
+    stopListening();
+  }
+}
+
+type Ending =
+  | { kind: "idle" }
+  | { kind: "died" }
+  | { kind: "aborted" }
+  | { kind: "refused"; message: string }
+  | { kind: "timed out"; ms: number };
+
+/** Ends the turn in the runtime and waits until it is at rest, or gone, or takes too long over it. */
+async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
+  const idle = new Promise<void>((resolve) => {
+    const stop = sdk.on("session.idle", () => {
+      stop();
+      resolve();
+    });
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, REST_MS);
+  });
+  // An abort that fails leaves a session that is not at rest; the next turn begins by making a new handle of it.
+  const aborted = sdk.abort().catch(() => undefined);
+  await Promise.race([Promise.all([aborted, idle]), died, tooLong]);
+  clearTimeout(timer);
+}
+
+/** Adds up what is heard of a turn. */
+function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
+  let usage = noUsage();
+  let final = "";
+  let spoken = "";
+  let error: TurnError | undefined;
+  let lastFailure: CallFailure | undefined;
+  let between = false;
+  const tools: string[] = [];
+  const working = new Map<string, string>();
+
+  const hear = (event: SessionEvent): void => {
+    if (event.agentId !== undefined) return;
+    switch (event.type) {
+      case "assistant.message_delta": {
+        const text = between && spoken === "" && final !== "" ? `\n\n${event.data.deltaContent}` : event.data.deltaContent;
+        between = false;
+        spoken += event.data.deltaContent;
+        onEvent?.({ kind: "delta", text });
+        return;
+      }
+      case "assistant.message":
+        if (event.data.content) final = event.data.content;
+        spoken = "";
+        between = true;
+        lastFailure = undefined;
+        return;
+      case "model.call_failure":
+        lastFailure = { statusCode: event.data.statusCode, message: String(event.data.errorMessage ?? "the call failed") };
+        if (spoken !== "") onEvent?.({ kind: "restarted" });
+        spoken = "";
+        return;
+      case "assistant.usage": {
+        const { model, inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
+        const call = { model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) };
+        usage = addCall(usage, call);
+        onEvent?.({ kind: "usage", call });
+        return;
+      }
+      case "tool.execution_start":
+        tools.push(event.data.toolName);
+        working.set(event.data.toolCallId, event.data.toolName);
+        onEvent?.({ kind: "tool", tool: event.data.toolName, callId: event.data.toolCallId, state: "started" });
+        return;
+      case "tool.execution_complete": {
+        const tool = working.get(event.data.toolCallId) ?? "tool";
+        working.delete(event.data.toolCallId);
+        onEvent?.({ kind: "tool", tool, callId: event.data.toolCallId, state: event.data.success ? "done" : "failed" });
+        return;
+      }
+      case "session.error":
+        error = classify({ statusCode: event.data.statusCode, errorType: event.data.errorType, message: event.data.message });
+        return;
+    }
+  };
+  const result = (outcome: TurnResult["outcome"], failure?: TurnError): TurnResult => ({
+    outcome,
+    text: outcome === "done" ? final : spoken || final,
+    ...(failure && { error: failure }),
+    usage,
+    tools,
+  });
+  return {
+    hear,
+    result,
+    toolsAtWork: () => working.size,
+    failure: () => (lastFailure ? classify(lastFailure) : undefined),
+    settle: (): TurnResult => {
+      if (error) return result("failed", error);
+      return final ? result("done") : result("failed", turnError("no_answer"));
+    },
+  };
+}

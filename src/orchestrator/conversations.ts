@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import type { Engine, Session, SessionSpec } from "../engine/port.ts";
+import { newId } from "../lib/ids.ts";
+import type { Log } from "../lib/log.ts";
+import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
+import type { EngineTool } from "../protocol/turns.ts";
+import type { ConversationLog } from "../store/conversation-log.ts";
+import type { SessionRows } from "../store/sessions.ts";
+import type { State } from "../store/state.ts";
+import { PERSONA, type Section, systemMessage } from "./system-message.ts";
+
+export interface ConversationsParts {
+  engine: Engine;
+  version: string;
+  tools: EngineTool[];
+  sections: Section[];
+  skills?: () => string[];
+  /** Where the orchestrator stands. */
+  workingDirectory: string;
+  sessions: SessionRows;
+  state: State;
+  talk: ConversationLog;
+  log: Log;
+}
+
+const HANDOVER_TOKENS = 1_500;
+
+/** Each conversation's lasting session: found by its stored id, or begun anew when IO itself has changed. */
+export function createConversations({
+  engine,
+  version,
+  tools,
+  sections,
+  skills,
+  workingDirectory,
+  sessions,
+  state,
+  talk,
+  log,
+}: ConversationsParts) {
+  const fingerprint = fingerprintOf(version, tools);
+
+  const sessionWith = (id: string): Session => {
+    const handover = state.get(`handover:${id}`) ?? "";
+    const all = [...sections, { title: "Said earlier in this conversation, before this session began", text: () => handover }];
+    const spec: SessionSpec = {
+      id,
+      systemMessage: () => systemMessage(all),
+      tools,
+      workingDirectory,
+      streaming: true,
+      ...(skills && { skills }),
+    };
+    return engine.session(spec);
+  };
+
+  return {
+    /** The session of a conversation as it should be today. */
+    current(conversation: string): Session {
+      const row = sessions.current(ownerOf(conversation));
+      if (row?.fingerprint === fingerprint) return sessionWith(row.id);
+      const id = newId(`io-${conversation}`);
+      if (row) log.info("a session is replaced because IO has changed since it began", { conversation, old: row.id, new: id });
+      const handover = clipHandover(
+        talk.last(conversation, 40).map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${content}`),
+      );
+      sessions.begin(id, ownerOf(conversation), fingerprint);
+      if (handover) state.set(`handover:${id}`, handover);
+      if (conversation === "main") state.set("orchestrator_session_id", id);
+      return sessionWith(id);
+    },
+    /** A session by its id, for a message that an earlier life began in it. */
+    byId: (id: string): Session | undefined => (sessions.find(id) ? sessionWith(id) : undefined),
+  };
+}
+export type Conversations = ReturnType<typeof createConversations>;
+
+/** Changes when the version, a tool's schema or the fixed part of the system message does, and not with roster or memory. */
+export function fingerprintOf(version: string, tools: readonly EngineTool[]): string {
+  const schemas = tools
+    .map(({ name, description, parameters }) => ({ name, description, parameters }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return createHash("sha256")
+    .update(JSON.stringify([version, schemas, PERSONA]))
+    .digest("hex");
+}
+
+/** The latest lines that fit, oldest first. */
+function clipHandover(lines: string[]): string {
+  const kept: string[] = [];
+  let left = HANDOVER_TOKENS;
+  for (const line of lines.reverse()) {
+    const clipped = clipToTokens(line, Math.min(left, 400));
+    const cost = estimateTokens(clipped) + 1;
+    if (cost > left) break;
+    kept.unshift(clipped);
+    left -= cost;
+  }
+  return kept.join("\n");
+}
+
+function ownerOf(conversation: string): string {
+  return `conversation:${conversation}`;
+}

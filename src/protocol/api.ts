@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { Message } from "./messages.ts";
+
+/** How every failed request is answered. */
+export const ApiError = z.object({ error: z.object({ code: z.string(), message: z.string() }) }).meta({ id: "Error" });
+export type ApiError = z.infer<typeof ApiError>;
+
+export const EngineInfo = z.object({
+  kind: z.enum(["copilot", "provider", "ollama", "rehearsal"]),
+  state: z.enum(["starting", "ready", "restarting", "stopped", "failed"]),
+  model: z.string(),
+  notes: z.array(z.string()),
+});
+
+export const Status = z
+  .object({
+    version: z.string(),
+    pid: z.number().int(),
+    uptimeSeconds: z.number(),
+    home: z.string(),
+    engine: EngineInfo,
+    queue: z.object({ waiting: z.number().int(), running: z.number().int() }),
+    counts: z.record(z.string(), z.number().int()),
+  })
+  .meta({ id: "Status" });
+export type Status = z.infer<typeof Status>;
+
+export const MessageList = z.object({ items: z.array(Message), next: z.string().optional() });
+
+export const ConversationList = z.object({
+  items: z.array(z.object({ name: z.string(), messages: z.number().int(), waiting: z.number().int(), lastAt: z.string() })),
+});
+
+export const Queued = z.object({ id: z.string(), status: z.literal("queued") });
+export const Stopped = z.object({ messages: z.number().int(), tasks: z.number().int(), runs: z.number().int() });

@@ -1,0 +1,30 @@
+import type { Store } from "./open.ts";
+
+export interface LogEntry {
+  role: "user" | "assistant";
+  source: string;
+  content: string;
+  createdAt: string;
+}
+
+const KEEP = 1_000;
+
+/** What was said, by whom, in which conversation: the last thousand lines. */
+export function createConversationLog({ db }: Store, now: () => Date = () => new Date()) {
+  const insert = db.prepare(
+    "INSERT INTO conversation_log (conversation, role, source, content, created_at) VALUES (?, ?, ?, ?, ?)",
+  );
+  const prune = db.prepare(`DELETE FROM conversation_log WHERE id <= (SELECT MAX(id) FROM conversation_log) - ${KEEP}`);
+  const last = db.prepare(
+    "SELECT role, source, content, created_at AS createdAt FROM conversation_log WHERE conversation = ? ORDER BY id DESC LIMIT ?",
+  );
+  return {
+    add(conversation: string, role: LogEntry["role"], source: string, content: string): void {
+      insert.run(conversation, role, source, content, now().toISOString());
+      prune.run();
+    },
+    /** The last lines of a conversation, oldest first. */
+    last: (conversation: string, limit: number): LogEntry[] => (last.all(conversation, limit) as unknown as LogEntry[]).reverse(),
+  };
+}
+export type ConversationLog = ReturnType<typeof createConversationLog>;

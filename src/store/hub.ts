@@ -1,0 +1,89 @@
+import type { Log } from "../lib/log.ts";
+import type { Emit, Event, News } from "../protocol/events.ts";
+import type { EventLog } from "./events.ts";
+
+/** Where news enters and from where it is passed on, to listeners here and, through the store, in other processes. */
+export interface Hub {
+  emit: Emit;
+  subscribe(listener: (event: Event) => void): () => void;
+  close(): void;
+}
+
+/** Deltas that follow each other faster than this are told together. */
+const DELTA_MS = 15;
+
+export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log: Log; pollMs?: number }): Hub {
+  const listeners = new Set<(event: Event) => void>();
+  let pending: News[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let flushedAt = 0;
+  let lastId = events.lastId();
+
+  const tell = (event: Event) => {
+    lastId = event.id;
+    for (const listener of listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        log.error("a listener failed", { event: event.type, error });
+      }
+    }
+  };
+  /** Passes on everything up to an event, those of other processes included, in order. */
+  const catchUp = (until: number) => {
+    while (lastId < until) {
+      const missed = events.since(lastId, 500);
+      if (missed.length === 0) return;
+      for (const event of missed) tell(event);
+    }
+  };
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (pending.length === 0) return;
+    const news = pending;
+    pending = [];
+    flushedAt = performance.now();
+    try {
+      const told = events.append(news);
+      for (const event of told) {
+        if (event.id === lastId + 1) tell(event);
+        else catchUp(event.id);
+      }
+    } catch (error) {
+      log.error("news could not be written down", { error, lost: news.length });
+    }
+  };
+
+  const poll = setInterval(() => {
+    const newest = events.lastId();
+    if (newest > lastId) catchUp(newest);
+    events.prune();
+  }, pollMs);
+  poll.unref();
+
+  return {
+    emit(news) {
+      const last = pending.at(-1);
+      if (last && isDelta(last) && isDelta(news) && last.data.id === news.data.id && !news.data.restarted) {
+        last.data = { ...last.data, text: `${last.data.text}${news.data.text}` };
+      } else {
+        pending.push({ ...news });
+      }
+      if (!isDelta(news) || performance.now() - flushedAt > DELTA_MS) flush();
+      else timer ??= setTimeout(flush, DELTA_MS);
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close() {
+      flush();
+      clearInterval(poll);
+    },
+  };
+}
+
+function isDelta(news: News): boolean {
+  return news.type === "message.delta";
+}

@@ -1,0 +1,142 @@
+import type { Failure, Message, MessageStatus, Route, Source } from "../protocol/messages.ts";
+import type { Usage } from "../protocol/usage.ts";
+import type { Store } from "./open.ts";
+import type { UsageLog } from "./usage.ts";
+
+interface Row {
+  seq: number;
+  id: string;
+  conversation: string;
+  source: string;
+  text: string;
+  status: MessageStatus;
+  reply: string | null;
+  partial: number;
+  error: string | null;
+  route: string | null;
+  attempts: number;
+  session_id: string | null;
+  prompt_id: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+export interface NewRow {
+  id: string;
+  conversation: string;
+  source: Source;
+  text: string;
+  idempotencyKey?: string | undefined;
+}
+
+export interface Finish {
+  status: "done" | "failed" | "cancelled";
+  reply: string | null;
+  partial: boolean;
+  error: Failure | null;
+  route: Route;
+}
+
+/** A message that is to be worked on, with what an earlier life knew about it. */
+export interface Work {
+  message: Message;
+  /** Set when an earlier life had begun it. */
+  begun?: { sessionId: string | null; promptId: string | null };
+}
+
+export const NO_ROUTE: Route = { answered: "not yet", tools: [], tasks: [], runs: [] };
+
+/** The durable queue and the record of every message. */
+export function createMessages(store: Store, usage: UsageLog, now: () => Date = () => new Date()) {
+  const { db } = store;
+  const insert = db.prepare(
+    "INSERT INTO messages (id, conversation, source, text, status, idempotency_key, created_at) VALUES (?, ?, ?, ?, 'queued', ?, ?)",
+  );
+  const byId = db.prepare("SELECT * FROM messages WHERE id = ?");
+  const byKey = db.prepare("SELECT * FROM messages WHERE idempotency_key = ?");
+  const oldest = db.prepare(
+    "SELECT * FROM messages WHERE conversation = ? AND status IN ('queued','running') ORDER BY seq LIMIT 1",
+  );
+  const waiting = db.prepare("SELECT DISTINCT conversation FROM messages WHERE status IN ('queued','running')");
+  const start = db.prepare(
+    "UPDATE messages SET status = 'running', attempts = attempts + 1, session_id = ?, started_at = COALESCE(started_at, ?) WHERE id = ? AND status IN ('queued','running')",
+  );
+  const accepted = db.prepare("UPDATE messages SET prompt_id = ? WHERE id = ?");
+  const finish = db.prepare(
+    "UPDATE messages SET status = ?, reply = ?, partial = ?, error = ?, route = ?, finished_at = ? WHERE id = ? AND status IN ('queued','running')",
+  );
+  const list = db.prepare("SELECT * FROM messages WHERE conversation = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
+  const seqOf = db.prepare("SELECT seq FROM messages WHERE id = ?");
+  const counts = db.prepare("SELECT status, COUNT(*) AS count FROM messages GROUP BY status");
+  const open = db.prepare("SELECT * FROM messages WHERE status IN ('queued','running') ORDER BY seq");
+  const conversations = db.prepare(`
+    SELECT conversation AS name, COUNT(*) AS messages, MAX(created_at) AS lastAt, SUM(status IN ('queued','running')) AS waiting
+    FROM messages GROUP BY conversation ORDER BY lastAt DESC`);
+
+  const toMessage = (row: Row): Message => ({
+    id: row.id,
+    conversation: row.conversation,
+    source: JSON.parse(row.source) as Source,
+    text: row.text,
+    status: row.status,
+    reply: row.reply,
+    partial: row.partial === 1,
+    error: row.error === null ? null : (JSON.parse(row.error) as Failure),
+    route: row.route === null ? NO_ROUTE : (JSON.parse(row.route) as Route),
+    attempts: row.attempts,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    usage: usage.of(row.id) satisfies Usage,
+  });
+  const found = (row: unknown): Message | undefined => (row === undefined ? undefined : toMessage(row as Row));
+
+  return {
+    /** Puts a message on disk. The same idempotency key again answers with the first message. */
+    add({ id, conversation, source, text, idempotencyKey }: NewRow): { message: Message; isNew: boolean } {
+      return store.transaction(() => {
+        const earlier = idempotencyKey === undefined ? undefined : found(byKey.get(idempotencyKey));
+        if (earlier) return { message: earlier, isNew: false };
+        insert.run(id, conversation, JSON.stringify(source), text, idempotencyKey ?? null, now().toISOString());
+        return { message: toMessage(byId.get(id) as unknown as Row), isNew: true };
+      });
+    },
+    find: (id: string) => found(byId.get(id)),
+    /** The next message of a conversation: the oldest that is not finished. */
+    next(conversation: string): Work | undefined {
+      const row = oldest.get(conversation) as Row | undefined;
+      if (!row) return undefined;
+      const begun = row.status === "running" ? { sessionId: row.session_id, promptId: row.prompt_id } : undefined;
+      return { message: toMessage(row), ...(begun && { begun }) };
+    },
+    conversationsWaiting: () => (waiting.all() as { conversation: string }[]).map((row) => row.conversation),
+    start: (id: string, sessionId: string) => void start.run(sessionId, now().toISOString(), id),
+    accepted: (id: string, promptId: string) => void accepted.run(promptId, id),
+    finish: (id: string, end: Finish): boolean =>
+      Number(
+        finish.run(
+          end.status,
+          end.reply,
+          end.partial ? 1 : 0,
+          end.error && JSON.stringify(end.error),
+          JSON.stringify(end.route),
+          now().toISOString(),
+          id,
+        ).changes,
+      ) > 0,
+    /** The newest first, before a given message. */
+    list(conversation: string, limit: number, before?: string): Message[] {
+      const seq = before === undefined ? Number.MAX_SAFE_INTEGER : ((seqOf.get(before) as { seq: number } | undefined)?.seq ?? 0);
+      return (list.all(conversation, seq, limit) as unknown as Row[]).map(toMessage);
+    },
+    open: () => (open.all() as unknown as Row[]).map(toMessage),
+    counts(): Record<MessageStatus, number> {
+      const zero = { queued: 0, running: 0, done: 0, failed: 0, cancelled: 0 };
+      for (const { status, count } of counts.all() as { status: MessageStatus; count: number }[]) zero[status] = count;
+      return zero;
+    },
+    conversations: () => conversations.all() as unknown as { name: string; messages: number; lastAt: string; waiting: number }[],
+  };
+}
+export type Messages = ReturnType<typeof createMessages>;
