@@ -171,6 +171,7 @@ export const MIGRATIONS: readonly Migration[] = [
         conversation TEXT,
         squad TEXT,
         pid INTEGER,
+        lives INTEGER NOT NULL DEFAULT 0,
         beat_at TEXT,
         cancel_asked INTEGER NOT NULL DEFAULT 0,
         created_at TEXT NOT NULL,

@@ -21,6 +21,8 @@ export const RunRow = z.object({
   conversation: Text,
   squad: Text,
   pid: z.number().nullable(),
+  /** How many processes have worked on it, one after another. */
+  lives: z.number(),
   beat_at: Text,
   cancel_asked: z.number().transform(Boolean),
   created_at: z.string(),
@@ -87,6 +89,8 @@ export interface Runs {
   setTree(id: string, tree: { branch: string | null; base: string | null; tree: string | null }): void;
   setApplied(id: string): void;
   finish(id: string, end: { status: RunRow["status"]; outcome: RunOutcome; reason: string | null; now: string }): void;
+  /** Nobody works on it any more, though it has not ended. */
+  release(id: string): void;
   steps(id: string): StepRow[];
   step(id: string, key: string): StepRow | undefined;
   /** Writes that a step begins; what an earlier life knew of it stays known when the inputs are the same. */
@@ -94,6 +98,8 @@ export interface Runs {
   /** Notes which conversation and prompt a call is, so that a later life can find it again. */
   track(id: string, key: string, call: { attempts: number; sessionId: string; promptId: string | null }): void;
   end(id: string, key: string, end: StepEnd, now: string): void;
+  /** Writes what a begun step already knows. */
+  note(id: string, key: string, result: string): void;
   /** The prompt that came before in the same session. */
   promptBefore(id: string, sessionId: string, key: string): string | undefined;
   /** Forgets the steps that failed, so that they are tried again. */
@@ -112,13 +118,14 @@ export function openRuns(store: Store): Runs {
     `SELECT ${columns} FROM runs WHERE seq < coalesce((SELECT seq FROM runs WHERE id = ?), 9e15) ORDER BY seq DESC LIMIT ?`,
   );
   const claim = db.prepare(
-    "UPDATE runs SET status = 'running', outcome = NULL, reason = NULL, finished_at = NULL, pid = ?, beat_at = ?, cancel_asked = 0 WHERE id = ?",
+    "UPDATE runs SET status = 'running', outcome = NULL, reason = NULL, finished_at = NULL, pid = ?, lives = lives + 1, beat_at = ?, cancel_asked = 0 WHERE id = ?",
   );
   const beat = db.prepare("UPDATE runs SET beat_at = ? WHERE id = ?");
   const ask = db.prepare("UPDATE runs SET cancel_asked = 1 WHERE id = ?");
   const tree = db.prepare("UPDATE runs SET branch = ?, base = ?, tree = ? WHERE id = ?");
   const applied = db.prepare("UPDATE runs SET applied = 1 WHERE id = ?");
   const finish = db.prepare("UPDATE runs SET status = ?, outcome = ?, reason = ?, finished_at = ?, pid = NULL WHERE id = ?");
+  const release = db.prepare("UPDATE runs SET pid = NULL WHERE id = ?");
   const steps = db.prepare(`SELECT ${stepColumns} FROM run_steps WHERE run_id = ? ORDER BY seq`);
   const step = db.prepare(`SELECT ${stepColumns} FROM run_steps WHERE run_id = ? AND key = ?`);
   const begin = db.prepare(`
@@ -133,6 +140,7 @@ export function openRuns(store: Store): Runs {
   const end = db.prepare(
     "UPDATE run_steps SET state = ?, result = ?, verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
   );
+  const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
   const before = db.prepare(
     "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
   );
@@ -153,6 +161,7 @@ export function openRuns(store: Store): Runs {
     setTree: (id, to) => void tree.run(to.branch, to.base, to.tree, id),
     setApplied: (id) => void applied.run(id),
     finish: (id, { status, outcome, reason, now }) => void finish.run(status, outcome, reason, now, id),
+    release: (id) => void release.run(id),
     steps: (id) => steps.all(id).map((row) => StepRow.parse(row)),
     step(id, key) {
       const row = step.get(id, key);
@@ -163,6 +172,7 @@ export function openRuns(store: Store): Runs {
     track: (id, key, { attempts, sessionId, promptId }) => void track.run(attempts, sessionId, promptId, id, key),
     end: (id, key, { state, result, verdict, error, usage }, now) =>
       void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key),
+    note: (id, key, result) => void note.run(result, id, key),
     promptBefore: (id, sessionId, key) =>
       z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
     forgetFailures: (id) => Number(forget.run(id).changes),
