@@ -1,4 +1,48 @@
-/** Runs one command line to its end. */
+import { Command, CommanderError } from "commander";
+import { readDaemonFile } from "../lib/daemon-file.ts";
+import { ExitCode } from "../lib/errors.ts";
+import { packageVersion } from "../lib/version.ts";
+import type { Status } from "../protocol/api.ts";
+import { chat } from "../tui/chat.ts";
+import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.ts";
+import { createShell, report, type Shell } from "./output.ts";
+import { sendCommand } from "./send.ts";
+
+/** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
-  console.log(program, args.length);
+  const shell = createShell();
+  const command = buildProgram(shell);
+  try {
+    await command.parseAsync(program === "swarm" ? ["swarm", ...args] : [...args], { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
+    else report(error, { json: args.includes("--json") });
+  }
+}
+
+function buildProgram(shell: Shell): Command {
+  const program = new Command("io")
+    .description("IO answers, remembers, and puts teams to work. Without a command it opens a chat.")
+    .version(packageVersion(), "--version", "print the version")
+    .option("--daemon", "serve in the foreground until stopped")
+    .option("--self-edit", "with --daemon: let IO change its own code, for this life only")
+    .showHelpAfterError("(io --help lists the commands)")
+    .exitOverride()
+    .action(async (options: { daemon?: boolean; selfEdit?: boolean }) => {
+      if (options.daemon || !shell.isTerminal) await serve(shell, options.selfEdit === true);
+      else await openChat(shell);
+    });
+  daemonCommands(program, shell);
+  sendCommand(program, shell);
+  for (const command of program.commands) command.exitOverride();
+  return program;
+}
+
+async function openChat(shell: Shell): Promise<void> {
+  if (!readDaemonFile(shell.paths.daemon)) await startInBackground(shell);
+  const client = shell.client();
+  const status = await client.request<Status>("GET", "/api/status");
+  shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);
+  shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
+  await chat({ client, conversation: "main", input: process.stdin, output: process.stdout, colour: shell.colour });
 }

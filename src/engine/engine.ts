@@ -8,7 +8,7 @@ import { classify, turnError } from "./failures.ts";
 import type { Choice } from "./ladder.ts";
 import { createModelChoice, listProviderModels, type ModelChoice, type ModelName } from "./models.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
-import { planRecovery, type Recovery, sessionLog } from "./recover.ts";
+import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
 import { RehearsalHandler } from "./rehearsal/handler.ts";
 import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
@@ -26,13 +26,23 @@ export interface EngineParts {
   rehearsal: Model;
   log: Log;
   onState?: (state: EngineState) => void;
+  healthEveryMs?: number;
 }
 
 const ATTEMPTS = 3;
 const NO_ENDPOINT = "http://rehearsal.invalid/v1";
 
 /** The Copilot runtime, supervised, with turns that survive its death. */
-export async function createEngine({ folder, config, env, choice, rehearsal, log, onState }: EngineParts): Promise<Engine> {
+export async function createEngine({
+  folder,
+  config,
+  env,
+  choice,
+  rehearsal,
+  log,
+  onState,
+  healthEveryMs,
+}: EngineParts): Promise<Engine> {
   const offline = choice.kind !== "copilot";
   const runtime = createRuntime({
     folder,
@@ -47,6 +57,7 @@ export async function createEngine({ folder, config, env, choice, rehearsal, log
     log,
     maxMb: () => config().runtimeMaxMb,
     ...(onState && { onState }),
+    ...(healthEveryMs !== undefined && { healthEveryMs }),
   });
   let available: ModelName[] = [];
   let chosen: ModelChoice = createModelChoice(config(), choice.model, available);
@@ -76,9 +87,14 @@ export async function createEngine({ folder, config, env, choice, rehearsal, log
   }
 
   /** One try at a turn: a fresh prompt, or going on from where the session stands. */
-  async function attempt(spec: SessionSpec, request: TurnRequest, recovery: Recovery, number: number): Promise<TurnResult> {
+  async function attempt(
+    spec: SessionSpec,
+    request: TurnRequest,
+    { recovery, settled }: RecoveryPlan,
+    number: number,
+  ): Promise<TurnResult> {
     if (recovery.kind === "answered") return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools };
-    const turn = { owner: request.owner, attempt: number };
+    const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.has(callId) };
     const { sdk, life } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
     life.turns += 1;
     try {
@@ -134,16 +150,16 @@ export async function createEngine({ folder, config, env, choice, rehearsal, log
     for (let tried = 0; tried < ATTEMPTS; tried += 1) {
       if (request.signal.aborted)
         return { ...(last ?? { text: "", usage: noUsage(), tools: [] }), outcome: "aborted", error: turnError("aborted") };
-      const recovery: Recovery = interrupted
+      const plan: RecoveryPlan = interrupted
         ? planRecovery(sessionLog(folder, spec.id), {
             prompt: request.prompt,
             promptId,
             previousPromptId: request.interrupted?.previousPromptId,
           })
-        : { kind: "send" };
+        : { recovery: { kind: "send" }, settled: new Set() };
       if (last?.text) request.onEvent?.({ kind: "restarted" });
       try {
-        last = await attempt(spec, heard, recovery, request.attempt * 10 + tried);
+        last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
       } catch (error) {
         last = { outcome: "failed", text: "", error: classify({ message: messageOf(error) }), usage: noUsage(), tools: [] };
       }

@@ -38,7 +38,7 @@ export function classify({ statusCode, errorType, message }: CallFailure): TurnE
   if (/no response was returned/i.test(message)) return turnError("no_answer");
   if (/session not found|session file not found/i.test(message)) return turnError("session_gone");
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return turnError("bad_request", message);
-  if (/content.?filter|refus/i.test(message)) return turnError("refused", message);
+  if (/content.?filter/i.test(message)) return turnError("refused", message);
   if (/connection is closed|EPIPE|not connected|connection got disposed/i.test(message))
     return turnError("runtime_died", message);
   return turnError("unreachable", message);

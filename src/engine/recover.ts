@@ -39,6 +39,12 @@ export type Recovery =
   /** The last step is half recorded: it is taken back, and the model goes on from before it. */
   | { kind: "truncate"; eventId: string };
 
+/** The way to go on, and the calls whose results the session holds already. */
+export interface RecoveryPlan {
+  recovery: Recovery;
+  settled: ReadonlySet<string>;
+}
+
 export interface InterruptedTurn {
   prompt: string;
   promptId?: string | undefined;
@@ -51,8 +57,23 @@ export function sessionLog(folder: string, sessionId: string): string {
 }
 
 /** Reads the log of a session that no runtime holds, and tells how to go on. */
-export function planRecovery(logFile: string, turn: InterruptedTurn): Recovery {
+export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPlan {
   const lines = readLog(logFile);
+  const recovery = recoveryOf(lines, turn);
+  const kept =
+    recovery.kind === "truncate"
+      ? lines.slice(
+          0,
+          lines.findIndex(({ id }) => id === recovery.eventId),
+        )
+      : lines;
+  const settled = kept.flatMap(({ type, data }) =>
+    type === "tool.execution_complete" && data.toolCallId ? [data.toolCallId] : [],
+  );
+  return { recovery, settled: new Set(settled) };
+}
+
+function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
   const start = lines.findLastIndex((line) => line.type === "user.message");
   const prompt = lines[start];
   if (!prompt || !isOurs(prompt, turn)) return { kind: "send" };

@@ -11,6 +11,7 @@ import type { Life, Runtime } from "./runtime.ts";
 export interface CurrentTurn {
   owner: string;
   attempt: number;
+  settled: (callId: string) => boolean;
 }
 
 /** A session that a runtime holds in memory now. */
@@ -62,7 +63,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
       streaming: spec.streaming,
       workingDirectory: spec.workingDirectory,
       systemMessage: { mode: "replace", content: told.system },
-      tools: spec.tools.map((tool) => sdkTool(tool, turn, flush)),
+      tools: spec.tools.map((tool) => sdkTool(tool, turn, life, flush)),
       availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
       skillDirectories: told.skills,
       enableSkills: told.skills.length > 0,
@@ -148,7 +149,7 @@ interface Told {
   skills: string[];
 }
 
-function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, flush: () => Promise<void>): SdkTool {
+function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, life: Life, flush: () => Promise<void>): SdkTool {
   return {
     name: tool.name,
     description: tool.description,
@@ -164,6 +165,8 @@ function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, flush: () => Prom
         signal,
         flush,
       });
+      // The SDK would write the answer to a pipe nobody reads; the journal has it, and the next life asks there.
+      if (life.isDead()) await new Promise<never>(() => {});
       return { textResultForLlm: text, resultType: ok ? "success" : "failure" };
     },
   };

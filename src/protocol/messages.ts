@@ -60,3 +60,9 @@ export const NewMessage = z.strictObject({
   idempotencyKey: z.string().min(1).max(200).optional(),
 });
 export type NewMessage = z.input<typeof NewMessage>;
+
+/** What a chat shows for a message that was not answered; undefined for one that was. */
+export function shownFailure({ status, error }: Message): string | undefined {
+  if (status === "cancelled") return "(cancelled)";
+  return status === "failed" ? `Sorry, I encountered an error: ${error?.message ?? "nobody knows which."}` : undefined;
+}

@@ -14,6 +14,12 @@ export interface ToolContext extends ToolScope {
   owner: string;
 }
 
+/** A place in the file system that a call reaches, as the model spelled it. */
+export interface Touch {
+  path: string;
+  how: "read" | "write";
+}
+
 /** A tool as a feature brings it. */
 export interface Tool<S extends z.ZodObject = z.ZodObject> {
   name: string;
@@ -21,6 +27,8 @@ export interface Tool<S extends z.ZodObject = z.ZodObject> {
   schema: S;
   /** A "read" may be run again after a crash; an "effect" never is. */
   kind: "read" | "effect" | ((args: z.output<S>) => "read" | "effect");
+  /** The paths a call reaches, so that the policy can judge them; a tool without it reaches none of the model's choosing. */
+  touches?: (args: z.output<S>) => Touch[];
   deadlineMs: number | ((args: z.output<S>) => number);
   /** Answers with the text the model reads. Throws a ToolError when it could not do it. */
   run: (args: z.output<S>, context: ToolContext) => Promise<string>;

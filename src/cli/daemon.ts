@@ -1,0 +1,198 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, watchFile } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
+import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
+import { ensureHome, packageRoot } from "../lib/paths.ts";
+import { isAlive, waitForExit } from "../lib/process.ts";
+import type { Status } from "../protocol/api.ts";
+import type { Shell } from "./output.ts";
+
+const READY_MS = 30_000;
+const STOP_MS = 10_000;
+
+export function daemonCommands(program: Command, shell: Shell): void {
+  program
+    .command("start")
+    .description("start the daemon in the background")
+    .option("--foreground", "stay in the foreground until stopped")
+    .option("--self-edit", "let IO change its own code, for this life only")
+    .option("--json", "print one JSON document")
+    .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
+      if (options.foreground) return serve(shell, options.selfEdit === true);
+      const running = readDaemonFile(shell.paths.daemon);
+      if (running)
+        throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
+      const daemon = await startInBackground(shell, options.selfEdit === true);
+      const status = await shell.client().request<Status>("GET", "/api/status");
+      shell.print(
+        status,
+        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
+        options,
+      );
+    });
+
+  program
+    .command("stop")
+    .description("stop the daemon; what is under way is finished by the next start")
+    .option("--json", "print one JSON document")
+    .action(async (options: { json?: boolean }) => {
+      const daemon = await stopDaemon(shell);
+      shell.print({ stopped: true, pid: daemon.pid }, `IO stopped (pid ${daemon.pid}).`, options);
+    });
+
+  program
+    .command("restart")
+    .description("stop the daemon if it runs, and start it")
+    .option("--self-edit", "let IO change its own code, for this life only")
+    .option("--json", "print one JSON document")
+    .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
+      if (readDaemonFile(shell.paths.daemon)) await stopDaemon(shell);
+      const daemon = await startInBackground(shell, options.selfEdit === true);
+      const status = await shell.client().request<Status>("GET", "/api/status");
+      shell.print(
+        status,
+        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
+        options,
+      );
+    });
+
+  program
+    .command("status")
+    .description("what the daemon is doing")
+    .option("--json", "print one JSON document")
+    .action(async (options: { json?: boolean }) => {
+      const client = shell.client();
+      const status = await client.request<Status>("GET", "/api/status");
+      const { queue } = status;
+      const lines = [
+        `IO ${status.version} at ${client.url}, pid ${status.pid}, up ${span(status.uptimeSeconds)}`,
+        engineLine(status),
+        `${queue.running} running, ${queue.waiting} waiting; ${Object.entries(status.counts)
+          .map(([name, count]) => `${count} ${name}`)
+          .join(", ")}`,
+      ];
+      shell.print(status, lines.join("\n"), options);
+    });
+
+  program
+    .command("logs")
+    .description("the daemon's log")
+    .option("-f, --follow", "go on with what comes")
+    .option("-n, --lines <count>", "how many lines", "100")
+    .option("--json", "print one JSON document (with -f: one a line)")
+    .action(async (options: { follow?: boolean; lines: string; json?: boolean }) => {
+      const file = join(shell.paths.logs, "io.log");
+      const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-Number(options.lines)) : [];
+      const items = lines.filter(Boolean).map((line) => JSON.parse(line) as LogLine);
+      if (options.json && !options.follow) return shell.print({ items }, "", options);
+      for (const item of items) process.stdout.write(options.json ? `${JSON.stringify(item)}\n` : `${readable(item)}\n`);
+      if (options.follow) await follow(file, options.json === true);
+    });
+}
+
+interface LogLine {
+  time: string;
+  level: string;
+  message: string;
+  [field: string]: unknown;
+}
+
+function readable({ time, level, message, ...fields }: LogLine): string {
+  const rest = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : "";
+  return `${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`;
+}
+
+/** Runs the daemon in this process until a signal ends it. */
+export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
+  const { startDaemon } = await import("../app.ts");
+  // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
+  process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
+  const daemon = await startDaemon({ env: shell.env, selfEdit });
+  shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
+  shell.note(`Model: ${daemon.choice.why}.`);
+  if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
+  await new Promise<void>((ended) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => ended());
+  });
+  await daemon.stop();
+}
+
+/** How to connect a real model, in one sentence. */
+export const CONNECT =
+  "To connect a real model: set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.";
+
+/** Starts a daemon that outlives this command, and waits until it serves. */
+export async function startInBackground(shell: Shell, selfEdit = false): Promise<DaemonFile> {
+  const { paths, env } = shell;
+  ensureHome(paths);
+  const outFile = join(paths.logs, "daemon.out");
+  rmSync(outFile, { force: true });
+  const out = openSync(outFile, "a", 0o600);
+  const args = [join(packageRoot, "bin", "io.js"), "--daemon", ...(selfEdit ? ["--self-edit"] : [])];
+  const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", out, out] });
+  closeSync(out);
+  let code: number | null | undefined;
+  child.once("exit", (exitCode) => {
+    code = exitCode;
+  });
+  const until = performance.now() + READY_MS;
+  while (performance.now() < until) {
+    const daemon = readDaemonFile(paths.daemon);
+    if (daemon?.pid === child.pid) {
+      child.unref();
+      return daemon!;
+    }
+    if (code !== undefined) {
+      throw new UserError(readFileSync(outFile, "utf8").trim() || `The daemon ended at once (exit ${code}).`, {
+        exitCode: code === ExitCode.usage ? ExitCode.usage : ExitCode.failed,
+      });
+    }
+    await sleep(25);
+  }
+  throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
+}
+
+async function stopDaemon({ paths }: Shell): Promise<DaemonFile> {
+  const daemon = readDaemonFile(paths.daemon);
+  if (!daemon) throw new UserError(`No daemon runs on ${paths.home}.`, { exitCode: ExitCode.unreachable });
+  process.kill(daemon.pid, "SIGTERM");
+  if (!(await waitForExit(daemon.pid, STOP_MS)) && isAlive(daemon.pid)) {
+    process.kill(daemon.pid, "SIGKILL");
+    await waitForExit(daemon.pid, 2_000);
+  }
+  return daemon;
+}
+
+export function engineLine({ engine }: Pick<Status, "engine">): string {
+  const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
+  return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
+}
+
+function span(seconds: number): string {
+  const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
+  const units = ["d", "h", "min", "s"];
+  const first = Math.max(
+    0,
+    parts.findIndex((part) => part > 0),
+  );
+  const shown = parts.map((part, index) => `${part} ${units[index]}`).slice(first === -1 ? 3 : first);
+  return shown.slice(0, 2).join(" ");
+}
+
+async function follow(file: string, json: boolean): Promise<void> {
+  let size = existsSync(file) ? statSync(file).size : 0;
+  let rest = "";
+  watchFile(file, { interval: 200 }, (now) => {
+    if (now.size < size) size = 0;
+    const text = readFileSync(file).subarray(size).toString("utf8");
+    size += Buffer.byteLength(text);
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) process.stdout.write(`${json ? line : readable(JSON.parse(line) as LogLine)}\n`);
+  });
+  await new Promise<void>((ended) => process.once("SIGINT", () => ended()));
+  process.exit(ExitCode.interrupted);
+}

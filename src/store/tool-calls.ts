@@ -1,0 +1,110 @@
+import type { Store } from "./open.ts";
+
+export type ToolCallState = "begun" | "done" | "failed" | "refused" | "unknown";
+
+/** One call of a tool: what was meant, and what came of it. */
+export interface ToolCall {
+  seq: number;
+  callId: string;
+  sessionId: string;
+  owner: string;
+  /** Which try of the owner's turn made this call. */
+  attempt: number;
+  actor: string;
+  tool: string;
+  kind: "read" | "effect";
+  /** JSON, secrets removed, shortened if long. */
+  args: string;
+  argsHash: string;
+  state: ToolCallState;
+  result: string | null;
+  resultHash: string | null;
+  durationMs: number | null;
+  createdAt: string;
+}
+
+export type NewToolCall = Omit<ToolCall, "seq" | "result" | "resultHash" | "durationMs">;
+export interface ToolCallEnd {
+  state: ToolCallState;
+  result: string;
+  resultHash: string;
+  durationMs: number;
+}
+
+/** The journal of tool calls: intent before, outcome after. */
+export interface ToolCalls {
+  find(sessionId: string, callId: string): ToolCall | undefined;
+  /** What earlier attempts of the same owner did with the same tool and arguments and nobody has been told again, newest first. */
+  interrupted(of: { owner: string; attempt: number; tool: string; argsHash: string }): ToolCall[];
+  /** Writes the intent and answers with its number. An effect's is on disk when this returns. */
+  begin(call: NewToolCall): number;
+  end(seq: number, end: ToolCallEnd): void;
+  /** Makes a call of an earlier attempt one of this attempt: begun anew, or only told again. */
+  carryOver(call: ToolCall, attempt: number, state: ToolCallState): void;
+  /** Puts one call in the place of an earlier one, whose outcome it carries on. */
+  supersede(earlier: number, call: NewToolCall, end: ToolCallEnd): void;
+  /** Every call of an owner, each counted once, oldest first. */
+  callsOf(owner: string): ToolCall[];
+  /** The effects of an owner that were begun, whatever came of them. */
+  effectsOf(owner: string): ToolCall[];
+}
+
+const COLUMNS = `seq, call_id AS callId, session_id AS sessionId, owner, life AS attempt, actor, tool, kind, args,
+  args_hash AS argsHash, state, result, result_hash AS resultHash, duration_ms AS durationMs, created_at AS createdAt`;
+
+export function createToolCalls(store: Store): ToolCalls {
+  const { db } = store;
+  const select = (where: string) => db.prepare(`SELECT ${COLUMNS} FROM tool_calls WHERE ${where}`);
+  const byId = select("session_id = ? AND call_id = ?");
+  const open = select(
+    "owner = ? AND life < ? AND tool = ? AND args_hash = ? AND replayed = 0 AND state <> 'refused' ORDER BY seq DESC",
+  );
+  const all = select("owner = ? AND replayed = 0 ORDER BY seq");
+  const effects = select("owner = ? AND replayed = 0 AND kind = 'effect' AND state <> 'refused' ORDER BY seq");
+  const insert = db.prepare(
+    `INSERT INTO tool_calls (call_id, session_id, owner, life, actor, tool, kind, args, args_hash, state, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const update = db.prepare("UPDATE tool_calls SET state = ?, result = ?, result_hash = ?, duration_ms = ? WHERE seq = ?");
+  const carry = db.prepare("UPDATE tool_calls SET life = ?, state = ? WHERE seq = ?");
+  const replayed = db.prepare("UPDATE tool_calls SET replayed = 1, state = ? WHERE seq = ?");
+
+  const begin = (call: NewToolCall): number => {
+    const write = () =>
+      Number(
+        insert.run(
+          call.callId,
+          call.sessionId,
+          call.owner,
+          call.attempt,
+          call.actor,
+          call.tool,
+          call.kind,
+          call.args,
+          call.argsHash,
+          call.state,
+          call.createdAt,
+        ).lastInsertRowid,
+      );
+    return call.kind === "effect" ? write() : store.soft(write);
+  };
+  const end = (seq: number, { state, result, resultHash, durationMs }: ToolCallEnd) => {
+    update.run(state, result, resultHash, durationMs, seq);
+  };
+
+  return {
+    find: (sessionId, callId) => byId.get(sessionId, callId) as ToolCall | undefined,
+    interrupted: ({ owner, attempt, tool, argsHash }) => open.all(owner, attempt, tool, argsHash) as unknown as ToolCall[],
+    begin,
+    end,
+    carryOver: ({ seq }, attempt, state) => void carry.run(attempt, state, seq),
+    supersede(earlier, call, outcome) {
+      store.transaction(() => {
+        replayed.run(outcome.state, earlier);
+        end(begin(call), outcome);
+      });
+    },
+    callsOf: (owner) => all.all(owner) as unknown as ToolCall[],
+    effectsOf: (owner) => effects.all(owner) as unknown as ToolCall[],
+  };
+}

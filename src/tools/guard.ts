@@ -1,0 +1,180 @@
+import { lstatSync, readdirSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { codeOf } from "../lib/errors.ts";
+import type { Paths } from "../lib/paths.ts";
+import type { Touch } from "./tool.ts";
+
+export interface GuardParts {
+  paths: Paths;
+  packageRoot: string;
+  selfEdit: () => boolean;
+}
+
+/** Keeps the model's hands off IO's own secrets and code, by whatever path they are reached. */
+export interface PathGuard {
+  /** Why this path may not be reached, or nothing. */
+  refuse(path: string, how: Touch["how"], cwd: string): string | undefined;
+  /** The files and folders no tool may read. */
+  secrets(): string[];
+  /** The files and folders no tool may write just now. */
+  readOnly(): string[];
+}
+
+const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", "package.json"];
+
+export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): PathGuard {
+  const names = [paths.token, paths.config].map((path) => basename(path));
+  const database = basename(paths.database);
+  const sessions = basename(paths.sessions);
+  const isSecretName = (name: string) =>
+    name === sessions ||
+    [...names, database].some((own) => name === own || name.startsWith(`.${own}.`)) ||
+    name.startsWith(`${database}-`) ||
+    name.startsWith(`${database}.`);
+
+  const secrets = () =>
+    [...new Set([...names, sessions, database, ...entries(paths.home).filter(isSecretName)])].map((name) =>
+      join(paths.home, name),
+    );
+  const code = () => CODE.map((name) => join(packageRoot, name));
+  const readOnly = () => [paths.daemon, ...(selfEdit() ? [] : code())];
+
+  const isSecret = (real: string): boolean => {
+    const home = identity(paths.home);
+    const store = identity(paths.sessions);
+    for (const folder of ancestors(real)) {
+      const found = identity(folder);
+      if (found === undefined) continue;
+      if (found === store) return true;
+      if (found !== home || folder === real) continue;
+      return isSecretName(fold(relative(folder, real).split(sep)[0] ?? ""));
+    }
+    const stats = statOf(real);
+    if (!stats?.isFile()) return false;
+    const own = secrets().map((path) => identity(path));
+    if (own.includes(idOf(stats))) return true;
+    return stats.nlink > 1 && holds(paths.sessions, idOf(stats));
+  };
+
+  const isReadOnly = (real: string): boolean => {
+    const own = readOnly();
+    const known = new Set(own.map(identity).filter((id) => id !== undefined));
+    const spelled = own.map((path) => fold(realOf(path)));
+    return ancestors(real).some((path) => {
+      const id = identity(path);
+      return (id !== undefined && known.has(id)) || spelled.includes(fold(path));
+    });
+  };
+
+  return {
+    secrets,
+    readOnly,
+    refuse(path, how, cwd) {
+      if (path.includes("\0")) return "A path cannot hold a NUL character.";
+      for (const real of new Set([realOf(locate(path, cwd)), ...kernelReal(path, cwd)])) {
+        if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real)) {
+          return `${path} is part of a running process; no tool may reach into it.`;
+        }
+        if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
+        if (how === "write" && isReadOnly(real)) {
+          return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
+        }
+      }
+      return undefined;
+    },
+  };
+}
+
+/** A path as a model spells it, made absolute: `~` is the home folder, anything relative stands in the folder. */
+export function locate(path: string, cwd: string): string {
+  const spelled = path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+  return resolve(cwd, spelled);
+}
+
+/** The path with every link followed, also when its end does not exist yet. */
+export function realOf(path: string, links = 0): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    // Not there yet, or not to be looked into: the part that exists decides.
+    if (dirname(path) === path || codeOf(error) === "ELOOP" || links > 40) return path;
+  }
+  const here = join(realOf(dirname(path), links), basename(path));
+  const target = linkOf(here);
+  return target === undefined ? here : realOf(resolve(dirname(here), target), links + 1);
+}
+
+/** Where the system itself would go: it takes `..` after a link for the folder above the link's target. */
+function kernelReal(path: string, cwd: string): string[] {
+  const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
+  const cut = whole.replace(/\/+$/, "").lastIndexOf("/") + 1;
+  try {
+    return [realpathSync.native(whole)];
+  } catch {
+    // Its end does not exist yet: the folder it would stand in decides.
+  }
+  try {
+    return [join(realpathSync.native(whole.slice(0, cut) || "/"), whole.slice(cut))];
+  } catch {
+    // The folder does not exist either, so the system finds nothing there.
+    return [];
+  }
+}
+
+function linkOf(path: string): string | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+  } catch {
+    // It does not exist, so it is no link.
+    return undefined;
+  }
+}
+
+/** The path and every folder above it, nearest first. */
+function ancestors(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...ancestors(above)];
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    // What cannot be looked at cannot be compared; its name is judged all the same.
+    return undefined;
+  }
+}
+
+/** What stays the same however a file is spelled, linked or mounted. */
+function identity(path: string): string | undefined {
+  const stats = statOf(path);
+  return stats && idOf(stats);
+}
+
+function idOf(stats: Stats): string {
+  return `${stats.dev}:${stats.ino}`;
+}
+
+/** Some file systems take names for the same that differ in case or in composition. */
+function fold(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // A data folder that is not made yet holds nothing.
+    return [];
+  }
+}
+
+function holds(folder: string, id: string): boolean {
+  return entries(folder).some((name) => {
+    const path = join(folder, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (!stats) return false;
+    return stats.isDirectory() ? holds(path, id) : idOf(stats) === id;
+  });
+}

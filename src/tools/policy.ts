@@ -1,0 +1,26 @@
+import { findRuin } from "./belt.ts";
+import type { Policy } from "./gate.ts";
+import { locate, type PathGuard } from "./guard.ts";
+
+export interface PolicyParts {
+  guard: PathGuard;
+  /** Folders that no command may delete whole, besides roots and homes. */
+  keep: readonly string[];
+}
+
+/** Approves everything above a short hard floor: IO's secrets, IO's code, and what nobody wants deleted. */
+export function createPolicy({ guard, keep }: PolicyParts): Policy {
+  return (tool, args, scope) => {
+    for (const { path, how } of tool.touches?.(args) ?? []) {
+      const refusal = guard.refuse(path, how, scope.cwd);
+      if (refusal) return refusal;
+    }
+    if (tool.name !== "shell" || typeof args.command !== "string") return undefined;
+    const cwd = typeof args.working_dir === "string" ? locate(args.working_dir, scope.cwd) : scope.cwd;
+    const ruin = findRuin(args.command, { cwd, keep });
+    return (
+      ruin &&
+      `The command was not run: it would delete ${ruin} and everything in it. Name the exact files or folders that are to go.`
+    );
+  };
+}

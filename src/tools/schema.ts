@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { nearest } from "../lib/config.ts";
+
+/** The JSON Schema a model is shown: what it needs to fill in the arguments, and nothing else. */
+export function parametersOf(schema: z.ZodObject): Record<string, unknown> {
+  const trimmed = trim(z.toJSONSchema(schema, { io: "input" }));
+  return isRecord(trimmed) ? { ...trimmed, properties: trimmed.properties ?? {} } : {};
+}
+
+/** What is wrong with a call's arguments, in a sentence the model can act on. */
+export function explainArguments(tool: string, error: z.ZodError, schema: z.ZodObject, args: unknown): string {
+  const findings = error.issues.map((issue) => explain(issue, schema, args));
+  return `${tool} was not run, its arguments are not right. ${findings.join(" ")} Call it again with this mended.`;
+}
+
+function explain(issue: z.core.$ZodIssue, schema: z.ZodObject, args: unknown): string {
+  const name = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    const allowed = issue.path.length === 0 ? Object.keys(schema.shape) : [];
+    const hints = issue.keys.map((key) => {
+      const near = nearest(key, allowed);
+      return `"${show(key, 40)}" is not an argument of it${near ? `, did you mean "${near}"?` : "."}`;
+    });
+    const list = allowed.length > 0 ? ` Allowed: ${allowed.join(", ")}.` : "";
+    return `${hints.join(" ")}${issue.path.length === 0 && allowed.length === 0 ? " It takes no arguments." : list}`;
+  }
+  const found = issue.path.reduce<unknown>((value, part) => (isRecord(value) ? value[String(part)] : undefined), args);
+  const wanted =
+    issue.code === "invalid_value"
+      ? `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`
+      : issue.code === "invalid_type"
+        ? `${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`
+        : issue.message;
+  if (name === "") return `Found ${show(JSON.stringify(args) ?? "nothing", 80)}; allowed: ${wanted}.`;
+  if (found === undefined) return `${name}: is missing; allowed: ${wanted}.`;
+  return `${name}: found ${show(JSON.stringify(found) ?? "nothing", 80)}; allowed: ${wanted}.`;
+}
+
+function show(text: string, limit: number): string {
+  return text.length > limit ? `${text.slice(0, limit)}…` : text;
+}
+
+/** Takes out what a validator wants and a model does not. */
+function trim(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(trim);
+  if (!isRecord(node)) return node;
+  const kept = Object.entries(node).filter(
+    ([key, value]) =>
+      !(key === "$schema" && typeof value === "string") &&
+      !(key === "additionalProperties" && (typeof value === "boolean" || isEmpty(value))) &&
+      !(typeof value === "number" && Math.abs(value) === Number.MAX_SAFE_INTEGER),
+  );
+  return Object.fromEntries(kept.map(([key, value]) => [key, trim(value)]));
+}
+
+function isEmpty(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,89 @@
+import { createInterface } from "node:readline/promises";
+import type { Readable, Writable } from "node:stream";
+import { messageOf } from "../lib/errors.ts";
+import { shownFailure } from "../protocol/messages.ts";
+import type { Client } from "./client.ts";
+
+export interface ChatParts {
+  client: Client;
+  conversation: string;
+  input: Readable;
+  output: Writable;
+  colour: boolean;
+}
+
+const HELP = `  /stop   end everything that runs     /status  what IO is doing
+  /help   this                         /exit    leave (IO goes on)`;
+
+/** A plain chat, a line at a time. Ctrl-C stops an answer, or leaves when there is none. */
+export async function chat({ client, conversation, input, output, colour }: ChatParts): Promise<void> {
+  const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
+  const lines = createInterface({ input, output, prompt: colour ? "\x1b[1m›\x1b[0m " : "> " });
+  let current: AbortController | undefined;
+  lines.on("SIGINT", () => {
+    if (current) current.abort();
+    else lines.close();
+  });
+
+  async function answer(text: string): Promise<void> {
+    current = new AbortController();
+    const abort = current;
+    let id: string | undefined;
+    let column = "";
+    try {
+      const message = await client.ask(
+        { text, conversation, source: "tui" },
+        {
+          onId: (given) => {
+            id = given;
+          },
+          onDelta: (delta) => {
+            column += delta;
+            output.write(delta);
+          },
+          onTool: (tool, state) => {
+            if (state === "started") output.write(dim(`${column && !column.endsWith("\n") ? "\n" : ""}· ${tool}\n`));
+          },
+          signal: abort.signal,
+        },
+      );
+      if (!column && message.reply) output.write(message.reply);
+      const failure = shownFailure(message);
+      if (failure) output.write(`${column || message.reply ? "\n" : ""}${failure}`);
+      output.write("\n\n");
+    } catch (error) {
+      if (!abort.signal.aborted) throw error;
+      if (id)
+        await client
+          .request("POST", `/api/messages/${id}/cancel`)
+          .catch((late: unknown) => output.write(dim(`${messageOf(late)}\n`)));
+      output.write(dim("\nstopped\n\n"));
+    } finally {
+      current = undefined;
+    }
+  }
+
+  async function command(name: string): Promise<boolean> {
+    if (name === "/exit" || name === "/quit") return false;
+    if (name === "/stop") output.write(`${JSON.stringify(await client.request("POST", "/api/stop"))}\n`);
+    else if (name === "/status") output.write(`${JSON.stringify(await client.request("GET", "/api/status"), null, 2)}\n`);
+    else output.write(`${dim(HELP)}\n`);
+    return true;
+  }
+
+  lines.prompt();
+  for await (const line of lines) {
+    const text = line.trim();
+    try {
+      if (text.startsWith("/")) {
+        if (!(await command(text))) break;
+      } else if (text) {
+        await answer(text);
+      }
+    } catch (error) {
+      output.write(`${messageOf(error)}\n`);
+    }
+    lines.prompt();
+  }
+  lines.close();
+}

@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { SessionSpec } from "../../src/engine/port.ts";
+import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import { startEngine, turn } from "../support/engine.ts";
+import { temporaryFolder } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+import { until } from "../support/until.ts";
+
+const spec = (id: string, folder: string, systemMessage = () => "You are a test."): SessionSpec => ({
+  id,
+  systemMessage,
+  tools: [],
+  workingDirectory: folder,
+  streaming: true,
+});
+const openFiles = (pid: number | "self") => readdirSync(`/proc/${pid}/fd`).length;
+const children = (pid: number) => readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid).length;
+
+function parentOf(pid: string): number {
+  try {
+    return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+  } catch {
+    // It ended while we looked.
+    return -1;
+  }
+}
+
+test("a hundred sessions come and go and leave the processes and open files where they were", { timeout: 120_000 }, async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel(() => ({ say: "ok" }));
+  const engine = await startEngine(folder, model.url, { maxLiveSessions: 2 });
+  const runtime = Number(readFileSync(join(folder, "runtime.pid"), "utf8"));
+  const cycle = async (name: string) => {
+    expect((await engine.session(spec(name, folder)).run(turn("hello"))).outcome).toBe("done");
+    await engine.deleteSession(name);
+  };
+  for (let index = 0; index < 5; index += 1) await cycle(`warm-${index}`);
+  const before = {
+    children: children(process.pid),
+    runtimeChildren: children(runtime),
+    ours: openFiles("self"),
+    theirs: openFiles(runtime),
+  };
+  for (let index = 0; index < 100; index += 1) await cycle(`s-${index}`);
+  await until("the counts to come back", () => {
+    const now = {
+      children: children(process.pid),
+      runtimeChildren: children(runtime),
+      ours: openFiles("self"),
+      theirs: openFiles(runtime),
+    };
+    return (
+      now.children <= before.children &&
+      now.runtimeChildren <= before.runtimeChildren &&
+      now.ours <= before.ours + 2 &&
+      now.theirs <= before.theirs + 2
+    );
+  });
+  expect(readdirSync(join(folder, "session-state")).filter((name) => !name.startsWith("."))).toEqual([]);
+  expect(Number(readFileSync(join(folder, "runtime.pid"), "utf8"))).toBe(runtime);
+});
+
+test("more conversations than the cap are all remembered, though few are held in memory", async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel((request) => ({
+    say: String(request.messages.filter(({ role }) => role === "user").length),
+  }));
+  const engine = await startEngine(folder, model.url, { maxLiveSessions: 2 });
+  const names = ["a", "b", "c", "d", "e"];
+  for (const name of names) await engine.session(spec(name, folder)).run(turn("one"));
+  for (const name of names) expect((await engine.session(spec(name, folder)).run(turn("two"))).text).toBe("2");
+});
+
+test("a changed system message reaches the model in the same conversation", async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel(() => ({ say: "ok" }));
+  const engine = await startEngine(folder, model.url);
+  let message = "You know nothing.";
+  const session = engine.session(spec("s", folder, () => message));
+  await session.run(turn("first"));
+  message = "You know one thing.";
+  await session.run(turn("second"));
+  const last = model.requests.at(-1)!;
+  expect(last.messages.filter(({ role }) => role === "system").map(textOf)).toEqual(["You know one thing."]);
+  expect(last.messages.filter(({ role }) => role === "user")).toHaveLength(2);
+});
+
+test("a runtime that grows past its limit is renewed, and conversations go on", async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel((request) => ({
+    say: String(request.messages.filter(({ role }) => role === "user").length),
+  }));
+  const engine = await startEngine(folder, model.url, { runtimeMaxMb: 100 }, { healthEveryMs: 200 });
+  const session = engine.session(spec("s", folder));
+  const first = Number(readFileSync(join(folder, "runtime.pid"), "utf8"));
+  await session.run(turn("one"));
+  await until("a new runtime", () => Number(readFileSync(join(folder, "runtime.pid"), "utf8")) !== first);
+  expect((await session.run(turn("two"))).text).toBe("2");
+});
+
+test("a model that is not available is answered by the nearest, with a warning", async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel(() => ({ say: "ok" }), { models: ["scripted-2", "claude-haiku-4.5"] });
+  const engine = await startEngine(folder, model.url);
+  await engine.session(spec("s", folder)).run(turn("hello"));
+  expect(model.requests[0]!.model).toBe("scripted-2");
+  expect(engine.status()).toMatchObject({ model: "scripted-2", notes: [expect.stringContaining('"scripted" is not available')] });
+  expect(engine.modelFor("low")).toMatchObject({ model: "claude-haiku-4.5" });
+  expect(engine.modelFor("high")).toMatchObject({ model: "scripted-2" });
+});

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { readDaemonFile } from "../../src/lib/daemon-file.ts";
+import { packageRoot } from "../../src/lib/paths.ts";
+import type { Message, NewMessage } from "../../src/protocol/messages.ts";
+import { readEvents, type ServerEvent } from "../../src/tui/sse.ts";
+import { until } from "./until.ts";
+
+export const IO = join(packageRoot, "bin", "io.js");
+
+/** A real daemon in a process of its own. */
+export interface TestDaemon {
+  home: string;
+  url: string;
+  pid: number;
+  token: string;
+  child: ChildProcess;
+  output(): string;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  json<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Says something and waits for the end of it. */
+  ask(message: NewMessage): Promise<Message>;
+  /** Follows the events; the list grows as they come. */
+  follow(options?: { conversation?: string; lastEventId?: string }): Promise<Follower>;
+  /** The pid of its Copilot runtime. */
+  runtimePid(): number;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+export interface Follower {
+  events: (ServerEvent & { body: Record<string, unknown>; at: number })[];
+  of(type: string): Follower["events"];
+  leave(): void;
+}
+
+/** The environment of a user who has nothing set, but for what is given. */
+export function cleanEnvironment(home: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: home, IO_HOME: home, IO_PORT: "0", ...extra };
+}
+
+/** Points a daemon at a scripted model. */
+export function providerEnvironment(url: string): NodeJS.ProcessEnv {
+  return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_API_KEY: "scripted-key-0123456789", COPILOT_MODEL: "scripted" };
+}
+
+export async function startDaemonProcess(home: string, extra: NodeJS.ProcessEnv = {}): Promise<TestDaemon> {
+  const child = spawn(process.execPath, [IO, "--daemon"], {
+    env: cleanEnvironment(home, extra),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    output += chunk;
+  });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+    await exited;
+  });
+  const file = await until(`a daemon on ${home}`, () => {
+    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}: ${output}`);
+    const daemon = readDaemonFile(join(home, "daemon.json"));
+    return daemon?.pid === child.pid ? daemon : undefined;
+  });
+  const url = `http://${file!.host}:${file!.port}`;
+  const token = extra.IO_TOKEN ?? readFileSync(join(home, "token"), "utf8").trim();
+
+  const daemon: TestDaemon = {
+    home,
+    url,
+    pid: file!.pid,
+    token,
+    child,
+    output: () => output,
+    fetch: (path, init = {}) => fetch(url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } }),
+    async json<T>(method: string, path: string, body?: unknown) {
+      const response = await daemon.fetch(path, {
+        method,
+        ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      });
+      return (await response.json()) as T;
+    },
+    ask: (message) => daemon.json<Message>("POST", "/api/messages?wait=true", message),
+    async follow({ conversation, lastEventId } = {}) {
+      const abort = new AbortController();
+      onTestFinished(() => abort.abort());
+      const query = conversation ? `?conversation=${conversation}` : "";
+      const response = await daemon.fetch(`/api/events${query}`, {
+        signal: abort.signal,
+        headers: lastEventId ? { "last-event-id": lastEventId } : {},
+      });
+      const events: Follower["events"] = [];
+      const read = async () => {
+        for await (const event of readEvents(response.body!))
+          events.push({ ...event, body: JSON.parse(event.data), at: performance.now() });
+      };
+      // The stream ends when the test leaves it or the daemon is killed under it.
+      read().catch(() => undefined);
+      return { events, of: (type) => events.filter(({ event }) => event === type), leave: () => abort.abort() };
+    },
+    runtimePid: () => Number(readFileSync(join(home, "sessions", "runtime.pid"), "utf8")),
+    async kill(signal) {
+      child.kill(signal);
+      await exited;
+    },
+  };
+  return daemon;
+}
+
+/** Runs `io` to its end. */
+export function runIo(
+  args: string[],
+  home: string,
+  extra: NodeJS.ProcessEnv = {},
+  input?: string,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, [IO, ...args], { env: cleanEnvironment(home, extra), stdio: ["pipe", "pipe", "pipe"] });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
+    child.once("close", (code) => done({ code, stdout, stderr }));
+    child.stdin.end(input ?? "");
+  });
+}

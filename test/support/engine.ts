@@ -1,0 +1,41 @@
+import { onTestFinished } from "vitest";
+import { createEngine, type EngineParts } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/engine/port.ts";
+import { Config } from "../../src/lib/config.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import type { TurnRequest } from "../../src/protocol/turns.ts";
+
+export const quietLog = createLog({ redactor: createRedactor() });
+
+/** A real engine on a scripted model, stopped when the test is over. */
+export async function startEngine(
+  folder: string,
+  modelUrl: string,
+  config: Record<string, unknown> = {},
+  more: Partial<EngineParts> = {},
+): Promise<Engine> {
+  const parsed = Config.parse(config);
+  const engine = await createEngine({
+    folder,
+    config: () => parsed,
+    env: { ...process.env, HOME: folder },
+    choice: {
+      kind: "provider",
+      why: "the test's model",
+      model: "scripted",
+      provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
+    },
+    rehearsal: () => ({ say: "never asked" }),
+    log: quietLog,
+    ...more,
+  });
+  await engine.start();
+  onTestFinished(() => engine.stop());
+  return engine;
+}
+
+/** A turn with patience enough for a test. */
+export function turn(prompt: string, more: Partial<TurnRequest> = {}): TurnRequest {
+  return { owner: "m_test", prompt, attempt: 1, signal: new AbortController().signal, silenceMs: 15_000, capMs: 30_000, ...more };
+}

@@ -1,0 +1,179 @@
+import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
+import { findRuin } from "../../src/tools/belt.ts";
+import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
+
+let root: string;
+let cwd: string;
+let paths: Paths;
+let selfEdit: boolean;
+let guard: PathGuard;
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "io-policy-")));
+  cwd = join(root, "project");
+  mkdirSync(cwd);
+  paths = pathsOf({ IO_HOME: join(root, "Home"), HOME: root });
+  ensureHome(paths);
+  for (const file of [paths.token, paths.config, paths.database, `${paths.database}-wal`]) writeFileSync(file, "secret");
+  writeFileSync(join(paths.sessions, "events.jsonl"), "secret");
+  const packageRoot = join(root, "package");
+  for (const folder of ["bin", "dist", "docs"]) mkdirSync(join(packageRoot, folder), { recursive: true });
+  selfEdit = false;
+  guard = createPathGuard({ paths, packageRoot, selfEdit: () => selfEdit });
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const reads = (path: string) => guard.refuse(path, "read", cwd) === undefined;
+const writes = (path: string) => guard.refuse(path, "write", cwd) === undefined;
+
+test("IO's secrets are out of reach by their plain names, and what stands beside them is not", () => {
+  for (const name of [
+    "token",
+    "config.json",
+    "io.db",
+    "io.db-wal",
+    "io.db-shm",
+    "io.db.before-0002-wiki.bak",
+    "sessions",
+    "sessions/a/b.jsonl",
+  ]) {
+    expect([name, reads(join(paths.home, name))]).toEqual([name, false]);
+    expect([name, writes(join(paths.home, name))]).toEqual([name, false]);
+  }
+  for (const name of ["wiki/pages/a.md", "skills", "token.md", "logs/io.log", "."]) {
+    expect([name, reads(join(paths.home, name))]).toEqual([name, true]);
+  }
+  expect(reads("config.json")).toBe(true);
+});
+
+test("a half-written copy of a secret is out of reach too", () => {
+  expect(reads(join(paths.home, ".config.json.0a1b2c.tmp"))).toBe(false);
+  expect(reads(join(paths.home, ".token.0a1b2c.tmp"))).toBe(false);
+});
+
+test("no detour leads to the secrets", () => {
+  symlinkSync(paths.token, join(cwd, "file-link"));
+  symlinkSync(paths.home, join(cwd, "folder-link"));
+  symlinkSync("folder-link", join(cwd, "link-to-link"));
+  symlinkSync(join(paths.home, "io.db-journal"), join(cwd, "dangling"));
+  linkSync(paths.token, join(cwd, "hard"));
+  linkSync(join(paths.sessions, "events.jsonl"), join(cwd, "hard-session"));
+  const detours = [
+    relative(cwd, paths.token),
+    `./a/../../${relative(root, paths.token)}`,
+    `${paths.home}//./token`,
+    `${paths.home}/wiki/../token`,
+    "file-link",
+    "folder-link/token",
+    "folder-link/sessions/events.jsonl",
+    "link-to-link/config.json",
+    "dangling",
+    "hard",
+    "hard-session",
+    `/proc/self/root${paths.token}`,
+    `/proc/${process.pid}/root${paths.token}`,
+    `/proc/self/cwd/${relative(process.cwd(), paths.token)}`,
+    `/dev/fd/../root${paths.token}`,
+    join(paths.home, "TOKEN"),
+    join(paths.home, "Sessions", "x"),
+    `${paths.token}\0.txt`,
+  ];
+  for (const path of detours) {
+    expect([path, reads(path)]).toEqual([path, false]);
+    expect([path, writes(path)]).toEqual([path, false]);
+  }
+});
+
+test("the environment and memory of running processes are out of reach", () => {
+  for (const path of ["/proc/self/environ", `/proc/${process.pid}/environ`, "/proc/thread-self/mem", "/proc/1/environ"]) {
+    expect([path, reads(path)]).toEqual([path, false]);
+  }
+  expect(reads("/proc/cpuinfo")).toBe(true);
+});
+
+test("IO's own code is read by anybody and written only with self-edit", () => {
+  symlinkSync(join(root, "package", "dist"), join(cwd, "code"));
+  for (const path of [
+    join(root, "package/bin/io.js"),
+    join(root, "package/src/new/file.ts"),
+    "code/app.js",
+    "../package/DIST/x.js",
+  ]) {
+    expect([path, reads(path)]).toEqual([path, true]);
+    expect([path, writes(path)]).toEqual([path, false]);
+  }
+  expect(writes(join(root, "package/docs/x.md"))).toBe(true);
+  selfEdit = true;
+  expect(writes("code/app.js")).toBe(true);
+  expect(writes(paths.daemon)).toBe(false);
+});
+
+const home = homedir();
+test.each([
+  "rm -rf /",
+  "rm -fr /*",
+  "rm -r --no-preserve-root /",
+  "sudo rm -rf / ",
+  "/bin/rm -Rf //",
+  "\\rm -rf /./",
+  "rm -rf /.. ",
+  "rm --recursive --force ~",
+  "rm -rf ~/",
+  "rm -rf ~/*",
+  "rm -rf $HOME",
+  'rm -rf "$HOME"/',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  "rm -rf ${HOME}/*",
+  "rm -rf ~root",
+  "rm -rf /home/*",
+  "rm -rf /home/bob",
+  "rm -r -f -- /etc",
+  "cd / && rm -rf *",
+  "cd; rm -rf .",
+  "echo hi; (cd /usr; rm -rf ./*)",
+  "rm -rf tmp/x ../../../../../../../..",
+  'rm -rf "$NO_SUCH_VARIABLE_HERE/"*',
+  "find / -delete",
+  "find / -type f -delete",
+  "find ~ -exec rm -rf {} +",
+  "cd / && find -delete",
+  "bash -c 'rm -rf /'",
+  'sh -ec "cd /; rm -rf *"',
+  "eval 'rm -rf ~'",
+  "true && FOO=1 env BAR=2 rm -rf /var",
+  "ls | xargs -0 rm -rf /",
+  "if true; then rm -rf /; fi",
+  "rm -rf /srv/io-home",
+  "rm -rf /srv/io-home/{*,.*}",
+  `rm -rf '${home}'`,
+])("the seat belt holds: %s", (command) => {
+  expect(findRuin(command, { cwd: "/srv/project/deep", keep: ["/srv/io-home"] })).toBeDefined();
+});
+
+test.each([
+  "rm -rf node_modules dist",
+  "rm -rf ./*",
+  "rm -rf /tmp/build",
+  "rm -rf /tmp/*",
+  "rm -rf ~/project/dist",
+  'rm -rf "$HOME/.cache/thing"',
+  "rm /etc",
+  "rm -f /",
+  "echo rm -rf /",
+  "echo 'rm -rf /' > note.txt",
+  "# rm -rf /",
+  "find . -name '*.pyc' -delete",
+  "find / -name core -delete",
+  'dir=$(mktemp -d); rm -rf "$dir"/*',
+  'for d in a b; do rm -rf "$d"/; done',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${BUILD_DIR:?}"/*',
+  "git rm -r src/old",
+  "cd build && rm -rf *",
+  'rm -rf "$(pwd)/dist"',
+])("the seat belt does not pinch: %s", (command) => {
+  expect(findRuin(command, { cwd: "/srv/project/deep" })).toBeUndefined();
+});
