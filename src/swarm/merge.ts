@@ -4,14 +4,13 @@ import { passed } from "./checks.ts";
 import type { RunContext } from "./context.ts";
 import { beginMerge, diffOf, mergeInto, unsettled } from "./git.ts";
 import { RunFailed } from "./journal.ts";
-import { MAX_MERGE_FIXES } from "./plan.ts";
+import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./plan.ts";
 import { conflictPrompt, describeTask, mendPrompt } from "./prompts.ts";
 import { review, type Stream, title } from "./stream.ts";
 import type { Ground } from "./workspace.ts";
 
 const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });
 const Begun = z.object({ files: z.array(z.string()), ours: z.string(), theirs: z.string() });
-const MAX_CONFLICTS = 2;
 
 export interface MergeParts {
   context: RunContext;
@@ -95,7 +94,7 @@ async function settleConflict(
   told: string,
 ): Promise<void> {
   let files = begun.files;
-  for (let attempt = 1; attempt <= 2; attempt += 1) {
+  for (let attempt = 1; attempt <= MAX_SETTLINGS; attempt += 1) {
     const reply = await stream.engineer(
       `conflict/${round}/settle/${attempt}`,
       conflictPrompt(told, files, begun.ours, begun.theirs),

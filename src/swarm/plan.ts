@@ -7,6 +7,9 @@ import type { Phase } from "./schema.ts";
 export const MAX_CLARIFICATIONS = 3;
 /** How often a stream's engineer mends what a merge broke. */
 export const MAX_MERGE_FIXES = 2;
+/** How often a stream's conflicts are settled, and how often one of them is asked for. */
+export const MAX_CONFLICTS = 2;
+export const MAX_SETTLINGS = 2;
 
 export interface PlannedAgent {
   name: string;
@@ -57,7 +60,7 @@ export function resolvePlan(loaded: LoadedPipeline, maxRetries: number): Plan {
       phase: phase.phase,
       condition: ("condition" in phase ? phase.condition : undefined) ?? null,
       agents: members,
-      maxCalls: callsOf(phase),
+      maxCalls: callsOf(phase, maxRetries),
     };
   });
   const once = phases.filter((phase) => phase.phase !== "implement").reduce((sum, phase) => sum + phase.maxCalls, 0);
@@ -133,15 +136,17 @@ function membersOf(phase: Phase): Member[] {
 }
 
 /** A revision by one reviewer voids the approvals of all: every reviewer may look once at each state of the work. */
-function callsOf(phase: Phase): number {
-  if (phase.phase === "decompose") return 1;
+function callsOf(phase: Phase, maxRetries: number): number {
+  if (phase.phase === "decompose") return 1 + maxRetries;
   if (phase.phase === "cross-model-review") return 1 + 2 * phase.maxIterations;
   const gates = [...phase.reviews, ...(phase.phase === "implement" && phase.qa ? [phase.qa] : [])];
-  const merge = phase.phase === "implement" ? 2 + MAX_MERGE_FIXES : 0;
+  const implement = phase.phase === "implement";
+  const mergeCalls = implement ? MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES : 0;
+  const mergeStates = implement ? MAX_CONFLICTS + MAX_MERGE_FIXES : 0;
   const revisions = gates.reduce((sum, gate) => sum + gate.maxIterations, 0);
   const asking = "clarificationAgent" in phase && phase.clarificationAgent !== undefined ? 1 + 2 * MAX_CLARIFICATIONS : 1;
   const answered = phase.reviews
     .filter((review) => review.clarificationAgent)
     .reduce((sum, review) => sum + review.maxIterations, 0);
-  return (1 + revisions + merge) * asking + answered + gates.length * (1 + revisions + merge);
+  return (1 + revisions + mergeCalls) * asking + answered + gates.length * (1 + revisions + mergeStates);
 }

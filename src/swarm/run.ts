@@ -262,7 +262,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     };
     const summary = summaryOf(ended);
     documents.write(settings.summaryFileName, "Swarm summary", summary);
-    await journal.step(z.boolean(), { key: `run/summary/${row.lives}`, kind: "git", phase: "run" }, {}, async () => {
+    await journal.step(z.boolean(), { key: "run/summary", kind: "git", phase: "run" }, ending, async () => {
       writeStepSummary(env.GITHUB_STEP_SUMMARY, summary);
       return { value: true };
     });
