@@ -152,4 +152,54 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX agent_tasks_open ON agent_tasks (squad_slug, agent, seq) WHERE status IN ('queued','running');
     `,
   },
+  {
+    name: "0003-swarm",
+    sql: `
+      CREATE TABLE runs (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        status TEXT NOT NULL CHECK (status IN ('running','done','failed','cancelled')),
+        outcome TEXT,
+        reason TEXT,
+        project_path TEXT NOT NULL,
+        issue TEXT NOT NULL,
+        inputs TEXT NOT NULL,
+        branch TEXT,
+        base TEXT,
+        tree TEXT,
+        applied INTEGER NOT NULL DEFAULT 0,
+        conversation TEXT,
+        squad TEXT,
+        pid INTEGER,
+        lives INTEGER NOT NULL DEFAULT 0,
+        beat_at TEXT,
+        cancel_asked INTEGER NOT NULL DEFAULT 0,
+        created_at TEXT NOT NULL,
+        finished_at TEXT
+      );
+
+      CREATE TABLE run_steps (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        phase TEXT NOT NULL,
+        stream INTEGER,
+        agent TEXT,
+        model TEXT,
+        inputs_hash TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('begun','done','failed')),
+        attempts INTEGER NOT NULL DEFAULT 0,
+        session_id TEXT,
+        prompt_id TEXT,
+        result TEXT,
+        verdict TEXT,
+        error TEXT,
+        usage TEXT,
+        started_at TEXT NOT NULL,
+        finished_at TEXT,
+        UNIQUE (run_id, key)
+      );
+    `,
+  },
 ];

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { Usage } from "./usage.ts";
+
+export const RunStatus = z.enum(["running", "done", "failed", "cancelled", "interrupted"]);
+export type RunStatus = z.infer<typeof RunStatus>;
+
+/** How a run ended: with every approval, without one of them or with a failing check, or not at all. */
+export const RunOutcome = z.enum(["approved", "unapproved", "failed", "cancelled"]);
+export type RunOutcome = z.infer<typeof RunOutcome>;
+
+export const LoopOutcome = z.enum(["approved", "exhausted", "skipped", "failed"]);
+export type LoopOutcome = z.infer<typeof LoopOutcome>;
+
+/** What the runtime itself saw when it ran one check. */
+export const Evidence = z.object({
+  name: z.string(),
+  command: z.string(),
+  exitCode: z.number().int().nullable(),
+  ending: z.enum(["exited", "deadline", "aborted", "not-started"]),
+  tail: z.string(),
+  sha256: z.string(),
+  bytes: z.number().int(),
+  durationMs: z.number(),
+  /** The git tree it ran on. */
+  tree: z.string(),
+  at: z.string(),
+});
+export type Evidence = z.infer<typeof Evidence>;
+
+/** One review loop: who judged, how it ended, and the exact state it was about. */
+export const ReviewLoop = z.object({
+  key: z.string(),
+  phase: z.string(),
+  stream: z.number().int().nullable(),
+  agent: z.string(),
+  outcome: LoopOutcome,
+  reviews: z.number().int(),
+  revisions: z.number().int(),
+  /** The tree, or the hash of the text, that the approval names. */
+  approved: z.string().nullable(),
+  /** What stood against it at the end. */
+  findings: z.string().nullable(),
+});
+export type ReviewLoop = z.infer<typeof ReviewLoop>;
+
+export const StepKind = z.enum(["call", "checks", "git", "loop", "phase", "stream", "note"]);
+export type StepKind = z.infer<typeof StepKind>;
+
+/** One agent call, one command or one decision of a run, as its journal has it. */
+export const RunStep = z.object({
+  key: z.string(),
+  kind: StepKind,
+  phase: z.string(),
+  stream: z.number().int().nullable(),
+  agent: z.string().nullable(),
+  model: z.string().nullable(),
+  state: z.enum(["begun", "done", "failed"]),
+  attempts: z.number().int(),
+  verdict: z.string().nullable(),
+  error: z.string().nullable(),
+  usage: Usage,
+  startedAt: z.string(),
+  finishedAt: z.string().nullable(),
+});
+export type RunStep = z.infer<typeof RunStep>;
+
+export const RunPhase = z.object({
+  name: z.string(),
+  status: z.enum(["running", "done", "skipped", "failed"]),
+  reason: z.string().nullable(),
+  startedAt: z.string(),
+  finishedAt: z.string().nullable(),
+});
+export type RunPhase = z.infer<typeof RunPhase>;
+
+export const RunStream = z.object({
+  number: z.number().int(),
+  taskId: z.string(),
+  task: z.string(),
+  frontend: z.boolean(),
+  dependsOn: z.array(z.string()),
+  status: z.enum(["waiting", "running", "done", "failed"]),
+  branch: z.string().nullable(),
+  tree: z.string().nullable(),
+  merged: z.boolean(),
+  reason: z.string().nullable(),
+});
+export type RunStream = z.infer<typeof RunStream>;
+
+/** A swarm run, drawn from its journal. */
+export const Run = z
+  .object({
+    id: z.string(),
+    status: RunStatus,
+    outcome: RunOutcome.nullable(),
+    /** Why it ended as it did, in a sentence. */
+    reason: z.string().nullable(),
+    projectPath: z.string(),
+    issue: z.string(),
+    /** The branch with the result, or null when the work was done in place. */
+    branch: z.string().nullable(),
+    /** The commit the run began from. */
+    base: z.string().nullable(),
+    /** The tree the result is. */
+    tree: z.string().nullable(),
+    applied: z.boolean(),
+    phases: z.array(RunPhase),
+    streams: z.array(RunStream),
+    loops: z.array(ReviewLoop),
+    evidence: z.array(Evidence),
+    steps: z.array(RunStep),
+    decisions: z.array(z.string()),
+    notes: z.array(z.string()),
+    usage: Usage,
+    conversation: z.string().nullable(),
+    squad: z.string().nullable(),
+    createdAt: z.string(),
+    finishedAt: z.string().nullable(),
+  })
+  .meta({ id: "Run" });
+export type Run = z.infer<typeof Run>;
+
+/** A run in a list: without what only `show` needs. */
+export const RunSummary = Run.omit({ steps: true, evidence: true, loops: true, decisions: true, notes: true });
+export type RunSummary = z.infer<typeof RunSummary>;

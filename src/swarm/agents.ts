@@ -1,0 +1,151 @@
+import { readFileSync, realpathSync } from "node:fs";
+import { isAbsolute, join, relative, resolve } from "node:path";
+import { parse } from "yaml";
+import { z } from "zod";
+import { codeOf, messageOf } from "../lib/errors.ts";
+
+export const BUILTIN = "builtin:";
+
+/** What an agent may hold at most; which of them it does hold depends on its place in the pipeline. */
+export type ToolName = "shell" | "file_ops" | "file_ops_read";
+
+/** A role of a pipeline, read once a run. */
+export interface Agent {
+  name: string;
+  instructions: string;
+  path: string;
+  /** Only ever narrows what the role may do. */
+  tools?: ToolName[];
+  model?: string;
+}
+
+export interface AgentPlaces {
+  /** The repository. */
+  root: string;
+  /** Looked in first; relative to the repository. */
+  agentsDir: string;
+  /** What ships with us. */
+  shipped: string;
+}
+
+export type AgentFound = { agent: Agent; notes: string[] } | { problem: string };
+
+const FrontMatter = z.object({
+  tools: z.union([z.array(z.string()), z.string()]).optional(),
+  model: z.string().trim().min(1).optional(),
+});
+
+/** Finds an agent's instructions: its source in the file, or the fallback by name. */
+export function findAgent(name: string, source: string | undefined, places: AgentPlaces): AgentFound {
+  const builtin = source === undefined ? name : source.startsWith(BUILTIN) ? source.slice(BUILTIN.length).trim() : undefined;
+  if (builtin !== undefined) {
+    if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(builtin)) return { problem: `"${source}" does not name an agent after "${BUILTIN}"` };
+    const looked = [join(resolve(places.root, places.agentsDir), `${builtin}.md`), join(places.shipped, `${builtin}.md`)];
+    for (const path of looked) {
+      const found = read(name, path);
+      if (found !== "missing") return found;
+    }
+    return { problem: `its instructions are missing; looked at ${looked.join(" and ")}` };
+  }
+  const path = resolve(places.root, source ?? "");
+  if (isAbsolute(source ?? "") || !inside(places.root, path))
+    return { problem: `"${source}" is not a path inside the repository (${path})` };
+  const found = read(name, path, places.root);
+  return found === "missing" ? { problem: `its file is missing; looked at ${path}` } : found;
+}
+
+function read(name: string, path: string, within?: string): AgentFound | "missing" {
+  let text: string;
+  try {
+    if (within !== undefined && !inside(realpathSync(within), realpathSync(path))) {
+      return { problem: `${path} leads out of the repository` };
+    }
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return "missing";
+    return { problem: `${path} cannot be read (${codeOf(error) ?? messageOf(error)})` };
+  }
+  return parseAgent(name, path, text);
+}
+
+/** Reads instructions with their optional front matter (`tools:`, `model:`). */
+export function parseAgent(name: string, path: string, text: string): AgentFound {
+  const parts = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)([\s\S]*)$/.exec(text);
+  const instructions = (parts ? parts[2]! : text).trim();
+  if (instructions === "") return { problem: `${path} holds no instructions` };
+  if (!parts) return { agent: { name, path, instructions }, notes: [] };
+  let raw: unknown;
+  try {
+    raw = parse(parts[1]!) ?? {};
+  } catch (error) {
+    return { problem: `${path}: its front matter is not valid YAML: ${messageOf(error).split("\n")[0]}` };
+  }
+  const front = FrontMatter.safeParse(raw);
+  if (!front.success) {
+    const issue = front.error.issues[0]!;
+    return { problem: `${path}: front matter ${issue.path.join(".") || "(top)"}: ${issue.message}` };
+  }
+  const { tools, model } = front.data;
+  const named = tools === undefined ? undefined : Array.isArray(tools) ? tools : tools.split(",").map((tool) => tool.trim());
+  const { known, unknown } = readTools(named ?? []);
+  return {
+    agent: { name, path, instructions, ...(named ? { tools: known } : {}), ...(model ? { model } : {}) },
+    notes: unknown.map(
+      (tool) => `${path}: "${tool}" is no tool of a pipeline agent and is left out (there are shell and file_ops)`,
+    ),
+  };
+}
+
+/** The words that agent files use for the two tools there are. */
+const TOOL_WORDS: Record<string, ToolName[]> = {
+  "*": ["shell", "file_ops"],
+  all: ["shell", "file_ops"],
+  shell: ["shell"],
+  bash: ["shell"],
+  execute: ["shell"],
+  file_ops: ["file_ops"],
+  edit: ["file_ops"],
+  write: ["file_ops"],
+  file_ops_read: ["file_ops_read"],
+  read: ["file_ops_read"],
+  search: ["file_ops_read"],
+};
+
+function readTools(words: string[]): { known: ToolName[]; unknown: string[] } {
+  const known = new Set<ToolName>();
+  const unknown: string[] = [];
+  for (const word of words.filter((each) => each !== "")) {
+    const tools = Object.hasOwn(TOOL_WORDS, word.toLowerCase()) ? TOOL_WORDS[word.toLowerCase()] : undefined;
+    if (!tools) unknown.push(word);
+    else for (const tool of tools) known.add(tool);
+  }
+  return { known: [...known], unknown };
+}
+
+export type Duty = "plan" | "review" | "qa" | "build";
+
+const DUTY_TOOLS: Record<Duty, readonly ToolName[]> = {
+  plan: ["file_ops_read"],
+  review: ["file_ops_read"],
+  qa: ["shell", "file_ops_read"],
+  build: ["shell", "file_ops"],
+};
+
+/** What an agent holds in a duty: the duty's tools, narrowed by its own front matter and never widened. */
+export function toolsFor(agent: Agent, duty: Duty): ToolName[] {
+  const allowed = DUTY_TOOLS[duty];
+  const own = agent.tools;
+  if (own === undefined) return [...allowed];
+  return allowed.flatMap((tool): ToolName[] => {
+    if (own.includes(tool)) return [tool];
+    if (tool === "file_ops" && own.includes("file_ops_read")) return ["file_ops_read"];
+    if (tool === "file_ops_read" && own.includes("file_ops")) return ["file_ops_read"];
+    return [];
+  });
+}
+
+/** Whether a path is the folder or below it. */
+export function inside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (!way.startsWith("..") && !isAbsolute(way));
+}

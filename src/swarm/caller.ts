@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Engine } from "../engine/port.ts";
+import type { EngineTool, TurnResult } from "../protocol/turns.ts";
+import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
+import type { Runs } from "../store/runs.ts";
+import { type Agent, type Duty, type ToolName, toolsFor } from "./agents.ts";
+import type { Settings } from "./env.ts";
+import { type Journal, RunFailed, RunStopped } from "./journal.ts";
+
+/** An agent's answer, or why there is none. */
+export const Reply = z.discriminatedUnion("ok", [
+  z.object({ ok: z.literal(true), text: z.string() }),
+  z.object({ ok: z.literal(false), reason: z.string() }),
+]);
+export type Reply = z.infer<typeof Reply>;
+
+/** Gives the tools of these names, standing in a folder, behind the gate. */
+export type Bind = (tools: ToolName[], scope: { cwd: string; actor: string }) => EngineTool[];
+
+export interface Call {
+  key: string;
+  phase: string;
+  stream?: number;
+  agent: string;
+  duty: Duty;
+  model: string;
+  prompt: string;
+  cwd: string;
+  /** The lasting session this call belongs to; without one it stands alone. */
+  session?: string;
+  /** What the reply means, for the record. */
+  verdict?: (text: string) => string;
+}
+
+/** Asks agents, one journal step a question. */
+export interface Caller {
+  ask(call: Call): Promise<Reply>;
+  /** The sessions that were begun and are no longer needed. */
+  spent(): string[];
+}
+
+export interface CallerParts {
+  engine: Pick<Engine, "session">;
+  bind: Bind;
+  journal: Journal;
+  runs: Runs;
+  agents: ReadonlyMap<string, Agent>;
+  settings: Pick<Settings, "sessionTimeoutMs" | "maxRetries">;
+  signal: AbortSignal;
+  /** Told what an agent says, as it says it. */
+  onSay?: ((call: { key: string; agent: string; stream: number | null; text: string }) => void) | undefined;
+  recordUsage?: ((owner: string, actor: string, call: ModelCall) => void) | undefined;
+}
+
+/** A turn that goes on working is not cut at the limit of silence, but here. */
+const CAP_FACTOR = 12;
+const HOPELESS = new Set(["unauthorized"]);
+
+export function createCaller({ engine, bind, journal, runs, agents, settings, signal, onSay, recordUsage }: CallerParts): Caller {
+  const begun = new Set<string>();
+
+  async function once(
+    call: Call,
+    agent: Agent,
+    sessionId: string,
+    attempt: number,
+    prompt: string,
+    life: Hooks,
+  ): Promise<TurnResult> {
+    const actor = `swarm:${call.agent}`;
+    const owner = `${journal.runId}/${call.key}#${attempt}`;
+    begun.add(sessionId);
+    const session = engine.session({
+      id: sessionId,
+      model: agent.model ?? call.model,
+      systemMessage: () => agent.instructions,
+      tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, actor }),
+      workingDirectory: call.cwd,
+      streaming: true,
+    });
+    return session.run({
+      owner,
+      prompt,
+      attempt: journal.life,
+      signal,
+      silenceMs: settings.sessionTimeoutMs,
+      capMs: Math.min(settings.sessionTimeoutMs * CAP_FACTOR, 2 ** 31 - 1),
+      onAccepted: life.accepted,
+      ...(life.interrupted && { interrupted: life.interrupted }),
+      onEvent: (event) => {
+        if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
+        if (event.kind === "usage") recordUsage?.(journal.runId, actor, event.call);
+      },
+    });
+  }
+
+  return {
+    spent: () => [...begun],
+    ask(call) {
+      const agent = agents.get(call.agent);
+      if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);
+      const head = {
+        key: call.key,
+        kind: "call" as const,
+        phase: call.phase,
+        stream: call.stream ?? null,
+        agent: call.agent,
+        model: agent.model ?? call.model,
+      };
+      return journal.step(Reply, head, { prompt: call.prompt, model: head.model }, async ({ earlier, track }) => {
+        let usage = noUsage();
+        let reason = "";
+        const first = Math.max(1, earlier?.attempts ?? 1);
+        for (let attempt = first; attempt <= 1 + settings.maxRetries; attempt += 1) {
+          const sessionId = call.session ?? sessionOf(journal.runId, `${call.key}#${attempt}`);
+          const previousPromptId = runs.promptBefore(journal.runId, sessionId, call.key);
+          const cutOff = attempt === first && earlier?.sessionId === sessionId;
+          const prompt = attempt > 1 && call.session ? `${again(reason)}\n\n${call.prompt}` : call.prompt;
+          track({ attempts: attempt, sessionId, promptId: cutOff ? (earlier?.promptId ?? null) : null });
+          const result = await once(call, agent, sessionId, attempt, prompt, {
+            accepted: (promptId) => track({ attempts: attempt, sessionId, promptId }),
+            interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
+          });
+          usage = add(usage, result.usage);
+          if (signal.aborted) throw new RunStopped("the run was stopped");
+          if (result.outcome === "done" && result.text.trim() !== "") {
+            const verdict = call.verdict?.(result.text);
+            return { value: { ok: true, text: result.text }, usage, ...(verdict !== undefined && { verdict }) };
+          }
+          reason = result.error?.message ?? (result.outcome === "done" ? "the reply was empty" : `the turn ${result.outcome}`);
+          if (result.error && HOPELESS.has(result.error.code)) break;
+        }
+        return { value: { ok: false, reason }, error: reason, usage };
+      });
+    },
+  };
+}
+
+interface Hooks {
+  accepted: (promptId: string) => void;
+  interrupted: { promptId: string | undefined; previousPromptId: string | undefined } | undefined;
+}
+
+function again(reason: string): string {
+  return `Your last turn ended early${reason ? ` (${reason})` : ""}. What it did to the working tree is still there: look before you go on. What was asked:`;
+}
+
+/** A session's id, made from what it is for. */
+export function sessionOf(runId: string, what: string): string {
+  return `swarm-${runId}-${createHash("sha256").update(what).digest("hex").slice(0, 16)}`;
+}
+
+export function add(a: Usage, b: Usage): Usage {
+  return {
+    calls: a.calls + b.calls,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+  };
+}

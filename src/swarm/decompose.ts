@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { isFrontend } from "./conditions.ts";
+
+/** More than this is asked again: it would be a bill, not a plan. */
+export const MAX_TASKS = 32;
+
+/** One piece of work, which becomes one stream. */
+export const SwarmTask = z.object({
+  id: z.string(),
+  /** What the stream is told, word for word. */
+  text: z.string(),
+  acceptanceCriteria: z.array(z.string()),
+  dependsOn: z.array(z.string()),
+  /** What the list said of itself, if it did. */
+  declared: z.boolean().optional(),
+  frontend: z.boolean(),
+});
+export type SwarmTask = z.infer<typeof SwarmTask>;
+
+const Words = z.string().trim().min(1);
+const Many = z.union([z.array(z.union([Words, z.number().transform(String)])), Words.transform((one) => [one])]);
+const Entry = z.union([
+  Words.transform((text) => ({ text })),
+  z
+    .object({
+      id: z.union([Words, z.number().transform(String)]).optional(),
+      title: z.string().trim().optional(),
+      name: z.string().trim().optional(),
+      task: z.string().trim().optional(),
+      description: z.string().trim().optional(),
+      acceptanceCriteria: Many.nullish(),
+      acceptance_criteria: Many.nullish(),
+      dependsOn: Many.nullish(),
+      depends_on: Many.nullish(),
+      frontend: z.boolean().optional(),
+    })
+    .transform((entry, context) => {
+      const text = [...new Set([entry.title ?? entry.name, entry.task, entry.description])].filter(Boolean).join("\n\n");
+      if (text === "") context.addIssue({ code: "custom", message: 'needs a "title" or a "description"' });
+      return {
+        text,
+        id: entry.id,
+        acceptanceCriteria: entry.acceptanceCriteria ?? entry.acceptance_criteria ?? undefined,
+        dependsOn: entry.dependsOn ?? entry.depends_on ?? undefined,
+        declared: entry.frontend,
+      };
+    }),
+]);
+type Entry = {
+  text: string;
+  id?: string | undefined;
+  acceptanceCriteria?: string[] | undefined;
+  dependsOn?: string[] | undefined;
+  declared?: boolean | undefined;
+};
+
+export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
+
+/** Reads the list of tasks out of a reply. A reply that holds none says what is wrong, in words that can be sent back. */
+export function readTasks(reply: string, marker: string): Decomposed {
+  const lists = arraysIn(reply);
+  if (lists.length === 0) return { problem: "it holds no JSON array" };
+  const readings = lists.map((list) => readList(list, marker));
+  return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
+}
+
+function readList(list: unknown[], marker: string): Decomposed {
+  if (list.length === 0) return { problem: "the JSON array is empty" };
+  if (list.length > MAX_TASKS) return { problem: `it lists ${list.length} tasks; join them into at most ${MAX_TASKS}` };
+  const parsed = z.array(Entry).safeParse(list);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    return { problem: `entry ${Number(issue.path[0] ?? 0) + 1} is neither a string nor a task object (${issue.message})` };
+  }
+  const entries: Entry[] = parsed.data;
+  const ids = entries.map((entry, index) => entry.id ?? `T${index + 1}`);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) return { problem: `two tasks have the id "${twice}"` };
+  const tasks = entries.map((entry, index): SwarmTask => {
+    const task = { text: entry.text, ...(entry.declared === undefined ? {} : { declared: entry.declared }) };
+    return {
+      ...task,
+      id: ids[index]!,
+      acceptanceCriteria: entry.acceptanceCriteria ?? [],
+      dependsOn: [...new Set(entry.dependsOn ?? [])],
+      frontend: isFrontend(task, marker),
+    };
+  });
+  for (const task of tasks) {
+    const unknown = task.dependsOn.find((id) => !ids.includes(id) || id === task.id);
+    if (unknown !== undefined)
+      return { problem: `task "${task.id}" depends on "${unknown}", which is not another task of the list` };
+  }
+  const circle = findCircle(tasks);
+  return circle ? { problem: `the tasks ${circle.join(", ")} wait for each other in a circle` } : { tasks };
+}
+
+function findCircle(tasks: readonly SwarmTask[]): string[] | undefined {
+  const free = new Set<string>();
+  for (;;) {
+    const next = tasks.filter((task) => !free.has(task.id) && task.dependsOn.every((id) => free.has(id)));
+    if (next.length === 0) break;
+    for (const task of next) free.add(task.id);
+  }
+  const stuck = tasks.filter((task) => !free.has(task.id)).map((task) => task.id);
+  return stuck.length > 0 ? stuck : undefined;
+}
+
+/** A reply with more brackets than this is not looked through to its end. */
+const MAX_TRIES = 300;
+
+/** Every JSON array of a text, in prose or fenced, outermost only. */
+function arraysIn(text: string): unknown[][] {
+  const found: unknown[][] = [];
+  let tries = 0;
+  for (let start = text.indexOf("["); start !== -1 && tries < MAX_TRIES; start = text.indexOf("[", start)) {
+    tries += 1;
+    const end = closing(text, start);
+    const value = end === undefined ? undefined : tryParse(text.slice(start, end + 1));
+    if (Array.isArray(value)) {
+      found.push(value);
+      start = end!;
+    } else start += 1;
+  }
+  return found;
+}
+
+function closing(text: string, start: number): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let index = start; index < text.length; index += 1) {
+    const char = text[index];
+    if (quoted) {
+      if (char === "\\") index += 1;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === "[") depth += 1;
+    else if (char === "]" && --depth === 0) return index;
+  }
+  return undefined;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON after all: brackets are common in prose.
+    return undefined;
+  }
+}

@@ -1,0 +1,111 @@
+import { appendFileSync, mkdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { writeFileAtomic } from "../lib/atomic.ts";
+import { codeOf, UserError } from "../lib/errors.ts";
+import type { Run } from "../protocol/runs.ts";
+import { inside } from "./agents.ts";
+import { describeEvidence, passed } from "./checks.ts";
+import type { ResolvedPipeline } from "./schema.ts";
+
+/** The files of a run: in the checkout for the user, and copies under the run. */
+export interface Documents {
+  write(name: string, title: string, body: string): void;
+}
+
+export interface DocumentsParts {
+  projectPath: string;
+  docDir: string;
+  /** The run's own folder, if copies are kept. */
+  folder?: string;
+  now: () => Date;
+}
+
+export function openDocuments({ projectPath, docDir, folder, now }: DocumentsParts): Documents {
+  const target = openDocDir(projectPath, docDir);
+  const copies = folder === undefined ? undefined : join(folder, "documents");
+  if (copies) mkdirSync(copies, { recursive: true, mode: 0o700 });
+  return {
+    write(name, title, body) {
+      const text = `# ${title}\n\n_${now().toISOString()}_\n\n${body.trim()}\n`;
+      writeFileAtomic(join(target, name), text, 0o644);
+      if (copies) writeFileAtomic(join(copies, name), text, 0o600);
+    },
+  };
+}
+
+/** Makes the documents' folder; it has to be inside the project, wherever links lead. */
+function openDocDir(projectPath: string, docDir: string): string {
+  const path = join(projectPath, docDir);
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (error) {
+    throw new UserError(`DOC_DIR: ${path} cannot be made (${codeOf(error) ?? error}).`, { cause: error });
+  }
+  if (!inside(realpathSync(projectPath), realpathSync(path))) {
+    throw new UserError(`DOC_DIR: ${path} leads out of the project to ${realpathSync(path)}. Name a folder inside it.`);
+  }
+  return path;
+}
+
+/** The names of all files a run may write, as patterns relative to the project. */
+export function documentNames(pipeline: ResolvedPipeline, docDir: string, summaryFileName: string): string[] {
+  const agents = pipeline.pipeline.map((phase) => phase.agent);
+  const names = [
+    ...agents.flatMap((agent) => [`${agent}.md`, `${agent}-tasks.md`, `${agent}-stream-*.md`]),
+    "cross-model-review.md",
+    "plan.md",
+    summaryFileName,
+  ];
+  return [...new Set(names)].map((name) => join(docDir, name));
+}
+
+/** A run in a page: how it ended, what stood against it, what was really run, what it cost, and where it is. */
+export function summaryOf(run: Run): string {
+  const result = run.branch
+    ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
+    : "In place, in the checkout";
+  const final = run.evidence.filter((each) => each.tree === run.tree);
+  const rows = (cells: string[][]) => cells.map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
+  const parts = [
+    `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,
+    `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,
+    `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
+    `## Phases\n\n${rows([["phase", "status", "why"], ["---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, each.reason ?? ""])])}`,
+    run.streams.length > 0
+      ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n")[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
+      : "",
+    run.loops.length > 0
+      ? `## Review loops\n\n${rows([
+          ["loop", "outcome", "reviews", "revisions", "approved state", "what stands against it"],
+          ["---", "---", "---", "---", "---", "---"],
+          ...run.loops.map((each) => [
+            each.key,
+            each.outcome,
+            String(each.reviews),
+            String(each.revisions),
+            each.approved?.slice(0, 12) ?? "",
+            (each.findings ?? "").slice(0, 300),
+          ]),
+        ])}`
+      : "",
+    `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
+    run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${each}`).join("\n")}` : "",
+    run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
+  ];
+  return parts.filter(Boolean).join("\n\n");
+}
+
+function cell(text: string): string {
+  return text.replace(/\s+/g, " ").replaceAll("|", "\\|").trim();
+}
+
+/** Shows the summary on the page of a GitHub job, where there is one. */
+export function writeStepSummary(path: string | undefined, text: string): void {
+  if (!path) return;
+  try {
+    appendFileSync(path, `${text}\n`);
+  } catch (error) {
+    // The summary is in the documents too; a page that cannot be written is no reason to fail the run.
+    if (codeOf(error) === undefined) throw error;
+  }
+}

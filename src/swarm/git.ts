@@ -1,0 +1,325 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { UserError } from "../lib/errors.ts";
+import { type ExecResult, exec } from "../lib/exec.ts";
+
+/** A repository as a run finds it. */
+export interface Repo {
+  /** The top of the checkout. */
+  root: string;
+  /** The project's folder below the top, or "". */
+  prefix: string;
+  /** Null when there is no commit yet. */
+  head: string | null;
+  /** Null when the head is detached. */
+  branch: string | null;
+  dirty: boolean;
+}
+
+export interface Saved {
+  tree: string;
+  commit: string;
+}
+
+export interface GitOptions {
+  env?: Record<string, string>;
+  input?: string;
+  signal?: AbortSignal;
+  maxOutput?: number;
+}
+
+const QUIET = [
+  "-c",
+  "core.hooksPath=/dev/null",
+  "-c",
+  "commit.gpgsign=false",
+  "-c",
+  "gc.auto=0",
+  "-c",
+  "advice.detachedHead=false",
+];
+const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
+const DEADLINE_MS = 300_000;
+const LOCK_TRIES = 30;
+
+/** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. */
+export async function git(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> {
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_") || name === "GIT_EXEC_PATH");
+  for (let tries = 1; ; tries += 1) {
+    const result = await exec("git", [...QUIET, ...args], {
+      cwd,
+      env: { ...Object.fromEntries(clean), GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C", ...options.env },
+      deadlineMs: DEADLINE_MS,
+      maxOutput: options.maxOutput ?? 200_000,
+      ...(options.input !== undefined && { input: options.input }),
+      ...(options.signal && { signal: options.signal }),
+    });
+    if (result.code === 0 || tries >= LOCK_TRIES || !/\.lock': File exists|Unable to create .*\.lock/.test(result.stderr))
+      return result;
+    await sleep(100);
+  }
+}
+
+/** The output of a git command that has to work. */
+export async function must(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<string> {
+  const result = await git(cwd, args, options);
+  if (result.code === 0) return result.stdout.trim();
+  const said = result.ending === "exited" ? (result.stderr.trim() || result.output.trim()).slice(-600) : result.ending;
+  throw new UserError(`git ${args.slice(0, 3).join(" ")} failed in ${cwd}: ${said}`);
+}
+
+/** What a folder is to git; undefined when it is in no repository. */
+export async function openRepo(folder: string): Promise<Repo | undefined> {
+  const top = await git(folder, ["rev-parse", "--show-toplevel"]);
+  if (top.ending === "not-started") throw new UserError("git cannot be started. Install it, and see that it is in the PATH.");
+  if (top.code !== 0) return undefined;
+  const root = top.stdout.trim();
+  const prefix = await must(folder, ["rev-parse", "--show-prefix"]);
+  const head = await git(root, ["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
+  const branch = await git(root, ["symbolic-ref", "-q", "--short", "HEAD"]);
+  const status = await must(root, ["status", "--porcelain", "--untracked-files=normal"]);
+  return {
+    root,
+    prefix: prefix.replace(/\/$/, ""),
+    head: head.code === 0 ? head.stdout.trim() : null,
+    branch: branch.code === 0 ? branch.stdout.trim() : null,
+    dirty: status !== "",
+  };
+}
+
+/** The commit a run begins from. Without any commit it is a picture of the checkout, made beside it. */
+export async function baseCommit(repo: Repo, indexFile: string, message: string): Promise<string> {
+  if (repo.head !== null) return repo.head;
+  const env = { GIT_INDEX_FILE: indexFile };
+  rmSync(indexFile, { force: true });
+  await must(repo.root, ["add", "-A"], { env });
+  const tree = await must(repo.root, ["write-tree"], { env });
+  return must(repo.root, [...NAMELESS, "commit-tree", tree], { input: message });
+}
+
+/** Makes a worktree on a branch of its own. One that is `kept` may hold work and is left as it is. */
+export async function addWorktree(
+  repo: Repo,
+  { path, branch, base, kept = false }: { path: string; branch: string; base: string; kept?: boolean },
+): Promise<void> {
+  if (existsSync(join(path, ".git"))) {
+    if (kept) return;
+    const on = await git(path, ["symbolic-ref", "-q", "--short", "HEAD"]);
+    const whole = await git(path, ["rev-parse", "-q", "--verify", "HEAD"]);
+    const filled = await git(path, ["diff", "--quiet", "HEAD"]);
+    if (on.stdout.trim() === branch && whole.code === 0 && filled.code === 0) return prepareSubmodules(repo, path);
+    // An earlier life was cut off while it made this: nobody has worked in it.
+    await git(repo.root, ["worktree", "unlock", path]);
+    rmSync(path, { recursive: true, force: true });
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  await must(repo.root, ["worktree", "prune"]);
+  const known = await git(repo.root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
+  await must(repo.root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
+  await prepareSubmodules(repo, path);
+}
+
+/** Fills a worktree's submodules from the checkout's own, where those are there; nothing is fetched. */
+async function prepareSubmodules(repo: Repo, path: string): Promise<void> {
+  if (!existsSync(join(path, ".gitmodules"))) return;
+  const listed = await git(path, ["config", "-f", ".gitmodules", "--get-regexp", "^submodule\\..*\\.path$"]);
+  for (const line of listed.stdout.split("\n")) {
+    const [, name, folder] = /^submodule\.(.*)\.path (.*)$/.exec(line) ?? [];
+    if (name === undefined || folder === undefined || !existsSync(join(repo.root, folder, ".git"))) continue;
+    if (existsSync(join(path, folder, ".git"))) continue;
+    const url = `submodule.${name}.url=${join(repo.root, folder)}`;
+    await git(path, [
+      "-c",
+      "protocol.file.allow=always",
+      "-c",
+      url,
+      "-c",
+      `submodule.${name}.active=true`,
+      "submodule",
+      "--quiet",
+      "update",
+      "--init",
+      "--",
+      folder,
+    ]);
+  }
+}
+
+/** Commits whatever is in a worktree; without a change it is the commit that is there. */
+export async function commitAll(path: string, branch: string, message: string): Promise<Saved> {
+  await must(path, ["add", "-A"]);
+  const identity = (await git(path, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
+  const made = await git(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
+    input: message,
+  });
+  if (made.code !== 0 && !/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
+    throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600)}`);
+  }
+  return current(path, branch);
+}
+
+/** The commit and tree a worktree stands on; its branch has to be the one it was made with. */
+export async function current(path: string, branch: string): Promise<Saved> {
+  const [commit = "", tree = "", on = ""] = (
+    await must(path, ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"])
+  ).split("\n");
+  if (on !== `refs/heads/${branch}`) {
+    throw new UserError(
+      `${path} is no longer on its branch ${branch} but on ${on}: the agent switched it. Switch it back, then resume.`,
+    );
+  }
+  return { commit, tree };
+}
+
+export async function isAncestor(repo: string, commit: string, of: string): Promise<boolean> {
+  return (await git(repo, ["merge-base", "--is-ancestor", commit, of])).code === 0;
+}
+
+/** Merges a commit into a worktree. With conflicts nothing is left behind but their list. */
+export async function mergeInto(
+  path: string,
+  branch: string,
+  commit: string,
+  message: string,
+): Promise<{ saved: Saved; conflicts: string[] }> {
+  if (!(await isAncestor(path, commit, "HEAD"))) {
+    if (await merging(path)) await must(path, ["merge", "--abort"]);
+    const identity = (await git(path, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
+    const merged = await git(path, [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit]);
+    if (merged.code !== 0) {
+      const conflicts = await conflictsOf(path);
+      if (await merging(path)) await must(path, ["merge", "--abort"]);
+      if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
+      return { saved: await current(path, branch), conflicts };
+    }
+  }
+  return { saved: await current(path, branch), conflicts: [] };
+}
+
+/** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
+export async function beginMerge(path: string, commit: string): Promise<string[]> {
+  if (!(await isAncestor(path, commit, "HEAD")) && !(await merging(path))) {
+    await git(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
+  }
+  return conflictsOf(path);
+}
+
+async function merging(path: string): Promise<boolean> {
+  return (await git(path, ["rev-parse", "-q", "--verify", "MERGE_HEAD"])).code === 0;
+}
+
+async function conflictsOf(path: string): Promise<string[]> {
+  const listed = await git(path, ["diff", "--name-only", "--diff-filter=U", "-z"]);
+  return listed.stdout.split("\0").filter((name) => name !== "");
+}
+
+/** The files of a list that still hold conflict markers. */
+export async function unsettled(path: string, files: readonly string[]): Promise<string[]> {
+  if (files.length === 0) return [];
+  const found = await git(path, [
+    "grep",
+    "--no-index",
+    "-l",
+    "-z",
+    "-E",
+    "^(<<<<<<<|>>>>>>>)( |$)",
+    "--",
+    ...files.filter((file) => existsSync(join(path, file))),
+  ]);
+  return found.code === 0 ? found.stdout.split("\0").filter((name) => name !== "") : [];
+}
+
+/** The difference of two trees, as a reviewer reads it. */
+export async function diffOf(cwd: string, from: string, to: string, options: GitOptions = {}): Promise<string> {
+  if (from === to) return "";
+  const args = [
+    "-c",
+    "core.quotePath=false",
+    "diff",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "-M",
+    "--stat=160",
+    "--patch",
+    from,
+    to,
+  ];
+  return must(cwd, args, { maxOutput: 120_000, ...options });
+}
+
+/** Puts what is uncommitted in a worktree under a ref of its own and makes the tree clean again; the ref, if there was anything. */
+export async function setAside(path: string, ref: string): Promise<string | undefined> {
+  const status = await must(path, ["status", "--porcelain", "--untracked-files=all"]);
+  if (status === "") return undefined;
+  const gitDir = await must(path, ["rev-parse", "--absolute-git-dir"]);
+  const env = { GIT_INDEX_FILE: join(gitDir, "swarm-aside-index") };
+  await must(path, ["read-tree", "HEAD"], { env });
+  await must(path, ["add", "-A"], { env });
+  const tree = await must(path, ["write-tree"], { env });
+  const commit = await must(path, [...NAMELESS, "commit-tree", tree, "-p", "HEAD"], { input: "left behind in the tree\n" });
+  await must(path, ["update-ref", ref, commit]);
+  await must(path, ["reset", "-q", "--hard", "HEAD"]);
+  await must(path, ["clean", "-q", "-fd"]);
+  return ref;
+}
+
+/** Takes a worktree away, unless it holds work that is committed nowhere. */
+export async function removeWorktree(repo: Repo, path: string): Promise<"removed" | "kept"> {
+  if (!existsSync(path)) return "removed";
+  const status = await git(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]);
+  if (status.code !== 0 || status.stdout.trim() !== "" || (await merging(path))) return "kept";
+  const plain = await git(repo.root, ["worktree", "remove", path]);
+  if (plain.code === 0) return "removed";
+  // Git refuses to remove a worktree with submodules unless told twice; that they are clean was seen above.
+  if (!/submodules/.test(plain.stderr)) return "kept";
+  const loose = await git(path, [
+    "submodule",
+    "--quiet",
+    "foreach",
+    "--recursive",
+    "git branch -r --contains HEAD | grep -q . || echo loose",
+  ]);
+  if (loose.code !== 0 || loose.stdout.includes("loose")) return "kept";
+  return (await git(repo.root, ["worktree", "remove", "--force", path])).code === 0 ? "removed" : "kept";
+}
+
+/** Deletes a branch whose every commit another one has. */
+export async function dropMerged(repo: Repo, branch: string, into: string): Promise<void> {
+  const at = await git(repo.root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
+  if (at.code !== 0 || !(await isAncestor(repo.root, at.stdout.trim(), into))) return;
+  await git(repo.root, ["update-ref", "-d", `refs/heads/${branch}`, at.stdout.trim()]);
+}
+
+/** Merges the run's branch into the user's own checkout; the reason when that cannot be. */
+export async function applyBranch(repo: Repo, branch: string): Promise<string | undefined> {
+  const now = await openRepo(join(repo.root, repo.prefix));
+  if (!now?.head) return "the checkout has no commit to merge into";
+  if (await isAncestor(repo.root, branch, "HEAD")) return undefined;
+  if (!now.branch) return "the checkout is on no branch (detached head)";
+  const identity = (await git(repo.root, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
+  const merged = await git(repo.root, [...identity, "merge", "-q", "--no-edit", branch]);
+  if (merged.code === 0) return undefined;
+  if (await merging(repo.root)) await git(repo.root, ["merge", "--abort"]);
+  return `git merge ${branch} failed: ${merged.output.trim().slice(-400)}`;
+}
+
+/** A record of a folder's states that leaves the folder and its own repository alone. */
+export async function openShadow(gitDir: string, folder: string, leftOut: readonly string[]) {
+  const env = { GIT_DIR: gitDir, GIT_WORK_TREE: folder };
+  if (!existsSync(join(gitDir, "HEAD"))) {
+    mkdirSync(dirname(gitDir), { recursive: true, mode: 0o700 });
+    await must(dirname(gitDir), ["init", "-q", "--bare", gitDir]);
+  }
+  const excludes = ["node_modules", ".venv", ...leftOut].map(
+    (name) => `:(exclude,glob)${name.includes("/") ? name : `**/${name}`}`,
+  );
+  return {
+    async save(): Promise<string> {
+      await must(folder, ["add", "-A", "--ignore-errors", "--", ".", ...excludes], { env });
+      return must(folder, ["write-tree"], { env });
+    },
+    diff: (from: string, to: string) => diffOf(folder, from, to, { env }),
+  };
+}

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import type { Evidence } from "../protocol/runs.ts";
+import { passed } from "./checks.ts";
+import type { RunContext } from "./context.ts";
+import { beginMerge, diffOf, mergeInto, unsettled } from "./git.ts";
+import { RunFailed } from "./journal.ts";
+import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./plan.ts";
+import { conflictPrompt, describeTask, mendPrompt } from "./prompts.ts";
+import { review, type Stream, title } from "./stream.ts";
+import type { Ground } from "./workspace.ts";
+
+const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });
+const Begun = z.object({ files: z.array(z.string()), ours: z.string(), theirs: z.string() });
+
+export interface MergeParts {
+  context: RunContext;
+  ground: Extract<Ground, { kind: "branch" }>;
+  /** The stream's worktree and the commit it began from. */
+  path: string;
+  base: string;
+}
+
+/** Merges a stream into the run's branch and checks the result. Conflicts, and what the merge broke, go to the stream's engineer. */
+export async function mergeStream(
+  stream: Stream,
+  { context, ground, path, base }: MergeParts,
+): Promise<{ tree: string; evidence: Evidence[] }> {
+  const { journal, checks } = context;
+  const { number } = stream.record;
+  const at = { phase: "implement", stream: number, kind: "git" as const };
+  const told = describeTask(stream.task);
+  let conflicts = 0;
+  let fixes = 0;
+
+  for (let round = 1; ; round += 1) {
+    const { commit } = stream.state();
+    if (commit === null) throw new RunFailed("the stream has no commit");
+    const merged = await journal.step(Merged, { ...at, key: `${stream.prefix}/merge/${round}` }, { commit }, async () => {
+      const { saved, conflicts: files } = await mergeInto(
+        ground.workspace.path,
+        ground.branch,
+        commit,
+        `Merge stream ${number}: ${title(stream.task)}`,
+      );
+      return { value: { ...saved, conflicts: files }, verdict: files.length > 0 ? "conflict" : "merged" };
+    });
+
+    if (merged.conflicts.length > 0) {
+      if (conflicts >= MAX_CONFLICTS) throw new RunFailed(`its conflicts could not be settled: ${merged.conflicts.join(", ")}`);
+      conflicts += 1;
+      const begun = await journal.step(
+        Begun,
+        { ...at, key: `${stream.prefix}/conflict/${round}` },
+        { onto: merged.commit },
+        async () => {
+          const files = await beginMerge(path, merged.commit);
+          const sides = [await diffOf(path, base, commit), await diffOf(path, base, merged.commit)] as const;
+          return { value: { files: files.length > 0 ? files : merged.conflicts, ours: sides[0], theirs: sides[1] } };
+        },
+      );
+      await settleConflict(stream, path, round, begun, told);
+      await stream.settle(`Settle the conflicts of stream ${number}`);
+      await review(stream);
+      continue;
+    }
+
+    const tidy = async () => {
+      const ref = await ground.workspace.tidy?.(`merge-${number}-${round}`);
+      if (ref) context.note(`the checks after merging stream ${number} left files, set aside as ${ref}`);
+    };
+    const own = stream.state();
+    const evidence =
+      merged.tree === own.tree
+        ? [...own.evidence]
+        : await checks.run({ prefix: "run", phase: "implement", folder: ground.workspace.cwd, tree: merged.tree, after: tidy });
+    if (passed(evidence) || !passed(own.evidence) || fixes >= MAX_MERGE_FIXES) return { tree: merged.tree, evidence };
+    fixes += 1;
+    await journal.step(Begun, { ...at, key: `${stream.prefix}/sync/${round}` }, { onto: merged.commit }, async () => {
+      await beginMerge(path, merged.commit);
+      return { value: { files: [], ours: "", theirs: "" } };
+    });
+    const mended = await stream.engineer(`mend/${round}`, mendPrompt(told, evidence));
+    if (!mended.ok) throw new RunFailed(`what its merge broke was not mended: ${mended.reason}`);
+    await stream.settle(`Mend stream ${number} after its merge`);
+    await review(stream);
+  }
+}
+
+async function settleConflict(
+  stream: Stream,
+  path: string,
+  round: number,
+  begun: z.infer<typeof Begun>,
+  told: string,
+): Promise<void> {
+  let files = begun.files;
+  for (let attempt = 1; attempt <= MAX_SETTLINGS; attempt += 1) {
+    const reply = await stream.engineer(
+      `conflict/${round}/settle/${attempt}`,
+      conflictPrompt(told, files, begun.ours, begun.theirs),
+    );
+    if (!reply.ok) throw new RunFailed(`its conflicts were not settled: ${reply.reason}`);
+    files = await unsettled(path, begun.files);
+    if (files.length === 0) return;
+  }
+  throw new RunFailed(`its engineer left conflict markers in ${files.join(", ")}`);
+}

@@ -1,0 +1,40 @@
+import type { Progress, RunContext } from "../context.ts";
+import { readTasks, type SwarmTask } from "../decompose.ts";
+import { RunFailed } from "../journal.ts";
+import { decomposePrompt, describeTask, repairPrompt } from "../prompts.ts";
+import type { DecomposePhase } from "../schema.ts";
+
+/** Splits the specification into tasks; a reply that is no such list is asked for again. */
+export async function runDecompose(context: RunContext, phase: DecomposePhase, progress: Progress): Promise<Progress> {
+  const { caller, about, pipeline, ground, settings } = context;
+  const asked = decomposePrompt(about, progress.spec, phase.frontendMarker);
+  let prompt = asked;
+  let problem = "";
+  for (let round = 1; round <= 1 + settings.maxRetries; round += 1) {
+    const reply = await caller.ask({
+      key: `decompose/tasks:${phase.agent}/${round}`,
+      phase: "decompose",
+      agent: phase.agent,
+      duty: "plan",
+      model: pipeline.primaryModel,
+      cwd: ground.workspace.cwd,
+      prompt,
+    });
+    if (!reply.ok) throw new RunFailed(`decompose: ${phase.agent} gave no tasks: ${reply.reason}`);
+    const read = readTasks(reply.text, phase.frontendMarker);
+    if ("tasks" in read) {
+      context.documents.write(`${phase.agent}-tasks.md`, `Tasks by ${phase.agent}`, read.tasks.map(listed).join("\n\n"));
+      return { ...progress, tasks: read.tasks };
+    }
+    problem = read.problem;
+    prompt = repairPrompt(asked, reply.text, problem);
+  }
+  throw new RunFailed(`decompose: ${phase.agent} gave no list of tasks: ${problem}`);
+}
+
+function listed(task: SwarmTask): string {
+  const facts = [task.frontend ? "frontend" : "", task.dependsOn.length > 0 ? `after ${task.dependsOn.join(", ")}` : ""].filter(
+    Boolean,
+  );
+  return `${describeTask(task)}${facts.length > 0 ? `\n\n(${facts.join("; ")})` : ""}`;
+}

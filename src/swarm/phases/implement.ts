@@ -1,0 +1,29 @@
+import { z } from "zod";
+import type { Progress, RunContext } from "../context.ts";
+import { current } from "../git.ts";
+import { RunFailed } from "../journal.ts";
+import type { ImplementPhase } from "../schema.ts";
+import { runStreams } from "../streams.ts";
+
+/** Makes every task real. Fails only when no stream came to an end. */
+export async function runImplement(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<Progress> {
+  const tasks =
+    progress.tasks.length > 0
+      ? progress.tasks
+      : [{ id: "T1", text: progress.spec, acceptanceCriteria: [], dependsOn: [], frontend: false }];
+  const streams = await runStreams(context, phase, { ...progress, tasks });
+  if (streams.every((stream) => stream.status === "failed")) {
+    throw new RunFailed(`implement: no stream came to an end. Stream 1: ${streams[0]?.reason ?? "failed"}`);
+  }
+  return { ...progress, tasks, streams, tree: await presentTree(context, "implement/result", streams) };
+}
+
+/** The tree the run has come to, written down. */
+export async function presentTree({ journal, ground }: RunContext, key: string, after: unknown): Promise<string> {
+  return journal.step(z.string(), { key, kind: "git", phase: key.split("/")[0]! }, { after }, async () => ({
+    value:
+      ground.kind === "branch"
+        ? (await current(ground.workspace.path, ground.branch)).tree
+        : (await ground.workspace.save("")).tree,
+  }));
+}

@@ -1,0 +1,105 @@
+import type { Call, Reply } from "../caller.ts";
+import { gatesOf, type RunContext } from "../context.ts";
+import { hashOf, RunFailed } from "../journal.ts";
+import { MAX_CLARIFICATIONS } from "../plan.ts";
+import { answerPrompt, clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
+import { createLoops } from "../review-loop.ts";
+import { CLARIFICATION_KEYWORD, type Review } from "../schema.ts";
+import { readVerdict, saysKeyword } from "../verdict.ts";
+
+export interface TextWork {
+  phase: string;
+  /** What it is called in prompts: "specification", "design". */
+  what: string;
+  agent: string;
+  prompt: string;
+  /** What reviewers and clarifiers are told besides. */
+  spec: string;
+  reviews: readonly Review[];
+  clarificationAgent?: string | undefined;
+}
+
+/** Writes a text and takes it through its reviews; the last revision. */
+export async function writeText(context: RunContext, work: TextWork): Promise<string> {
+  const { caller, about, pipeline, ground } = context;
+  const { phase, what, agent, spec } = work;
+  const base = { phase, model: pipeline.primaryModel, cwd: ground.workspace.cwd };
+  const writer = (key: string, prompt: string): Call => ({ ...base, key, agent, duty: "plan", prompt });
+  const clarify = (key: string, who: string, asker: string, question: string) =>
+    caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
+
+  const write = (key: string, prompt: string): Promise<Reply> =>
+    askWithAnswers(context, writer(key, prompt), {
+      keyword: CLARIFICATION_KEYWORD,
+      answer: work.clarificationAgent
+        ? (round, question) => clarify(`${key}/clarify/${round}`, work.clarificationAgent!, agent, question)
+        : undefined,
+    });
+
+  const first = await write(`${phase}/draft:${agent}`, work.prompt);
+  if (!first.ok) throw new RunFailed(`${phase}: ${agent} gave no ${what}: ${first.reason}`);
+  let text = first.text;
+
+  const loops = createLoops({
+    gates: gatesOf(phase, work.reviews),
+    phase,
+    stream: null,
+    record: context.recordLoop,
+    work: {
+      state: () => hashOf(text),
+      review: ({ gate, number, findings }) =>
+        caller.ask({
+          ...base,
+          key: `${gate.key}/${number}`,
+          agent: gate.agent,
+          duty: "review",
+          prompt: reviewPrompt({
+            about,
+            spec,
+            artefact: { what, text },
+            findings,
+            approvalKeyword: gate.approvalKeyword,
+            clarificationKeyword: gate.clarificationKeyword,
+          }),
+          verdict: (reply) => readVerdict(reply, gate.approvalKeyword, gate.clarificationKeyword),
+        }),
+      clarify: ({ gate, number, question }) =>
+        clarify(`${gate.key}/${number}/clarify`, gate.clarificationAgent!, gate.agent, question),
+      async revise({ gate, number, findings, answer }) {
+        const reply = await write(
+          `${gate.key}/${number}/revise:${agent}`,
+          revisePrompt(what, about, text, gate.agent, findings.join("\n\n"), answer),
+        );
+        if (reply.ok) text = reply.text;
+        return reply;
+      },
+    },
+  });
+  const wentOn = await loops.run();
+  loops.close();
+  if (!wentOn)
+    throw new RunFailed(
+      `${phase}: ${loops.loops().find((loop) => loop.outcome !== "approved")?.agent} did not approve the ${what}`,
+    );
+  return text;
+}
+
+/** Asks; while the reply is a question, has it answered and asks again, and in the end takes what there is. */
+export async function askWithAnswers(
+  { caller }: Pick<RunContext, "caller">,
+  call: Call,
+  asking: { keyword: string; answer: ((round: number, question: string) => Promise<Reply>) | undefined },
+): Promise<Reply> {
+  let reply = await caller.ask(call);
+  if (!asking.answer) return reply;
+  for (let round = 1; round <= MAX_CLARIFICATIONS && reply.ok && saysKeyword(reply.text, asking.keyword); round += 1) {
+    const answer = await asking.answer(round, reply.text);
+    const told = answer.ok ? answer.text : "Nobody could answer. Use your judgement, and say what you assumed.";
+    reply = await caller.ask({
+      ...call,
+      key: `${call.key}/answered/${round}`,
+      prompt: answerPrompt(call.prompt, reply.text, told),
+    });
+  }
+  return reply;
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { Engine } from "../engine/port.ts";
+import { UserError } from "../lib/errors.ts";
+import { noUsage, type Usage } from "../protocol/usage.ts";
+import { add, type Bind } from "./caller.ts";
+import { openDocuments } from "./documents.ts";
+import type { Settings } from "./env.ts";
+import { clip, untrusted } from "./prompts.ts";
+import { DEFAULT_MODELS } from "./schema.ts";
+import { saysKeyword, withoutKeyword } from "./verdict.ts";
+
+export const REQUIREMENTS_CLEAR = "REQUIREMENTS_CLEAR";
+export const MAX_ROUNDS = 10;
+
+export interface PlanningInput {
+  projectPath: string;
+  issue: string;
+  settings: Settings;
+  /** Puts the pm's questions to the person. Empty means: use your judgement; null: there is nobody (more) to ask. */
+  ask: (questions: string, round: number) => Promise<string | null>;
+  signal?: AbortSignal | undefined;
+  onSay?: ((agent: string, text: string) => void) | undefined;
+}
+
+export interface PlanningResult {
+  path: string;
+  requirements: string;
+  analysis: string;
+  rounds: { questions: string; answer: string }[];
+  usage: Usage;
+}
+
+export interface PlanningParts {
+  engine: Pick<Engine, "session" | "deleteSession">;
+  bind: Bind;
+  now: () => Date;
+}
+
+const JUDGEMENT = "Use your judgement.";
+
+const PM = `You clarify a request before it is built. Look at the project first, so that you do not ask what its files already answer.
+
+Ask only what would change what is built: numbered, short, with the answer you would assume. At most five questions at a time. "Use your judgement" is an answer: then decide, and say what you assumed.
+
+When nothing of weight is open, write the requirements: the goal, numbered requirements that can be checked, what is out of scope, and what was assumed. End with this line, alone:
+
+${REQUIREMENTS_CLEAR}`;
+
+const ENGINEER = `You analyse what a set of requirements means for a code base. Read the code it touches. You change nothing.
+
+Write:
+- **Complexity**: small, medium or large, and why.
+- **Scope**: the files and parts that change, and those that must not.
+- **Approach**: the steps in order, each small enough to be reviewed alone.
+- **Risks**: what can break, what is uncertain, what has to be tested.
+- **Effort**: which steps can be done at the same time.`;
+
+/** Clarifies a request with the person, has it analysed, and writes plan.md. */
+export async function runPlanning({ engine, bind, now }: PlanningParts, input: PlanningInput): Promise<PlanningResult> {
+  const { projectPath, issue, settings, ask } = input;
+  const signal = input.signal ?? new AbortController().signal;
+  const documents = openDocuments({ projectPath, docDir: settings.docDir, now });
+  const id = `swarm-plan-${randomUUID()}`;
+  let usage = noUsage();
+
+  const talk = async (agent: "pm" | "engineer", prompt: string): Promise<string> => {
+    const session = engine.session({
+      id: `${id}-${agent}`,
+      model: settings.primaryModel ?? DEFAULT_MODELS.primaryModel,
+      systemMessage: () => (agent === "pm" ? PM : ENGINEER),
+      tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
+      workingDirectory: projectPath,
+      streaming: true,
+    });
+    let why = "the reply was empty";
+    for (let attempt = 1; attempt <= 1 + settings.maxRetries; attempt += 1) {
+      const result = await session.run({
+        owner: `${id}/${agent}#${attempt}`,
+        prompt,
+        attempt,
+        signal,
+        silenceMs: settings.sessionTimeoutMs,
+        capMs: Math.min(settings.sessionTimeoutMs * 12, 2 ** 31 - 1),
+        onEvent: (event) => {
+          if (event.kind === "delta") input.onSay?.(agent, event.text);
+        },
+      });
+      usage = add(usage, result.usage);
+      if (result.outcome === "done" && result.text.trim() !== "") return result.text;
+      why = result.error?.message ?? why;
+      if (signal.aborted) break;
+    }
+    throw new UserError(`planning ended early: ${agent} gave no answer: ${why}`);
+  };
+
+  const rounds: PlanningResult["rounds"] = [];
+  let nobody = false;
+  let reply = await talk("pm", `${untrusted(issue)}\n\nAsk what has to be asked, or write the requirements.`);
+  while (!saysKeyword(reply, REQUIREMENTS_CLEAR) && rounds.length < MAX_ROUNDS && !nobody) {
+    const given = await ask(reply, rounds.length + 1);
+    nobody = given === null;
+    const answer = given?.trim() || JUDGEMENT;
+    rounds.push({ questions: reply, answer });
+    const last = nobody || rounds.length >= MAX_ROUNDS;
+    reply = await talk("pm", last ? `${answer}\n\nThere will be no more answers. Write the requirements now.` : answer);
+  }
+  const requirements = withoutKeyword(reply, REQUIREMENTS_CLEAR);
+  const analysis = await talk(
+    "engineer",
+    `${untrusted(issue)}\n\n## Requirements\n${clip(requirements, 60_000)}\n\nAnalyse what this means for the project you stand in.`,
+  );
+
+  const questions = rounds.map(
+    ({ questions: asked, answer }, index) => `### Round ${index + 1}\n\n${asked.trim()}\n\n**Answer:** ${answer}`,
+  );
+  const body = [
+    `## Request\n\n${clip(issue.trim(), 60_000)}`,
+    `## Requirements\n\n${requirements}`,
+    ...(questions.length > 0 ? [`## Questions and answers\n\n${questions.join("\n\n")}`] : []),
+    `## Engineering analysis\n\n${analysis.trim()}`,
+  ];
+  documents.write("plan.md", "Plan", body.join("\n\n"));
+  for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A session that stays behind harms nobody.
+  return { path: join(projectPath, settings.docDir, "plan.md"), requirements, analysis, rounds, usage };
+}

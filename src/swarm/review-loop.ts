@@ -1,0 +1,132 @@
+import type { LoopOutcome, ReviewLoop } from "../protocol/runs.ts";
+import type { Reply } from "./caller.ts";
+import { readVerdict } from "./verdict.ts";
+
+/** Somebody whose approval the work needs. */
+export interface Gate {
+  key: string;
+  agent: string;
+  maxIterations: number;
+  approvalKeyword: string;
+  clarificationKeyword?: string | undefined;
+  clarificationAgent?: string | undefined;
+  onExhausted: "continue" | "fail";
+}
+
+export interface Round {
+  gate: Gate;
+  /** Counted over the whole loop, from 1. */
+  number: number;
+  findings: readonly string[];
+}
+
+/** The work that is reviewed: a text, or a tree. */
+export interface Reviewed {
+  /** Names the exact state of the work now. */
+  state(): string;
+  review(round: Round): Promise<Reply>;
+  /** Why an approval of the present state cannot stand, whatever the reviewer says. */
+  veto?(gate: Gate): string | undefined;
+  revise(round: Round & { answer?: string }): Promise<Reply>;
+  clarify?(round: Round & { question: string }): Promise<Reply>;
+}
+
+interface GateState {
+  gate: Gate;
+  reviews: number;
+  revisions: number;
+  approved: string | null;
+  outcome: LoopOutcome | undefined;
+  /** An ending that no later change reopens. */
+  settled: boolean;
+  findings: string[];
+}
+
+export interface LoopsParts {
+  gates: readonly Gate[];
+  work: Reviewed;
+  phase: string;
+  stream: number | null;
+  /** Told the state of a loop whenever it ends. */
+  record: (loop: ReviewLoop) => void;
+}
+
+/** Review loops whose approvals name what they saw: a later change voids them, and they are asked again. */
+export function createLoops({ gates, work, phase, stream, record }: LoopsParts) {
+  const states = gates.map(
+    (gate): GateState => ({ gate, reviews: 0, revisions: 0, approved: null, outcome: undefined, settled: false, findings: [] }),
+  );
+
+  function end(state: GateState, outcome: LoopOutcome): void {
+    state.outcome = outcome;
+    state.approved = outcome === "approved" ? work.state() : null;
+    state.settled = outcome !== "approved";
+    record(describe(state));
+  }
+
+  function describe(state: GateState): ReviewLoop {
+    const { gate, reviews, revisions, approved, outcome = "skipped", findings } = state;
+    return {
+      key: gate.key,
+      phase,
+      stream,
+      agent: gate.agent,
+      outcome,
+      reviews,
+      revisions,
+      approved,
+      findings: outcome === "approved" ? null : (findings.at(-1) ?? null),
+    };
+  }
+
+  async function pass(state: GateState): Promise<void> {
+    const { gate } = state;
+    for (;;) {
+      state.reviews += 1;
+      const round = { gate, number: state.reviews, findings: [...state.findings] };
+      const reply = await work.review(round);
+      if (!reply.ok) {
+        state.findings.push(`There was no verdict: ${reply.reason}`);
+        return end(state, "failed");
+      }
+      const verdict = readVerdict(
+        reply.text,
+        gate.approvalKeyword,
+        gate.clarificationAgent ? gate.clarificationKeyword : undefined,
+      );
+      const veto = verdict === "approved" ? work.veto?.(gate) : undefined;
+      if (verdict === "approved" && veto === undefined) return end(state, "approved");
+      const findings = veto ?? reply.text;
+      state.findings.push(findings);
+      if (state.revisions >= gate.maxIterations) return end(state, "exhausted");
+      const answer = verdict === "clarification" ? await work.clarify?.({ ...round, question: reply.text }) : undefined;
+      state.revisions += 1;
+      const revised = await work.revise({ ...round, findings: [findings], ...(answer?.ok && { answer: answer.text }) });
+      if (!revised.ok) {
+        state.findings.push(`The revision failed: ${revised.reason}`);
+        return end(state, "failed");
+      }
+    }
+  }
+
+  return {
+    /** Goes through the gates until each has approved the present state or has ended otherwise; false when one demands a stop. */
+    async run(): Promise<boolean> {
+      for (;;) {
+        const next = states.find((state) => !state.settled && state.approved !== work.state());
+        if (!next) return true;
+        await pass(next);
+        if (next.outcome !== "approved" && next.gate.onExhausted === "fail") return false;
+      }
+    },
+    /** Writes down the loops that never began. */
+    close(): void {
+      for (const state of states) {
+        if (state.outcome === undefined) record(describe(state));
+        else if (state.outcome === "approved" && state.approved !== work.state()) end(state, "exhausted");
+      }
+    },
+    loops: () => states.map(describe),
+  };
+}
+export type Loops = ReturnType<typeof createLoops>;

@@ -1,0 +1,190 @@
+import { z } from "zod";
+import type { Evidence, RunStream } from "../protocol/runs.ts";
+import { type Call, type Reply, sessionOf } from "./caller.ts";
+import { describeEvidence, passed } from "./checks.ts";
+import { gatesOf, type Progress, type RunContext } from "./context.ts";
+import type { SwarmTask } from "./decompose.ts";
+import { RunFailed } from "./journal.ts";
+import { askWithAnswers } from "./phases/text.ts";
+import { clarifyPrompt, describeTask, fixPrompt, implementPrompt, reviewPrompt } from "./prompts.ts";
+import { createLoops, type Gate, type Loops } from "./review-loop.ts";
+import { CLARIFICATION_KEYWORD, type ImplementPhase } from "./schema.ts";
+import { readVerdict } from "./verdict.ts";
+import type { Workspace } from "./workspace.ts";
+
+export const SavedState = z.object({ tree: z.string(), commit: z.string().nullable() });
+
+/** One task's way through the phase: an engineer in one lasting session, in one tree. */
+export interface Stream {
+  readonly record: RunStream;
+  readonly task: SwarmTask;
+  readonly prefix: string;
+  readonly loops: Loops;
+  state(): { tree: string; commit: string | null; evidence: readonly Evidence[]; report: string };
+  /** Asks the engineer, then commits and checks what it left. */
+  engineer(step: string, prompt: string): Promise<Reply>;
+  /** Commits and checks what is in the tree now. */
+  settle(message: string): Promise<void>;
+}
+
+export interface StreamParts {
+  context: RunContext;
+  phase: ImplementPhase;
+  progress: Progress;
+  record: RunStream;
+  task: SwarmTask;
+  workspace: Workspace;
+  /** The tree the stream began with. */
+  baseTree: string;
+}
+
+export function createStream({ context, phase, progress, record, task, workspace, baseTree }: StreamParts): Stream {
+  const { caller, journal, checks, about, pipeline } = context;
+  const { number } = record;
+  const prefix = `implement/stream-${number}`;
+  const told = describeTask(task);
+  const base = { phase: "implement", stream: number, model: pipeline.primaryModel, cwd: workspace.cwd };
+  let state: ReturnType<Stream["state"]> = { tree: baseTree, commit: null, evidence: [], report: "" };
+  let turns = 0;
+
+  const tidy = async (label: string): Promise<string | null> => {
+    const ref = (await workspace.tidy?.(label)) ?? null;
+    if (ref) context.note(`stream ${number}: files that a command left in the tree were set aside as ${ref}`);
+    return ref;
+  };
+
+  async function settle(message: string): Promise<void> {
+    turns += 1;
+    const head = { key: `${prefix}/commit/${turns}`, kind: "git" as const, phase: "implement", stream: number };
+    const saved = await journal.step(SavedState, head, { turns, from: state.tree }, async () => ({
+      value: await workspace.save(message),
+    }));
+    const evidence = await checks.run({
+      prefix,
+      phase: "implement",
+      stream: number,
+      folder: workspace.cwd,
+      tree: saved.tree,
+      after: () => tidy(`checks-${turns}`),
+    });
+    state = { ...state, ...saved, evidence };
+  }
+
+  async function engineer(step: string, prompt: string): Promise<Reply> {
+    const key = `${prefix}/${step}`;
+    const call: Call = {
+      ...base,
+      key,
+      agent: phase.agent,
+      duty: "build",
+      prompt,
+      session: sessionOf(journal.runId, `stream-${number}`),
+    };
+    const answering = phase.clarificationAgent;
+    const reply = await askWithAnswers(context, call, {
+      keyword: phase.clarificationKeyword ?? CLARIFICATION_KEYWORD,
+      answer: answering
+        ? (round, question) =>
+            caller.ask({
+              ...base,
+              key: `${key}/clarify/${round}`,
+              agent: answering,
+              duty: "plan",
+              prompt: clarifyPrompt(about, progress.spec, phase.agent, question),
+            })
+        : undefined,
+    });
+    if (reply.ok) state = { ...state, report: reply.text };
+    return reply;
+  }
+
+  const qa: Gate[] = phase.qa
+    ? [
+        {
+          key: `${prefix}/qa:${phase.qa.agent}`,
+          agent: phase.qa.agent,
+          maxIterations: phase.qa.maxIterations,
+          approvalKeyword: phase.qa.approvalKeyword,
+          onExhausted: phase.qa.onExhausted,
+        },
+      ]
+    : [];
+  const isQa = (gate: Gate) => qa[0]?.key === gate.key;
+
+  const loops = createLoops({
+    gates: [...gatesOf(prefix, phase.reviews), ...qa],
+    phase: "implement",
+    stream: number,
+    record: context.recordLoop,
+    work: {
+      state: () => state.tree,
+      async review({ gate, number: round, findings }) {
+        const reply = await caller.ask({
+          ...base,
+          key: `${gate.key}/${round}`,
+          agent: gate.agent,
+          duty: isQa(gate) ? "qa" : "review",
+          prompt: reviewPrompt({
+            about,
+            spec: progress.spec,
+            task: told,
+            artefact: { diff: await workspace.diff(baseTree, state.tree), tree: state.tree },
+            evidence: state.evidence,
+            findings,
+            approvalKeyword: gate.approvalKeyword,
+            clarificationKeyword: gate.clarificationKeyword,
+          }),
+          verdict: (text) => readVerdict(text, gate.approvalKeyword, gate.clarificationKeyword),
+        });
+        if (isQa(gate) && workspace.tidy) {
+          const key = `${gate.key}/${round}/tidy`;
+          await journal.step(z.string().nullable(), { ...base, key, kind: "git" }, {}, async () => ({
+            value: await tidy(`qa-${round}`),
+          }));
+        }
+        return reply;
+      },
+      veto: (gate) =>
+        isQa(gate) && !passed(state.evidence)
+          ? `The runtime's own record of this tree does not bear out ${gate.approvalKeyword}:\n${describeEvidence(state.evidence.filter((each) => each.exitCode !== 0))}`
+          : undefined,
+      clarify: ({ gate, number: round, question }) =>
+        caller.ask({
+          ...base,
+          key: `${gate.key}/${round}/clarify`,
+          agent: gate.clarificationAgent!,
+          duty: "plan",
+          prompt: clarifyPrompt(about, progress.spec, gate.agent, question),
+        }),
+      async revise({ gate, number: round, findings, answer }) {
+        const reply = await engineer(
+          `${gate.key.slice(prefix.length + 1)}/${round}/fix:${phase.agent}`,
+          fixPrompt(told, gate.agent, findings.join("\n\n"), state.evidence, answer),
+        );
+        if (reply.ok) await settle(`Meet the findings of ${gate.agent}\n\n${task.id}`);
+        return reply;
+      },
+    },
+  });
+  return { record, task, prefix, loops, state: () => state, engineer, settle };
+}
+
+/** Implements a task and takes it through its reviews. Throws when the stream cannot go on. */
+export async function work(stream: Stream, { context, progress }: Pick<StreamParts, "context" | "progress">): Promise<void> {
+  const { task } = stream;
+  const first = await stream.engineer("draft", implementPrompt(context.about, progress.spec, task, progress.design));
+  if (!first.ok) throw new RunFailed(`the engineer gave no work: ${first.reason}`);
+  await stream.settle(`${title(task)}\n\n${task.id} of ${context.runId}`);
+  await review(stream);
+}
+
+/** Takes the present tree through every gate that has not approved exactly it. */
+export async function review(stream: Stream): Promise<void> {
+  if (await stream.loops.run()) return;
+  const stopped = stream.loops.loops().find((loop) => loop.outcome !== "approved" && loop.reviews > 0);
+  throw new RunFailed(`${stopped?.agent} did not approve (${stopped?.outcome})`);
+}
+
+export function title(task: SwarmTask): string {
+  return task.text.split("\n")[0]!.slice(0, 72);
+}

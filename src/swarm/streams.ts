@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { messageOf, UserError } from "../lib/errors.ts";
+import type { RunStream } from "../protocol/runs.ts";
+import { describeEvidence, passed } from "./checks.ts";
+import type { Progress, RunContext } from "./context.ts";
+import type { SwarmTask } from "./decompose.ts";
+import { addWorktree } from "./git.ts";
+import { RunFailed } from "./journal.ts";
+import { mergeStream } from "./merge.ts";
+import { describeTask } from "./prompts.ts";
+import type { ImplementPhase } from "./schema.ts";
+import { createStream, SavedState, type Stream, work } from "./stream.ts";
+import { type Ground, openStream, worktree } from "./workspace.ts";
+
+const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
+
+/** Takes every task through its stream: side by side on branches of their own, or one after another in place. */
+export async function runStreams(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<RunStream[]> {
+  const { ground } = context;
+  const limit = ground.kind === "branch" ? context.pipeline.concurrency : 1;
+  const ended = new Map<string, RunStream>();
+  const merges = createQueue();
+  const waiting = progress.tasks.map((task, index) => ({ task, number: index + 1 }));
+  const running = new Set<Promise<void>>();
+  let crash: { error: unknown } | undefined;
+
+  const one = async (task: SwarmTask, number: number): Promise<void> => {
+    try {
+      const needs = task.dependsOn.find((id) => ended.get(id)?.status === "failed");
+      const record = newRecord(task, number);
+      ended.set(
+        task.id,
+        needs === undefined
+          ? await runStream({ context, phase, progress, ground, merges }, task, record)
+          : finish(context, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
+      );
+    } catch (error) {
+      crash ??= { error };
+    }
+  };
+
+  while (waiting.length > 0 || running.size > 0) {
+    for (const next of waiting.filter(({ task }) => task.dependsOn.every((id) => ended.has(id)))) {
+      if (crash || running.size >= limit) break;
+      waiting.splice(waiting.indexOf(next), 1);
+      const promise: Promise<void> = one(next.task, next.number).finally(() => running.delete(promise));
+      running.add(promise);
+    }
+    if (running.size === 0) break;
+    await Promise.race(running);
+  }
+  if (crash) throw crash.error;
+  return progress.tasks.map((task) => ended.get(task.id)!);
+}
+
+interface StreamSetting {
+  context: RunContext;
+  phase: ImplementPhase;
+  progress: Progress;
+  ground: Ground;
+  merges: Queue;
+}
+
+async function runStream(
+  { context, phase, progress, ground, merges }: StreamSetting,
+  task: SwarmTask,
+  record: RunStream,
+): Promise<RunStream> {
+  const { journal } = context;
+  const { number } = record;
+  const at = { kind: "git" as const, phase: "implement", stream: number };
+  context.recordStream({ ...record, status: "running" });
+  context.tell("stream.started", { stream: { ...record, status: "running" } });
+  let stream: Stream | undefined;
+  try {
+    if (ground.kind === "in place") {
+      const { tree } = await journal.step(SavedState, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
+        value: await ground.workspace.save(""),
+      }));
+      stream = createStream({ context, phase, progress, record, task, workspace: ground.workspace, baseTree: tree });
+      await work(stream, { context, progress });
+      return finish(context, { ...record, status: "done", tree: stream.state().tree, merged: true }, stream, phase.agent);
+    }
+    const opened = await journal.step(Opened, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
+      value: await openStream(ground, number),
+    }));
+    await addWorktree(ground.repo, { ...opened, kept: true });
+    const workspace = worktree(ground.repo, opened.path, opened.branch);
+    const known = { ...record, branch: opened.branch };
+    stream = createStream({ context, phase, progress, record: known, task, workspace, baseTree: opened.tree });
+    const active = stream;
+    await work(active, { context, progress });
+    const merged = await merges.run(() => mergeStream(active, { context, ground, path: opened.path, base: opened.base }));
+    return finish(context, { ...known, status: "done", tree: merged.tree, merged: true }, stream, phase.agent);
+  } catch (error) {
+    // One stream that cannot go on does not take the others with it; a stop, or a fault of ours, does.
+    if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
+    return finish(
+      context,
+      { ...(stream?.record ?? record), status: "failed", tree: stream?.state().tree ?? null, reason: messageOf(error) },
+      stream,
+      phase.agent,
+    );
+  }
+}
+
+function newRecord(task: SwarmTask, number: number): RunStream {
+  const { id: taskId, text, frontend, dependsOn } = task;
+  return {
+    number,
+    taskId,
+    task: text,
+    frontend,
+    dependsOn,
+    status: "waiting",
+    branch: null,
+    tree: null,
+    merged: false,
+    reason: null,
+  };
+}
+
+function finish(context: RunContext, record: RunStream, stream?: Stream, agent?: string): RunStream {
+  stream?.loops.close();
+  context.recordStream(record);
+  if (stream && agent)
+    context.documents.write(
+      `${agent}-stream-${record.number}.md`,
+      `Stream ${record.number} by ${agent}`,
+      describe(record, stream),
+    );
+  context.tell("stream.finished", { stream: record });
+  return record;
+}
+
+function describe(record: RunStream, stream: Stream): string {
+  const { report, evidence, tree } = stream.state();
+  const loops = stream.loops
+    .loops()
+    .map(
+      (loop) =>
+        `- ${loop.agent}: ${loop.outcome} after ${loop.reviews} reviews${loop.approved ? ` (tree ${loop.approved.slice(0, 12)})` : ""}`,
+    );
+  return [
+    `**${record.status}**${record.reason ? `: ${record.reason}` : ""}${record.branch ? `, branch \`${record.branch}\`` : ""}, tree \`${tree.slice(0, 12)}\``,
+    `## Task\n\n${describeTask(stream.task)}`,
+    `## What the engineer says\n\n${report}`,
+    `## Reviews\n\n${loops.join("\n")}`,
+    `## Checks${passed(evidence) ? "" : " (failing)"}\n\n${describeEvidence(evidence)}`,
+  ].join("\n\n");
+}
+
+/** One after another, in the order they came. */
+function createQueue() {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run<T>(work: () => Promise<T>): Promise<T> {
+      const turn = last.then(work);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+  };
+}
+type Queue = ReturnType<typeof createQueue>;

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { isAlive } from "../lib/process.ts";
+import { Evidence, ReviewLoop, type Run, RunPhase, type RunStatus, RunStream, type RunSummary } from "../protocol/runs.ts";
+import { noUsage } from "../protocol/usage.ts";
+import { type RunRow, type Runs, type StepRow, stepOf, usageOf } from "../store/runs.ts";
+import { add } from "./caller.ts";
+
+const STALE_MS = 60_000;
+
+/** Draws a run from its journal. */
+export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
+  const steps = runs.steps(row.id);
+  return {
+    ...common(row, steps, now),
+    loops: results(steps, "loop", ReviewLoop),
+    evidence: results(steps, "checks", z.array(Evidence)).flat(),
+    steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(stepOf),
+    decisions: decisionsIn(steps),
+    notes: results(
+      steps.filter((step) => step.key !== DECISIONS),
+      "note",
+      z.string(),
+    ),
+  };
+}
+
+export function summarizeRun(runs: Runs, row: RunRow, now: Date): RunSummary {
+  return common(row, runs.steps(row.id), now);
+}
+
+/** The key under which a run's decisions are noted. */
+export const DECISIONS = "run/decisions";
+
+function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
+  return {
+    id: row.id,
+    status: statusOf(row, now),
+    outcome: row.outcome,
+    reason: row.reason,
+    projectPath: row.project_path,
+    issue: row.issue,
+    branch: row.branch,
+    base: row.base,
+    tree: row.tree,
+    applied: row.applied,
+    phases: results(steps, "phase", RunPhase),
+    streams: results(steps, "stream", RunStream).sort((a, b) => a.number - b.number),
+    usage: steps.reduce((sum, step) => add(sum, usageOf(step)), noUsage()),
+    conversation: row.conversation,
+    squad: row.squad,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}
+
+/** A run that nobody works on any more, though it did not end, was interrupted. */
+export function statusOf(row: RunRow, now: Date): RunStatus {
+  if (row.status !== "running") return row.status;
+  const fresh = row.beat_at !== null && now.getTime() - Date.parse(row.beat_at) < STALE_MS;
+  return row.pid !== null && fresh && isAlive(row.pid) ? "running" : "interrupted";
+}
+
+function results<T>(steps: readonly StepRow[], kind: StepRow["kind"], schema: z.ZodType<T>): T[] {
+  return steps.filter((step) => step.kind === kind && step.result !== null).map((step) => schema.parse(JSON.parse(step.result!)));
+}
+
+function decisionsIn(steps: readonly StepRow[]): string[] {
+  const step = steps.find((each) => each.key === DECISIONS);
+  return step?.result ? z.array(z.string()).parse(JSON.parse(step.result)) : [];
+}

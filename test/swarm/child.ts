@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import { createEngine } from "../../src/engine/engine.ts";
+import { Config } from "../../src/lib/config.ts";
+import { openStore } from "../../src/store/open.ts";
+import { readSettings } from "../../src/swarm/env.ts";
+import { createSwarm } from "../../src/swarm/run.ts";
+import { bindTools } from "./bind.ts";
+import { quietLog } from "./quiet.ts";
+
+/** A swarm in a process of its own, that ends itself without warning when told to. */
+const { home, project, modelUrl, resume, killAt, killOn, issue } = JSON.parse(process.argv[2]!) as {
+  home: string;
+  project: string;
+  modelUrl: string;
+  issue: string;
+  resume?: string;
+  /** Which step's event ends the process, counted from 1. */
+  killAt?: number;
+  killOn?: "step.started" | "step.finished";
+};
+
+const store = openStore(join(home, "io.db"));
+const config = Config.parse({});
+const engine = await createEngine({
+  folder: join(home, "sessions"),
+  config: () => config,
+  env: { ...process.env, HOME: home },
+  choice: {
+    kind: "provider",
+    why: "the test's model",
+    model: "scripted",
+    provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
+  },
+  rehearsal: () => ({ say: "never asked" }),
+  log: quietLog,
+});
+let steps = 0;
+const swarm = createSwarm({
+  store,
+  engine,
+  emit: (news) => {
+    if (news.type !== killOn) return;
+    steps += 1;
+    if (steps === killAt) process.kill(process.pid, "SIGKILL");
+  },
+  bind: bindTools(store),
+  findChecks: async () => [{ name: "test", command: "test -f README.md", cwd: "." }],
+  runsFolder: join(home, "runs"),
+  log: quietLog,
+  env: { PATH: process.env.PATH, HOME: home },
+});
+await engine.start();
+const handle = resume ? swarm.resume(resume) : swarm.start({ projectPath: project, issue, settings: readSettings({}) });
+const run = await handle.finished;
+await swarm.close();
+await engine.stop();
+store.close();
+process.stdout.write(JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, tree: run.tree, steps }));
