@@ -5,7 +5,7 @@ import { exec } from "../lib/exec.ts";
 import type { Origin } from "./origin.ts";
 
 const KEPT =
-  /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|SSH_AUTH_SOCK|SSH_AGENT_PID|SSL_CERT_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy|GIT_SSL_\w+|GIT_CONFIG_\w+)$/i;
+  /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|SSH_AUTH_SOCK|SSH_AGENT_PID|SSL_CERT_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy|GIT_SSL_\w+|GIT_SSH\w*|GIT_CONFIG_\w+)$/i;
 
 export interface CloneLimits {
   deadlineMs: number;
@@ -54,7 +54,6 @@ function gitEnvironment(): NodeJS.ProcessEnv {
     ...Object.fromEntries(kept),
     GIT_TERMINAL_PROMPT: "0",
     GIT_LFS_SKIP_SMUDGE: "1",
-    GIT_SSH_COMMAND: "ssh -oBatchMode=yes",
   };
 }
 

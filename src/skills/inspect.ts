@@ -5,22 +5,27 @@ import { plain } from "./manifest.ts";
 
 const MAX_CHECKED = 1_000_000;
 const MAX_WARNINGS = 100;
-const WINDOW = 4_000;
+const WINDOW = 1_000;
+const MAX_CHECKED_IN_ALL = 5_000_000;
 const HARMLESS = new Set([".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".woff", ".woff2", ".ttf", ".otf", ".mp4"]);
 
 const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:\/\S*\/)?(?:ba|z|da|k|fi)?sh\b`;
 const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
 const FETCH = String.raw`(?:curl|wget|fetch|aria2c|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)\b`;
 
-/** Text from the network, or hidden in an encoding, that is handed to something which runs it. */
+/** First the one, later on the line the other: text from the network, or hidden in an encoding, and what runs it. */
+const DOWNLOAD_THEN_RUN: readonly [first: RegExp, then: RegExp][] = [
+  [new RegExp(FETCH, "i"), new RegExp(String.raw`\|\s*${INTERPRETER}`, "i")],
+  [new RegExp(FETCH, "i"), /\|\s*(?:iex|Invoke-Expression)\b/i],
+  [new RegExp(FETCH, "i"), new RegExp(String.raw`(?:&&|;)\s*(?:(?:sudo\s+)?chmod\s+\S*[+x7]\S*\s|${INTERPRETER}\s+\S)`, "i")],
+  [/\b(?:iex|Invoke-Expression)\b/i, new RegExp(`${FETCH}|DownloadString`, "i")],
+  [/\bbase64\s+(?:-d|--decode)\b/i, new RegExp(String.raw`\|\s*${INTERPRETER}`, "i")],
+];
+
+/** The same in one expression. */
 const DOWNLOAD_AND_RUN = [
-  new RegExp(String.raw`${FETCH}[^\n]*\|\s*(?:tee\s[^|]*\|\s*)?(?:sudo\s+)?${INTERPRETER}`, "i"),
-  new RegExp(String.raw`${FETCH}[^\n]*\|\s*(?:iex|Invoke-Expression)\b`, "i"),
-  new RegExp(String.raw`\b(?:iex|Invoke-Expression)\b[^\n]*(?:${FETCH}|DownloadString)`, "i"),
   new RegExp(String.raw`(?:\beval|${INTERPRETER}\s+-[ce])\s*["']?\s*(?:\$\(|${"`"})\s*${FETCH}`, "i"),
   new RegExp(String.raw`(?:${INTERPRETER}|source|\.)\s+<\(\s*${FETCH}`, "i"),
-  new RegExp(String.raw`\bbase64\s+(?:-d|-D|--decode)\b[^\n]*\|\s*(?:sudo\s+)?${INTERPRETER}`, "i"),
-  new RegExp(String.raw`${FETCH}[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:chmod\s+\S*[+x7]\S*\s|${INTERPRETER}\s+\S)`, "i"),
   /\b(?:npx|bunx|pnpm\s+dlx|yarn\s+dlx)\s+(?:-\S+\s+)*["']?(?:https?:|git\+|github:|git@)/i,
   /\b(?:pip3?|uv\s+pip|npm|pnpm|yarn|gem|go)\s+(?:install|add|i)\s+(?:-\S+\s+)*["']?(?:https?:\/\/|git\+)/i,
   /\b(?:exec|eval)\s*\(\s*(?:await\s+)?(?:requests\.get|urllib|urlopen|httpx|fetch|base64|atob|Buffer\.from)\b/i,
@@ -37,12 +42,17 @@ const CREDENTIALS = [
   /\$\{?[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY|CREDENTIALS?)\b\}?/,
   /\b(?:process\.env|os\.environ|os\.getenv|ENV|getenv|Deno\.env)\b[^\n]{0,20}?\w*(?:TOKEN|SECRET|PASSWORD|API_?KEY|PRIVATE_KEY)/i,
   /(?:^|[\s;&|$(])(?:printenv|env)\s*(?:\||>)/,
-  /\b(?:cat|less|head|tail|cp|source|curl\s[^\n]*@)\s*\S*\.env\b/,
+  /\b(?:cat|less|head|tail|cp|source|curl\s[^\n]{0,400}@)\s*\S*\.env\b/,
 ];
 
 /** Looks through a skill's files for what a person should see before trusting them. */
 export function inspect(folder: string, files: readonly string[]): SkillWarning[] {
-  const warnings = files.flatMap((file) => inspectFile(folder, file));
+  let left = MAX_CHECKED_IN_ALL;
+  const warnings = files.flatMap((file) => {
+    const { size } = statSync(join(folder, file));
+    left -= size;
+    return inspectFile(folder, file, left >= 0 && size <= MAX_CHECKED);
+  });
   if (warnings.length <= MAX_WARNINGS) return warnings;
   const more = {
     kind: "not-checked" as const,
@@ -53,13 +63,14 @@ export function inspect(folder: string, files: readonly string[]): SkillWarning[
   return [...warnings.slice(0, MAX_WARNINGS), more];
 }
 
-function inspectFile(folder: string, file: string): SkillWarning[] {
+function inspectFile(folder: string, file: string, small: boolean): SkillWarning[] {
   const path = join(folder, file);
   const shown = plain(file, 200);
   const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
-  if (statSync(path).size > MAX_CHECKED) return unread("too large to be checked");
+  if (HARMLESS.has(extname(file).toLowerCase())) return [];
+  if (!small) return unread("too large to be checked");
   const content = readFileSync(path);
-  if (content.subarray(0, 8_000).includes(0)) return HARMLESS.has(extname(file).toLowerCase()) ? [] : unread("a binary file");
+  if (content.subarray(0, 8_000).includes(0)) return unread("a binary file");
   return inspectText(content.toString("utf8")).map((warning) => ({ ...warning, file: shown }));
 }
 
@@ -83,16 +94,21 @@ function goesOn(line: string): boolean {
 
 /** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
 function judge(command: string, line: number): Omit<SkillWarning, "file">[] {
-  const holds = (patterns: RegExp[]) => {
-    for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) {
-      const part = command.slice(at, at + WINDOW);
-      if (patterns.some((pattern) => pattern.test(part))) return true;
-    }
+  const holds = (test: (part: string) => boolean) => {
+    for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) if (test(command.slice(at, at + WINDOW))) return true;
     return false;
   };
-  const text = plain(command, 160);
+  const text = plain(command.slice(0, 1_000), 160);
   const found: Omit<SkillWarning, "file">[] = [];
-  if (holds(DOWNLOAD_AND_RUN)) found.push({ kind: "download-and-run", line, text });
-  if (holds(CREDENTIALS)) found.push({ kind: "credentials", line, text });
+  if (holds(downloadsAndRuns)) found.push({ kind: "download-and-run", line, text });
+  if (holds((part) => CREDENTIALS.some((pattern) => pattern.test(part)))) found.push({ kind: "credentials", line, text });
   return found;
+}
+
+function downloadsAndRuns(part: string): boolean {
+  if (DOWNLOAD_AND_RUN.some((pattern) => pattern.test(part))) return true;
+  return DOWNLOAD_THEN_RUN.some(([first, then]) => {
+    const begun = first.exec(part);
+    return begun !== null && then.test(part.slice(begun.index + begun[0].length));
+  });
 }

@@ -81,7 +81,12 @@ function split(text: string): { matter: z.infer<typeof FrontMatter>; body: strin
 function fromProse(body: string): Manifest {
   const lines = body.split(/\r?\n/);
   const at = lines.findIndex((line) => /^#{1,6}\s+\S/.test(line));
-  const name = at < 0 ? "" : lines[at]!.replace(/^#+\s+/, "").replace(/\s+#+\s*$/, "");
+  const name =
+    at < 0
+      ? ""
+      : lines[at]!.slice(0, 500)
+          .replace(/^#+\s+/, "")
+          .replace(/\s+#+\s*$/, "");
   const rest = lines.slice(at + 1);
   const start = rest.findIndex((line) => line.trim() !== "" && !line.startsWith("#"));
   if (start < 0) return { name, description: "" };

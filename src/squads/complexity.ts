@@ -36,7 +36,7 @@ export function modelTierFor(agentTier: ModelTier, task: string): { tier: ModelT
 
 /** List items, or steps joined by "then" and semicolons. */
 function partsOf(task: string): number {
-  const items = task.match(/^\s*(?:[-*•]|\d+[.)])\s+\S/gm)?.length ?? 0;
+  const items = task.match(/^[ \t]*(?:[-*•]|\d+[.)])[ \t]+\S/gm)?.length ?? 0;
   const steps = task.match(/;\s|\bthen\b|\bafter that\b/gi)?.length ?? 0;
   return Math.max(1, items, steps + 1);
 }

