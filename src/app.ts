@@ -15,13 +15,15 @@ import { createLog } from "./lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
 import { createRedactor } from "./lib/redact.ts";
 import { createSettings, type Settings } from "./lib/settings.ts";
-import { ensureToken } from "./lib/token.ts";
+import { ensureToken, readToken } from "./lib/token.ts";
 import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
 import { createInbox } from "./orchestrator/inbox.ts";
+import { createStartedRuns } from "./orchestrator/started-runs.ts";
 import { selfEditPolicy } from "./orchestrator/system-message.ts";
 import { openSkills } from "./skills/open.ts";
 import { skillTools } from "./skills/tools.ts";
+import { analyzeProject, findChecks } from "./squads/analyze.ts";
 import { createConversationLog } from "./store/conversation-log.ts";
 import { createEventLog } from "./store/events.ts";
 import { createHub } from "./store/hub.ts";
@@ -31,6 +33,9 @@ import { openStore } from "./store/open.ts";
 import { createSessionRows } from "./store/sessions.ts";
 import { createState } from "./store/state.ts";
 import { createUsageLog } from "./store/usage.ts";
+import { readPipeline } from "./swarm/file.ts";
+import { createSwarm, type Swarm } from "./swarm/run.ts";
+import { describeRun, swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";
 import { configUpdate } from "./tools/config-update.ts";
 import { fileOps } from "./tools/file-ops.ts";
@@ -101,6 +106,64 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
 }
 export type Core = Awaited<ReturnType<typeof createCore>>;
 
+/** The pipeline's room on top of a core. */
+function createSwarmOn(
+  { store, engine, hub, gate, machine, log, usage }: Core,
+  paths: Paths,
+  env: NodeJS.ProcessEnv,
+  onSay?: (agent: string, text: string) => void,
+): Swarm {
+  const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
+  return createSwarm({
+    store,
+    engine,
+    emit: hub.emit,
+    bind: (names, scope) =>
+      gate.bind(
+        names.map((name) => tools[name]),
+        scope,
+      ),
+    findChecks: async (folder) => findChecks(await analyzeProject(folder)),
+    runsFolder: paths.runs,
+    log,
+    env,
+    recordUsage: usage.record,
+    ...(onSay && { onSay: ({ agent, text }) => onSay(agent, text) }),
+  });
+}
+
+/** The pipeline in a process of its own. */
+export async function openSwarm({
+  env,
+  needsEngine,
+  onSay,
+}: {
+  env: NodeJS.ProcessEnv;
+  needsEngine: boolean;
+  onSay?: (agent: string, text: string) => void;
+}) {
+  const paths = pathsOf(env);
+  const settings = createSettings(paths.config);
+  ensureHome(paths);
+  const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token) });
+  const swarm = createSwarmOn(core, paths, env, onSay);
+  try {
+    if (needsEngine) await core.engine.start();
+  } catch (error) {
+    await core.close();
+    throw error;
+  }
+  return {
+    swarm,
+    hub: core.hub,
+    choice: core.choice,
+    async close() {
+      await swarm.close();
+      await core.close();
+    },
+  };
+}
+
 export interface DaemonParts {
   env: NodeJS.ProcessEnv;
   selfEdit?: boolean;
@@ -146,8 +209,17 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     settings.replace(config);
     emit({ type: "config.changed", data: {} });
   };
+  const swarm = createSwarmOn(core, paths, env);
+  const startedRuns = createStartedRuns(state);
   const tools: Tool[] = [
     ...wikiTools(wiki),
+    ...swarmTools({
+      swarm,
+      env,
+      squad: () => undefined,
+      conversationOf: (owner) => messages.find(owner)?.conversation,
+      onStarted: startedRuns.add,
+    }),
     machine.shell,
     webFetch({ allow: () => settings.current().webFetchAllow }),
     machine.files,
@@ -175,7 +247,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     talk,
     log,
   });
-  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: [], runs: [] });
+  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: [], runs: startedRuns.of(id) });
   const inbox = createInbox({
     store,
     messages,
@@ -188,8 +260,27 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     log,
     routed,
   });
+  // A run that a conversation asked for is told to that conversation when it ends, and taken up again after a restart.
+  hub.subscribe(({ type, data }) => {
+    const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
+    if (!run?.conversation) return;
+    inbox.submit({
+      text: `A swarm run has ended.\n${describeRun(run)}`,
+      conversation: run.conversation,
+      source: { channel: "background", about: run.id },
+      idempotencyKey: `run:${run.id}:${run.finishedAt}`,
+    });
+  });
+  const checkPipeline = (yaml: string) => {
+    const read = readPipeline(yaml, { root: paths.runs, agentsDir: ".github/agents", shipped: join(packageRoot, "agents") });
+    return "problems" in read ? read.problems : [];
+  };
   const http = createHttp({
     version,
+    swarm,
+    env,
+    squadProject: () => undefined,
+    checkPipeline,
     token,
     host,
     allowedHosts: () => settings.current().allowedHosts,
@@ -219,12 +310,13 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       };
     },
     doctor: () => examine({ paths, env }),
-    stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: 0 }),
+    stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: stopRuns(swarm) }),
   });
 
   const stop = async () => {
     rmSync(paths.daemon, { force: true });
     await http.close();
+    await swarm.close();
     await inbox.close();
     await wiki.close();
     await core.close();
@@ -245,6 +337,14 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       : error;
   }
   inbox.start();
+  for (const { id, status, conversation } of swarm.list({ limit: 200 })) {
+    if (status !== "interrupted" || conversation === null) continue;
+    try {
+      swarm.resume(id);
+    } catch (error) {
+      log.warn("a run could not be taken up again", { run: id, error });
+    }
+  }
   writeFileAtomic(
     paths.daemon,
     `${JSON.stringify({ pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() })}\n`,
@@ -283,4 +383,11 @@ function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undef
     keyName ? env[keyName] : undefined,
     ...names.map((name) => env[name]),
   ];
+}
+
+/** Cancels every run that is under way and tells how many there were. */
+function stopRuns(swarm: Swarm): number {
+  const running = swarm.list({ limit: 200 }).filter(({ status }) => status === "running");
+  for (const { id } of running) swarm.cancel(id);
+  return running.length;
 }

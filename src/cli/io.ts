@@ -8,6 +8,7 @@ import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.t
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { swarmCommands } from "./swarm.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -36,7 +37,8 @@ function buildProgram(shell: Shell): Command {
   daemonCommands(program, shell);
   sendCommand(program, shell);
   doctorCommand(program, shell);
-  for (const command of program.commands) command.exitOverride();
+  swarmCommands(program, shell);
+  for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   return program;
 }
 

@@ -17,12 +17,13 @@ import { type ErrorStatus, explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
+import { type RunParts, runRoutes } from "./runs.ts";
 import { type SettingsParts, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpParts extends SettingsParts {
+export interface HttpParts extends SettingsParts, RunParts {
   version: string;
   token: string;
   host: string;
@@ -118,6 +119,7 @@ export function createHttp(parts: HttpParts) {
   settingsRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
+  runRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );
