@@ -13,7 +13,7 @@ const project = join(place, "greeter");
 const files = {
   "package.json": `${JSON.stringify({ name: "greeter", version: "1.0.0", type: "module", scripts: { test: "node --test" } }, null, 2)}\n`,
   "README.md": "# Greeter\n\n`greet(name)` says hello.\n",
-  "src/greet.js": 'export function greet(name) {\n  return `Hello, ${name}!`;\n}\n',
+  "src/greet.js": 'export function greet(name) {\n  return "Hello, " + name + "!";\n}\n',
   "test/greet.test.js":
     'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { greet } from "../src/greet.js";\n\ntest("greets by name", () => assert.equal(greet("Ada"), "Hello, Ada!"));\n',
   "test/farewell.test.js":
@@ -35,16 +35,32 @@ if (before.status === 0) throw new Error("the acceptance test was meant to fail 
 
 console.log('$ swarm run "Add a farewell(name) function"');
 const code = await new Promise((done) => {
-  const child = spawn(process.execPath, [join(root, "bin", "swarm.js"), "run", "Add a farewell(name) function, so that the acceptance test passes"], {
-    cwd: project,
-    env: { PATH: process.env.PATH, HOME: place, IO_HOME: join(place, "io"), IO_ENGINE: "rehearsal", NO_COLOR: process.env.NO_COLOR, GIT_AUTHOR_NAME: "Demo", GIT_AUTHOR_EMAIL: "demo@localhost", GIT_COMMITTER_NAME: "Demo", GIT_COMMITTER_EMAIL: "demo@localhost" },
-    stdio: "inherit",
-  });
+  const child = spawn(
+    process.execPath,
+    [join(root, "bin", "swarm.js"), "run", "Add a farewell(name) function, so that the acceptance test passes"],
+    {
+      cwd: project,
+      env: {
+        PATH: process.env.PATH,
+        HOME: place,
+        IO_HOME: join(place, "io"),
+        IO_ENGINE: "rehearsal",
+        NO_COLOR: process.env.NO_COLOR,
+        GIT_AUTHOR_NAME: "Demo",
+        GIT_AUTHOR_EMAIL: "demo@localhost",
+        GIT_COMMITTER_NAME: "Demo",
+        GIT_COMMITTER_EMAIL: "demo@localhost",
+      },
+      stdio: "inherit",
+    },
+  );
   child.once("close", done);
 });
 console.log(`→ exit ${code}\n`);
 
-const branch = run("git", ["for-each-ref", "--format=%(refname:short)", "refs/heads/swarm"], { cwd: project }).trim().split("\n")[0];
+const branch = run("git", ["for-each-ref", "--format=%(refname:short)", "refs/heads/swarm"], { cwd: project })
+  .trim()
+  .split("\n")[0];
 console.log(`$ git log --oneline ${branch}\n${run("git", ["log", "--oneline", branch], { cwd: project })}`);
 console.log(`$ git diff --stat main ${branch}\n${run("git", ["diff", "--stat", "main", branch], { cwd: project })}`);
 run("git", ["checkout", "--quiet", branch], { cwd: project });
