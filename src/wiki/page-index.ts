@@ -50,6 +50,8 @@ export interface PageIndex {
   telling(grams: readonly string[], most: number): string[];
   /** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
   recount(): Generator<void>;
+  /** After much was indexed: joins the pieces of the index and gives back the space they took, a slice a step. */
+  tidy(): Generator<void>;
   /** Whether pages changed since index.md was written, whichever process changed them. */
   uncatalogued(): boolean;
   catalogued(): void;
@@ -61,6 +63,8 @@ const LONG_PAGE = 500_000;
 /** Ends every indexed text, so that its last one and two letters begin a trigram too. */
 const END = "\u0003\u0003";
 const FIRST_COUNT = 1_000;
+const MERGED_PAGES = 250;
+const FREED_PAGES = 500;
 /** About how many pages hold a trigram that was not counted, being rare. */
 const UNCOUNTED = 5;
 /** Reading one page to see whether it is a hit takes as long as walking past so many pages in a trigram's list. */
@@ -123,6 +127,9 @@ export function createPageIndex(db: Database): PageIndex {
     setCounted: sql("INSERT OR REPLACE INTO state (key, value) VALUES ('counted', ?)"),
     uncatalogued: sql("SELECT value FROM state WHERE key = 'uncatalogued'"),
     setUncatalogued: sql("INSERT OR REPLACE INTO state (key, value) VALUES ('uncatalogued', ?)"),
+    merge: sql("INSERT INTO tri (tri, rank) VALUES ('merge', ?)"),
+    changes: sql("SELECT total_changes() AS n"),
+    free: sql("PRAGMA freelist_count"),
     addGram: sql("INSERT INTO gram (term, pages) VALUES (?, ?)"),
   };
   const count = (under = "pages/") =>
@@ -222,6 +229,19 @@ export function createPageIndex(db: Database): PageIndex {
         for (const [term, times] of common) statements.addGram.run(term, times);
         statements.setCounted.run(pages);
       });
+    },
+    *tidy() {
+      const merged = (pages: number) => {
+        const before = Number(statements.changes.get()?.n);
+        statements.merge.run(pages);
+        return Number(statements.changes.get()?.n) - before > 1;
+      };
+      // A negative number begins with everything, however few the pieces; the steps after it go on from there.
+      for (let more = merged(-MERGED_PAGES); more; more = merged(MERGED_PAGES)) yield;
+      while (Number(statements.free.get()?.freelist_count) > FREED_PAGES) {
+        db.exec(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
+        yield;
+      }
     },
     uncatalogued: () => statements.uncatalogued.get()?.value !== 0,
     catalogued: () => void statements.setUncatalogued.run(0),

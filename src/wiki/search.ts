@@ -29,7 +29,7 @@ const DEFAULT_LIMIT = 20;
 /** Among how many hits, the newest, the best are chosen; a query with fewer is ranked whole. */
 const RANKED = 300;
 /** At least so many pages are read in looking for "words" hits, the newest that may be. */
-const WORD_READS = 48;
+const WORD_READS = 30;
 const PHRASE_GRAMS = 8;
 const WORD_GRAMS = 8;
 const MAX_QUERY = 2_000;
@@ -45,7 +45,8 @@ interface Match {
 }
 
 /** Every page whose text holds the query, best first; then, where there is room, pages that hold all its words. */
-export async function searchPages(view: View, query: string, { limit = DEFAULT_LIMIT }: SearchOptions = {}): Promise<Hits> {
+export async function searchPages(view: View, query: string, options: SearchOptions = {}): Promise<Hits> {
+  const limit = Math.max(1, Math.floor(options.limit ?? DEFAULT_LIMIT));
   if (query === "") throw new UserError("Say what to look for: the query is empty.");
   if (query.length > MAX_QUERY) throw new UserError(`The query is too long: at most ${MAX_QUERY} characters.`);
   const wanted = fold(query);
@@ -57,7 +58,7 @@ export async function searchPages(view: View, query: string, { limit = DEFAULT_L
   const words = wordsOf(wanted);
   if (words.length === 0) return { items, more: false };
   const room = limit - items.length;
-  const rules = { reads: Math.max(WORD_READS, room * 2), except: found };
+  const rules = { reads: Math.max(WORD_READS, room), except: found };
   const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
   items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
   return { items: items.slice(0, limit), more: items.length > limit };
