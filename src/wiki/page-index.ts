@@ -46,8 +46,8 @@ export interface PageIndex {
   titled(text: string, limit: number): Candidate[];
   /** Pages too long to be indexed, which are always read. */
   long(): Candidate[];
-  /** The few of these trigrams by which the pages that hold them all are found soonest. */
-  telling(grams: readonly string[], most: number): string[];
+  /** The few of these trigrams, some from each group, by which the pages that hold them all are found soonest. */
+  telling(groups: readonly (readonly string[])[], most: number): string[];
   /** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
   recount(): Generator<void>;
   /** After much was indexed: joins the pieces of the index and gives back the space they took, a slice a step. */
@@ -68,7 +68,9 @@ const FREED_PAGES = 500;
 /** About how many pages hold a trigram that was not counted, being rare. */
 const UNCOUNTED = 5;
 /** Reading one page to see whether it is a hit takes as long as walking past so many pages in a trigram's list. */
-const READ_COST = 500;
+const READ_COST = 1_000;
+/** What part of the pages that hold some trigrams of a phrase hold one more of them: they keep each other company. */
+const STILL_LEFT = 0.3;
 
 /** All trigrams of a text, as the tokenizer cuts them: by code points. */
 export function gramsOf(folded: string): string[] {
@@ -195,20 +197,24 @@ export function createPageIndex(db: Database): PageIndex {
       candidates(statements.holdingShort.all(indexable(text), `${indexable(text)}${"\u{10ffff}".repeat(3)}`)),
     titled: (text, limit) => candidates(statements.titled.all(text, limit)),
     long: () => candidates(statements.long.all()),
-    telling(grams, most) {
-      if (grams.length < 2) return [...grams];
-      const counts = new Map(statements.counts.all(JSON.stringify(grams)).map((row) => [row.term, Number(row.pages)]));
-      const counted = grams.map((gram) => ({ gram, pages: counts.get(gram) ?? UNCOUNTED }));
-      counted.sort((a, b) => a.pages - b.pages);
-      const chosen: string[] = [];
+    telling(groups, most) {
+      const rows = statements.counts.all(JSON.stringify([...new Set(groups.flat())]));
+      const counts = new Map(rows.map((row) => [row.term, Number(row.pages)]));
+      const ordered = groups.map((grams) => {
+        const counted = grams.map((gram) => ({ gram, pages: counts.get(gram) ?? UNCOUNTED }));
+        return counted.sort((a, b) => a.pages - b.pages).slice(0, most);
+      });
+      const chosen = new Set<string>();
       let left = Number.POSITIVE_INFINITY;
-      for (const { gram, pages } of counted.slice(0, most)) {
-        if (left * READ_COST < pages) break;
-        // Trigrams of one phrase keep each other company: each halves what is left, rarely more.
-        left = Math.min(pages, left / 2);
-        chosen.push(gram);
+      for (let round = 0; round < most; round += 1) {
+        const next = ordered.flatMap((counted) => counted[round] ?? []).sort((a, b) => a.pages - b.pages);
+        for (const { gram, pages } of next) {
+          if (chosen.size >= most || left * READ_COST < pages) return [...chosen];
+          left = Math.min(pages, left * STILL_LEFT);
+          chosen.add(gram);
+        }
       }
-      return chosen;
+      return [...chosen];
     },
     *recount() {
       const pages = count();

@@ -31,7 +31,7 @@ const RANKED = 300;
 /** At least so many pages are read in looking for "words" hits, the newest that may be. */
 const WORD_READS = 30;
 const PHRASE_GRAMS = 8;
-const WORD_GRAMS = 8;
+const WORD_GRAMS = 6;
 const MAX_QUERY = 2_000;
 const LONE_SURROGATE = /\p{Cs}/u;
 
@@ -106,7 +106,7 @@ function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate
   if (LONE_SURROGATE.test(wanted)) return yield* everything(index);
   yield index.long();
   const grams = gramsOf(wanted);
-  if (grams.length > 0) return yield* batches(index, index.telling(grams, PHRASE_GRAMS), wanted);
+  if (grams.length > 0) return yield* batches(index, index.telling([grams], PHRASE_GRAMS), wanted);
   yield index.titled(wanted, RANKED);
   // A letter or two stand in most pages: the newest usually hold enough of them, and the rare case is looked up.
   yield index.newest(RANKED * 2);
@@ -115,19 +115,19 @@ function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate
 
 function* wordCandidates({ index }: View, words: readonly string[]): Generator<Candidate[]> {
   yield index.long();
-  const grams = [...new Set(words.flatMap(gramsOf))];
+  const grams = words.map(gramsOf).filter((group) => group.length > 0);
   if (grams.length > 0) yield* batches(index, index.telling(grams, WORD_GRAMS));
   else yield index.newest(RANKED);
 }
 
-const FIRST_BATCH = 64;
+const FIRST_BATCH = 32;
 
 function* batches(index: View["index"], grams: readonly string[], wanted?: string): Generator<Candidate[]> {
   let before = Number.MAX_SAFE_INTEGER;
   for (let size = FIRST_BATCH; ; size *= 4) {
     const batch = index.holding(grams, before, size);
-    const many = size === FIRST_BATCH * 4 && batch.length === size;
-    if (many && wanted) yield index.titled(wanted, RANKED);
+    // From here on not every hit may be looked at: those with it in the title go first.
+    if (size === FIRST_BATCH * 16 && batch.length > size / 4 && wanted) yield index.titled(wanted, RANKED);
     yield batch;
     if (batch.length < size) return;
     before = batch.at(-1)!.id;
