@@ -31,7 +31,7 @@ const RANKED = 300;
 /** At least so many pages are read in looking for "words" hits, the newest that may be. */
 const WORD_READS = 30;
 const PHRASE_GRAMS = 8;
-const WORD_GRAMS = 6;
+const WORD_GRAMS = 4;
 const MAX_QUERY = 2_000;
 const LONE_SURROGATE = /\p{Cs}/u;
 
@@ -58,7 +58,8 @@ export async function searchPages(view: View, query: string, options: SearchOpti
   const words = wordsOf(wanted);
   if (words.length === 0) return { items, more: false };
   const room = limit - items.length;
-  const rules = { reads: Math.max(WORD_READS, room), except: found };
+  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
+  const rules = { reads: found.size > 0 ? Math.ceil(room / 2) : Math.max(WORD_READS, room), except: found };
   const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
   items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
   return { items: items.slice(0, limit), more: items.length > limit };
