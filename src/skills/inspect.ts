@@ -10,7 +10,7 @@ const WINDOW = 1_000;
 const MAX_CHECKED_IN_ALL = 5_000_000;
 const HARMLESS = new Set([".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".woff", ".woff2", ".ttf", ".otf", ".mp4"]);
 
-const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:\/\S*\/)?(?:ba|z|da|k|fi)?sh\b`;
+const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:(?:\/[\w.-]{1,40}){0,6}\/)?(?:ba|z|da|k|fi)?sh\b`;
 const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
 const FETCH = String.raw`(?:curl|wget|fetch|aria2c|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)\b`;
 
