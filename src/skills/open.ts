@@ -121,7 +121,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
         for (const candidate of candidates) {
           const ready = join(staging, candidate.slug);
           copySkill(candidate, ready);
-          const warnings = inspect(ready, [...candidate.files.keys()].sort());
+          const warnings = await inspect(ready, [...candidate.files.keys()].sort());
           const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
           writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
         }
