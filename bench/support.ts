@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -48,6 +49,7 @@ export async function startBenchDaemon(modelUrl: string, home: string): Promise<
   const health = await fetch(`${url}/api/health`);
   await health.arrayBuffer();
   const readyMs = performance.now() - started;
+  const agent = new Agent({ keepAlive: true });
   const token = readFileSync(join(env.IO_HOME, "token"), "utf8").trim();
   return {
     pid: file.pid,
@@ -55,17 +57,31 @@ export async function startBenchDaemon(modelUrl: string, home: string): Promise<
     readyMs,
     runtimePid: () => Number(readFileSync(join(env.IO_HOME, "sessions", "runtime.pid"), "utf8")),
     async ask(text, conversation) {
-      const response = await fetch(`${url}/api/messages?wait=true`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        body: JSON.stringify({ text, conversation }),
-      });
-      const message = (await response.json()) as Message;
+      const message = await post(agent, `${url}/api/messages?wait=true`, token, { text, conversation });
       if (message.status !== "done") throw new Error(`a message was not answered: ${JSON.stringify(message)}`);
       return message;
     },
-    stop: () => end(child),
+    stop() {
+      agent.destroy();
+      return end(child);
+    },
   };
+}
+
+function post(agent: Agent, url: string, token: string, body: object): Promise<Message> {
+  return new Promise((done, failed) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const sent = request(url, { agent, method: "POST", headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.once("end", () => done(JSON.parse(text) as Message));
+    });
+    sent.once("error", failed);
+    sent.end(JSON.stringify(body));
+  });
 }
 
 async function daemonFile(child: ChildProcess, path: string) {
