@@ -2,11 +2,9 @@ import { rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isLoopbackName } from "./channels/http/guard.ts";
-import { createHttp } from "./channels/http/server.ts";
-import { examine } from "./doctor.ts";
 import { createEngine } from "./engine/engine.ts";
 import { type Choice, chooseEngine } from "./engine/ladder.ts";
-import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
+import type { Model } from "./engine/rehearsal/wire.ts";
 import { writeFileAtomic } from "./lib/atomic.ts";
 import { type Config, loadConfig } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
@@ -83,10 +81,14 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     config: () => config,
     env,
     choice,
-    rehearsal: createImproviser(loadRules(paths.home)),
+    rehearsal: await rehearsalFor(choice, paths.home),
     log,
     onState: (engineState) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state: engineState } }),
   });
+  // The runtime comes up in its own process while the rest is loaded here; whether it did is asked below.
+  const starting = engine.start();
+  starting.catch(() => undefined);
+  const { createHttp } = await import("./channels/http/server.ts");
   const guard = createPathGuard({ paths, packageRoot, selfEdit: () => config.selfEditEnabled });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
   const tools: Tool[] = [];
@@ -125,11 +127,10 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         counts,
       };
     },
-    doctor: () => examine({ paths, env }),
+    doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
     stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: 0 }),
   });
 
-  const starting = engine.start();
   let bound: number;
   try {
     bound = await http.listen(port);
@@ -168,6 +169,13 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       lock.release();
     },
   };
+}
+
+/** The improviser and its rules are loaded only where they are to play. */
+async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
+  if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
+  const { createImproviser, loadRules } = await import("./engine/rehearsal/improvise.ts");
+  return createImproviser(loadRules(home));
 }
 
 function addressOf(config: Config, env: NodeJS.ProcessEnv): { host: string; port: number } {
