@@ -103,13 +103,15 @@ export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
   const { startDaemon } = await import("../app.ts");
   // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
+  // Heard from the first moment: a stop that comes while IO starts is a clean stop too.
+  const ended = new Promise<void>((end) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => end());
+  });
   const daemon = await startDaemon({ env: shell.env, selfEdit });
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
-  await new Promise<void>((ended) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => ended());
-  });
+  await ended;
   await daemon.stop();
 }
 
