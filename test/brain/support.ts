@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { readdirSync } from "node:fs";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -9,14 +10,16 @@ import type { Message } from "../../src/protocol/messages.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import type { AtTheEnd } from "../support/home.ts";
 
-/** A model that makes the call the user's words spell out, and then repeats what it saw. */
+/** A model that makes the calls the user's words spell out, all at once, and then repeats what it saw. */
 export const obedient: Model = (request) => {
   const asked = request.messages.findLastIndex((message) => message.role === "user" && textOf(message).includes("[via "));
   const since = request.messages.slice(asked + 1);
   const result = since.findLast((message) => message.role === "tool");
   if (result) return { say: `I read: ${textOf(result)}` };
-  const call = /call (\S+) (\{.*\})$/s.exec(textOf(request.messages[asked]));
-  return call ? { call: [{ tool: call[1]!, args: JSON.parse(call[2]!) }] } : { say: "nothing to do" };
+  const call = /call (\S+) (\{.*\}|\[.*\])$/s.exec(textOf(request.messages[asked]));
+  if (!call) return { say: "nothing to do" };
+  const given: unknown = JSON.parse(call[2]!);
+  return { call: (Array.isArray(given) ? given : [given]).map((args: unknown) => ({ tool: call[1]!, args })) };
 };
 
 export const callText = (tool: string, args: unknown) => `call ${tool} ${JSON.stringify(args)}`;
@@ -34,6 +37,13 @@ export async function modelCalls(
   const message = await daemon.ask({ text: callText(tool, args), conversation: `case-${conversations}` });
   const request = model.requests.at(-1)!;
   return { read: textOf(request.messages.findLast(({ role }) => role === "tool")), message, request };
+}
+
+/** The same with many calls in one turn: what the model was shown for each, in their order. */
+export async function modelCallsAll(daemon: TestDaemon, model: ModelServer, tool: string, all: unknown[]): Promise<string[]> {
+  const { request } = await modelCalls(daemon, model, tool, all);
+  const asked = request.messages.findLast(({ tool_calls }) => tool_calls !== undefined)?.tool_calls ?? [];
+  return asked.map(({ id }) => textOf(request.messages.find(({ tool_call_id }) => tool_call_id === id)));
 }
 
 /** The system message of a request. */
@@ -66,4 +76,35 @@ export function inDatabase<T>(home: string, work: (db: InstanceType<typeof Datab
   } finally {
     db.close();
   }
+}
+
+/** A request whose path goes over the wire letter by letter, as no well-behaved client would send it. */
+export function rawRequest(
+  daemon: TestDaemon,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(daemon.url);
+  return new Promise((done, failed) => {
+    const headers = { authorization: `Bearer ${daemon.token}`, "content-type": "application/json" };
+    const outgoing = request({ hostname, port, method, path, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => done({ status: response.statusCode ?? 0, text }));
+    });
+    outgoing.on("error", failed);
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** Every file below a folder, links not followed. */
+export function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
 }
