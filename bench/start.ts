@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { findRuntime } from "../src/engine/runtime-path.ts";
@@ -26,6 +27,7 @@ export async function run(args: string[]): Promise<void> {
       await daemon.stop();
       folder.remove();
     }
+    console.log(`load of the machine         ${loadavg()[0]!.toFixed(1)} on ${cpus().length} cores`);
     console.log(describe("io --daemon to ready", io));
     console.log(describe("bare client.start()", bare));
     console.log(describe("node alone", node));

@@ -21,14 +21,16 @@ function run(file, args, extra = {}) {
   return stdout.trim();
 }
 
-const isAlive = (pid) => {
+/** One that has ended but was not yet collected by its parent does not count. */
+function isAlive(pid) {
   try {
-    return process.kill(pid, 0);
+    process.kill(pid, 0);
+    return !existsSync(`/proc/${pid}/status`) || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     // It has ended.
     return false;
   }
-};
+}
 
 let pids = [];
 try {

@@ -2,11 +2,9 @@ import { rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isLoopbackName } from "./channels/http/guard.ts";
-import { createHttp } from "./channels/http/server.ts";
-import { examine } from "./doctor.ts";
 import { createEngine } from "./engine/engine.ts";
 import { type Choice, chooseEngine } from "./engine/ladder.ts";
-import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
+import type { Model } from "./engine/rehearsal/wire.ts";
 import { writeFileAtomic } from "./lib/atomic.ts";
 import type { Config } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
@@ -74,7 +72,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     config: settings.current,
     env,
     choice,
-    rehearsal: createImproviser(loadRules(paths.home)),
+    rehearsal: await rehearsalFor(choice, paths.home),
     log,
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
@@ -203,6 +201,11 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   const sessions = createSessionRows(store);
   const talk = createConversationLog(store);
 
+  // The runtime comes up in its own process while the rest is loaded here; whether it did is asked below.
+  const starting = engine.start();
+  starting.catch(() => undefined);
+  const { createHttp } = await import("./channels/http/server.ts");
+
   const wiki = openWiki({ root: paths.wiki, emit, log });
   const skills = openSkills({ root: paths.skills, emit, log, registry: () => settings.current().skillsRegistry });
   const onConfig = (config: Config) => {
@@ -309,7 +312,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         counts,
       };
     },
-    doctor: () => examine({ paths, env }),
+    doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
     stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: stopRuns(swarm) }),
   });
 
@@ -322,7 +325,6 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     await core.close();
     lock.release();
   };
-  const starting = engine.start();
   let bound: number;
   try {
     bound = await http.listen(port);
@@ -351,6 +353,13 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   );
   log.info("IO serves", { host, port: bound, engine: core.choice.kind, model: core.choice.model });
   return { url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`, choice: core.choice, paths, stop };
+}
+
+/** The improviser and its rules are loaded only where they are to play. */
+async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
+  if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
+  const { createImproviser, loadRules } = await import("./engine/rehearsal/improvise.ts");
+  return createImproviser(loadRules(home));
 }
 
 function addressOf(config: Config, env: NodeJS.ProcessEnv): { host: string; port: number } {

@@ -24,7 +24,7 @@ export function estimateTokens(text: string): number {
 export function summarize(view: View, maxTokens: number, now: number): string {
   const { index, fresh } = view;
   const used = index.mostRead(CONSIDERED);
-  const changed = [...[...fresh].slice(0, CONSIDERED), ...used.filter((path) => fresh.has(path))];
+  const changed = [...[...fresh].slice(-CONSIDERED), ...used.filter((path) => fresh.has(path))];
   const known = [...index.newest(CONSIDERED), ...index.getAll(used)].filter(({ path }) => !fresh.has(path));
   const entries = new Map<string, Entry>();
   for (const entry of [...known, ...changed.flatMap((path) => view.read(path) ?? [])]) entries.set(entry.path, entry);
