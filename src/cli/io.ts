@@ -9,7 +9,10 @@ import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { setupCommand } from "./setup.ts";
+import { skillCommands } from "./skill.ts";
 import { swarmCommands } from "./swarm.ts";
+import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -37,7 +40,10 @@ function buildProgram(shell: Shell): Command {
     });
   daemonCommands(program, shell);
   sendCommand(program, shell);
+  setupCommand(program, shell);
   doctorCommand(program, shell);
+  wikiCommands(program, shell);
+  skillCommands(program, shell);
   swarmCommands(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   return program;

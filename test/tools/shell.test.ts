@@ -177,12 +177,13 @@ test.runIf(found.kind === "hidden")(
     expect(seen).toContain("open");
     expect(seen).not.toMatch(/^(token|config\.json|io\.db)/m);
     const written = await run(one, {
-      command: `echo 1 > ${root}/package/dist/app.js; echo 2 > ${paths.daemon}; echo 3 > ${paths.wiki}/page.md; echo 4 > own.txt; tr '\\0' '\\n' < /proc/${process.pid}/environ`,
+      command: `echo 1 > ${root}/package/dist/app.js; echo 2 > ${paths.daemon}; echo 3 > ${paths.wiki}/page.md; echo 4 > own.txt; echo 5 > ${paths.skills}/mine; tr '\\0' '\\n' < /proc/${process.pid}/environ`,
     });
     expect(readFileSync(join(root, "package", "dist", "app.js"), "utf8")).toBe("code");
     expect(readFileSync(paths.daemon, "utf8")).toBe("{}");
     expect(readFileSync(join(paths.wiki, "page.md"), "utf8")).toBe("3\n");
     expect(readFileSync(join(cwd, "own.txt"), "utf8")).toBe("4\n");
+    expect(existsSync(join(paths.skills, "mine"))).toBe(false);
     expect(written).not.toContain("PATH=");
     expect(readFileSync(paths.token, "utf8")).toBe("hush-hush");
   },
