@@ -5,8 +5,10 @@ import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.ts";
+import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { swarmCommands } from "./swarm.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -34,7 +36,9 @@ function buildProgram(shell: Shell): Command {
     });
   daemonCommands(program, shell);
   sendCommand(program, shell);
-  for (const command of program.commands) command.exitOverride();
+  doctorCommand(program, shell);
+  swarmCommands(program, shell);
+  for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   return program;
 }
 

@@ -19,7 +19,7 @@ export interface SessionSpec {
   /** A model's name; the engine's own model if none is given or the name is not available. */
   model?: string;
   /** Asked before every turn: a change reaches the model without a new session. */
-  systemMessage: () => string;
+  systemMessage: () => string | Promise<string>;
   tools: EngineTool[];
   workingDirectory: string;
   streaming: boolean;

@@ -103,7 +103,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
   return {
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
-      const told = { system: spec.systemMessage(), skills: spec.skills?.() ?? [] };
+      const told = { system: await spec.systemMessage(), skills: spec.skills?.() ?? [] };
       const key = JSON.stringify(told);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {

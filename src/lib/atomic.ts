@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 /** Replaces a file so that a reader, or a crash at any moment, finds the old text or the new one, never a part. */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = join(folder, `.${basename(path).slice(0, 40)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
     const file = openSync(temporary, "wx", mode);
     try {

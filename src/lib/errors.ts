@@ -2,14 +2,29 @@
 export const ExitCode = { done: 0, failed: 1, usage: 2, unapproved: 3, unreachable: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** What kind of trouble a person is in, where a program needs to know. */
+export type Trouble = "missing" | "conflict" | "too large" | "unavailable";
+
 /** Something the person can mend: its message is shown as it stands. Anything else that is thrown is a bug. */
 export class UserError extends Error {
   override readonly name = "UserError";
   readonly exitCode: ExitCode;
-  constructor(message: string, options: { exitCode?: ExitCode; cause?: unknown } = {}) {
+  readonly trouble: Trouble | undefined;
+  constructor(message: string, options: { exitCode?: ExitCode; trouble?: Trouble; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.exitCode = options.exitCode ?? ExitCode.failed;
+    this.trouble = options.trouble;
   }
+}
+
+/** What was asked for is not there. */
+export function missing(message: string): UserError {
+  return new UserError(message, { trouble: "missing" });
+}
+
+/** It is there already, or in a state that does not allow it. */
+export function conflict(message: string): UserError {
+  return new UserError(message, { trouble: "conflict" });
 }
 
 /** A wrong flag, file, variable or config value. */

@@ -17,11 +17,19 @@ Each message begins with where it came from. [via telegram]: be brief, a few sho
 /** A part of the system message that changes with the world. Empty text leaves it out. */
 export interface Section {
   title: string;
-  text: () => string;
+  text: () => string | Promise<string>;
 }
 
 /** The whole system message as of now. */
-export function systemMessage(sections: readonly Section[]): string {
-  const parts = sections.map(({ title, text }) => ({ title, text: text().trim() })).filter(({ text }) => text !== "");
+export async function systemMessage(sections: readonly Section[]): Promise<string> {
+  const texts = await Promise.all(sections.map(async ({ title, text }) => ({ title, text: (await text()).trim() })));
+  const parts = texts.filter(({ text }) => text !== "");
   return [PERSONA, ...parts.map(({ title, text }) => `## ${title}\n${text}`)].join("\n\n");
+}
+
+/** Whether IO may change the code it runs on. */
+export function selfEditPolicy(enabled: boolean): string {
+  return enabled
+    ? "The user lets you change your own installed code in this life. Say what you change and why before you do it."
+    : "You may not change your own installed code or settings that widen your powers; the user can, with --self-edit and config.json.";
 }

@@ -65,6 +65,15 @@ function openFile(path: string): Database {
   }
 }
 
+/** What a person is told when the disk will not take any more; undefined for any other error. */
+export function diskTrouble(error: unknown): string | undefined {
+  const text = messageOf(error);
+  if (/disk is full|ENOSPC/i.test(text)) return "The disk is full: nothing was accepted. Free some space and send it again.";
+  if (/readonly database|disk I\/O error|EROFS/i.test(text))
+    return "The disk cannot be written: nothing was accepted. Check it and send it again.";
+  return undefined;
+}
+
 /** Says what is wrong with a database file in words that help. */
 export function unusable(path: string, error: unknown): UserError {
   const text = messageOf(error);

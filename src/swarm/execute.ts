@@ -53,7 +53,7 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   const end = (status: RunPhase["status"], reason: string | null) => {
     const record: RunPhase = { name: phase.phase, status, reason, startedAt, finishedAt: new Date().toISOString() };
     journal.put(head, status === "failed" ? "failed" : "done", record, reason ?? undefined);
-    tell("phase.finished", { phase: record });
+    tell("phase.finished", { ...record });
   };
 
   const skipped = whyLeftOut(context, phase, progress);
@@ -64,7 +64,7 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   }
   const begun: RunPhase = { name: phase.phase, status: "running", reason: null, startedAt, finishedAt: null };
   journal.put(head, "begun", begun);
-  tell("phase.started", { phase: begun });
+  tell("phase.started", { ...begun });
   try {
     const next = await dispatch(context, phase, progress);
     end("done", null);

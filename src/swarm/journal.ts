@@ -59,7 +59,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
   const time = () => now().toISOString();
   const tell = (type: "step.started" | "step.finished", key: string) => {
     const row = runs.step(runId, key);
-    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, step: stepOf(row) } });
+    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, ...stepOf(row) } });
   };
   return {
     runId,

@@ -165,7 +165,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     }, BEAT_MS);
     const tell = (type: EventType, data: Record<string, unknown>) =>
       emit({ type, ...(row.conversation !== null && { conversation: row.conversation }), data: { runId: id, ...data } });
-    tell("run.started", { run: summarizeRun(runs, known(id), now()) });
+    tell("run.started", { ...summarizeRun(runs, known(id), now()) });
     const finished = work(known(id), loaded, inputs, settings, stop.signal, tell)
       .catch((error: unknown) => {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
@@ -300,7 +300,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       runs.release(id);
     }
     const run = view(id);
-    if (run.status !== "interrupted") tell("run.finished", { run });
+    if (run.status !== "interrupted") tell("run.finished", { ...run });
     return run;
   }
 

@@ -82,7 +82,7 @@ export function createGate({
     const refusal = parsed.success ? policy(tool, parsed.data, scope) : explainArguments(tool.name, parsed.error, schema, raw);
     if (refusal !== undefined || !parsed.success) {
       const answer = { ok: false, text: redactor.clean(refusal ?? "") };
-      if (!again) journal.end(journal.begin({ ...call, state: "refused" }), outcome("refused", answer.text, 0));
+      if (!again) journal.end(journal.begin({ ...call, state: "refused" }), kind, outcome("refused", answer.text, 0));
       return answer;
     }
 
@@ -93,7 +93,7 @@ export function createGate({
     if (again && kind === "effect" && again.state !== "refused") {
       const answer = unknownOutcome(tool.name);
       journal.carryOver(again, call.attempt, "unknown");
-      journal.end(again.seq, outcome("unknown", answer.text, again.durationMs ?? 0));
+      journal.end(again.seq, kind, outcome("unknown", answer.text, again.durationMs ?? 0));
       return answer;
     }
     if (!again && kind === "effect") {
@@ -111,7 +111,7 @@ export function createGate({
     const started = performance.now();
     const { state, answer } = await perform(tool, parsed.data, kind, scope, invocation);
     try {
-      journal.end(seq, outcome(state, answer.text, performance.now() - started));
+      journal.end(seq, kind, outcome(state, answer.text, performance.now() - started));
     } catch (error) {
       log.error("a tool's result could not be recorded", { tool: tool.name, owner: call.owner, error });
     }

@@ -47,8 +47,7 @@ export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): P
       const found = identity(folder);
       if (found === undefined) continue;
       if (found === store) return true;
-      if (found !== home || folder === real) continue;
-      return isSecretName(fold(relative(folder, real).split(sep)[0] ?? ""));
+      if (found === home && folder !== real && isSecretName(fold(relative(folder, real).split(sep)[0] ?? ""))) return true;
     }
     const stats = statOf(real);
     if (!stats?.isFile()) return false;

@@ -28,9 +28,11 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodObject, args: unknown): s
   const wanted =
     issue.code === "invalid_value"
       ? `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`
-      : issue.code === "invalid_type"
-        ? `${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`
-        : issue.message;
+      : issue.code === "invalid_type" && issue.expected === "nonoptional"
+        ? "any value"
+        : issue.code === "invalid_type"
+          ? `${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`
+          : issue.message;
   if (name === "") return `Found ${show(JSON.stringify(args) ?? "nothing", 80)}; allowed: ${wanted}.`;
   if (found === undefined) return `${name}: is missing; allowed: ${wanted}.`;
   return `${name}: found ${show(JSON.stringify(found) ?? "nothing", 80)}; allowed: ${wanted}.`;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { pidFileOf } from "../../src/engine/runtime.ts";
 import { readDaemonFile } from "../../src/lib/daemon-file.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
 import type { Message, NewMessage } from "../../src/protocol/messages.ts";
@@ -103,7 +104,7 @@ export async function startDaemonProcess(home: string, extra: NodeJS.ProcessEnv 
       read().catch(() => undefined);
       return { events, of: (type) => events.filter(({ event }) => event === type), leave: () => abort.abort() };
     },
-    runtimePid: () => Number(readFileSync(join(home, "sessions", "runtime.pid"), "utf8")),
+    runtimePid: () => Number(readFileSync(pidFileOf(join(home, "sessions"), file!.pid), "utf8")),
     async kill(signal) {
       child.kill(signal);
       await exited;

@@ -1,5 +1,9 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { exec } from "../../src/lib/exec.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { ToolInvocation } from "../../src/protocol/turns.ts";
@@ -297,4 +301,41 @@ test("a call that cannot be recorded is not run, and does not reject", async () 
   store.db.exec("DROP TABLE tool_calls");
   expect(await one.call({ text: "a" }, invocation())).toMatchObject({ ok: false, text: expect.stringContaining("not run") });
   expect(ran).toBe(0);
+});
+
+test("an effect of a process that was killed in the middle of it is not done again by the next one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "io-gate-"));
+  const path = (name: string) => new URL(`../../src/${name}`, import.meta.url).href;
+  const script = `
+    import { appendFileSync } from "node:fs";
+    import { z } from "zod";
+    import { openStore } from ${JSON.stringify(path("store/open.ts"))};
+    import { createGate } from ${JSON.stringify(path("tools/gate.ts"))};
+    const [folder, attempt, callId] = process.argv.slice(-3);
+    const silent = { debug() {}, info() {}, warn() {}, error() {} };
+    const gate = createGate({ store: openStore(folder + "/io.db"), redactor: { hide() {}, clean: (text) => text }, log: silent, policy: () => undefined });
+    const run = async ({ end }) => {
+      appendFileSync(folder + "/effects", end + "\\n");
+      if (end === "killed") process.kill(process.pid, "SIGKILL");
+      return "written";
+    };
+    const note = { name: "note", description: "", schema: z.object({ end: z.string() }), kind: "effect", deadlineMs: 5000, run };
+    const [bound] = gate.bind([note], { cwd: folder, actor: "a" });
+    const base = { sessionId: "s", owner: "m", attempt: Number(attempt), signal: new AbortController().signal, flush: async () => {} };
+    console.log((await bound.call({ end: "done" }, { ...base, callId: callId + "1" })).text);
+    console.log((await bound.call({ end: "killed" }, { ...base, callId: callId + "2" })).text);
+  `;
+  const live = (attempt: number, callId: string) =>
+    exec(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script, folder, String(attempt), callId], {
+      deadlineMs: 30_000,
+    });
+  try {
+    const first = await live(1, "a");
+    expect([first.code, first.output]).toEqual([null, "written\n"]);
+    const second = await live(2, "b");
+    expect(second.output).toMatch(/^written\nThis call of note was begun before an interruption/);
+    expect(readFileSync(join(folder, "effects"), "utf8")).toBe("done\nkilled\n");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

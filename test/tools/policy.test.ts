@@ -61,7 +61,9 @@ test("no detour leads to the secrets", () => {
   symlinkSync(join(paths.home, "io.db-journal"), join(cwd, "dangling"));
   linkSync(paths.token, join(cwd, "hard"));
   linkSync(join(paths.sessions, "events.jsonl"), join(cwd, "hard-session"));
+  linkSync(paths.token, join(paths.wiki, "hard"));
   const detours = [
+    join(paths.wiki, "hard"),
     relative(cwd, paths.token),
     `./a/../../${relative(root, paths.token)}`,
     `${paths.home}//./token`,

@@ -1,4 +1,4 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { streamSSE } from "hono/streaming";
 import type { Event } from "../../protocol/events.ts";
 import { Conversation } from "../../protocol/messages.ts";
@@ -11,8 +11,20 @@ const COMMENT_EVERY_MS = 15_000;
 const MAX_BEHIND = 5_000;
 const BATCH = 500;
 
+const route = createRoute({
+  method: "get",
+  path: "/api/events",
+  summary: "News as it happens; Last-Event-ID replays what was missed",
+  request: {
+    query: z.object({ conversation: Conversation.optional() }),
+    headers: z.object({ "last-event-id": z.string().optional() }),
+  },
+  responses: { 200: { description: "Server-Sent Events", content: { "text/event-stream": { schema: z.string() } } } },
+});
+
 /** News as it happens, and what a client missed while it was away. */
 export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; events: EventLog }): void {
+  app.openAPIRegistry.registerPath(route);
   app.get("/api/events", (context) => {
     const wanted = context.req.query("conversation");
     if (wanted !== undefined && !Conversation.safeParse(wanted).success)

@@ -2,20 +2,28 @@ import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
-import { UserError } from "../../lib/errors.ts";
+import { type Trouble, UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
+import { DoctorReport } from "../../protocol/doctor.ts";
+import type { Skills } from "../../skills/open.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
-import { explain, fail, HttpError } from "./errors.ts";
+import { diskTrouble } from "../../store/open.ts";
+import type { Wiki } from "../../wiki/wiki.ts";
+import { type ErrorStatus, explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
+import { type RunParts, runRoutes } from "./runs.ts";
+import { type SettingsParts, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
+import { skillRoutes } from "./skills.ts";
+import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpParts {
+export interface HttpParts extends SettingsParts, RunParts {
   version: string;
   token: string;
   host: string;
@@ -24,13 +32,19 @@ export interface HttpParts {
   messages: Messages;
   hub: Hub;
   events: EventLog;
+  wiki: Wiki;
+  skills: Skills;
   status: () => Status;
   /** Ends everything that runs and cancels what waits. */
   stopAll: () => z.infer<typeof Stopped>;
+  doctor: () => Promise<DoctorReport>;
   log: Log;
 }
 
 const MAX_BODY = 1_000_000;
+/** A page of 10 MB, and the JSON around it. */
+const MAX_PAGE_BODY = 11_000_000;
+const STATUS: Record<Trouble, ErrorStatus> = { missing: 404, conflict: 409, "too large": 413, unavailable: 503 };
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpParts) {
@@ -42,15 +56,22 @@ export function createHttp(parts: HttpParts) {
 
   app.onError((error, context) => {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
-    if (error instanceof UserError) return fail(context, 400, error.message);
+    if (error instanceof UserError)
+      return fail(context, error.trouble === undefined ? 400 : STATUS[error.trouble], error.message);
     if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
+    const trouble = diskTrouble(error);
+    if (trouble) return fail(context, 503, trouble);
     log.error("a request failed", { path: context.req.path, error });
     return fail(context, 500, "Something went wrong inside IO. The log has the details: io logs.");
   });
   app.notFound((context) => fail(context, 404, "There is nothing at this address."));
 
   app.use("*", guard.address);
-  app.use("/api/*", bodyLimit({ maxSize: MAX_BODY, onError: (context) => fail(context, 413, "The body is larger than 1 MB.") }));
+  const small = bodyLimit({ maxSize: MAX_BODY, onError: (context) => fail(context, 413, "The body is larger than 1 MB.") });
+  const large = bodyLimit({ maxSize: MAX_PAGE_BODY, onError: (context) => fail(context, 413, "A page is at most 10 MB.") });
+  app.use("/api/*", (context, next) =>
+    (/^\/api\/wiki\/(?:pages|sources)\//.test(context.req.path) ? large : small)(context, next),
+  );
   const health = createRoute({
     method: "get",
     path: "/api/health",
@@ -86,8 +107,19 @@ export function createHttp(parts: HttpParts) {
     responses: answers(200, Stopped),
   });
   app.openapi(stop, (context) => context.json(parts.stopAll(), 200));
+  const doctor = createRoute({
+    method: "get",
+    path: "/api/doctor",
+    summary: "Checks everything IO needs",
+    responses: answers(200, DoctorReport),
+  });
+  app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
   messageRoutes(app, parts);
   eventRoutes(app, parts);
+  settingsRoutes(app, parts);
+  wikiRoutes(app, parts);
+  skillRoutes(app, parts);
+  runRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );

@@ -1,0 +1,70 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import { FoundSkill, Skill } from "../../protocol/skills.ts";
+import type { Skills } from "../../skills/open.ts";
+import { answers, body } from "./shapes.ts";
+
+const Slug = z.object({ slug: z.string() });
+const SkillList = z.object({ items: z.array(Skill) });
+
+export function skillRoutes(app: OpenAPIHono, { skills }: { skills: Skills }): void {
+  const list = createRoute({
+    method: "get",
+    path: "/api/skills",
+    summary: "The installed skills",
+    responses: answers(200, SkillList),
+  });
+  app.openapi(list, (context) => context.json({ items: skills.list() }, 200));
+
+  const add = createRoute({
+    method: "post",
+    path: "/api/skills",
+    summary: "Installs every skill of a git repository",
+    request: { body: body(z.strictObject({ repoUrl: z.string().min(1).max(2_000), enable: z.boolean().default(false) })) },
+    responses: answers(201, SkillList),
+  });
+  app.openapi(add, async (context) => {
+    const { repoUrl, enable } = context.req.valid("json");
+    return context.json({ items: await skills.add(repoUrl, { enable, local: true }) }, 201);
+  });
+
+  const search = createRoute({
+    method: "get",
+    path: "/api/skills/search",
+    summary: "Searches the skills registry",
+    request: { query: z.object({ q: z.string().min(1).max(200) }) },
+    responses: answers(200, z.object({ items: z.array(FoundSkill) })),
+  });
+  app.openapi(search, async (context) => context.json({ items: await skills.search(context.req.valid("query").q) }, 200));
+
+  const remove = createRoute({
+    method: "delete",
+    path: "/api/skills/{slug}",
+    summary: "Removes a skill",
+    request: { params: Slug },
+    responses: answers(200, Skill),
+  });
+  app.openapi(remove, (context) => context.json(skills.remove(context.req.valid("param").slug), 200));
+
+  const text = createRoute({
+    method: "get",
+    path: "/api/skills/{slug}",
+    summary: "A skill and the text the model would read",
+    request: { params: Slug },
+    responses: answers(200, z.object({ skill: Skill, text: z.string() })),
+  });
+  app.openapi(text, (context) => {
+    const { slug } = context.req.valid("param");
+    return context.json({ skill: skills.find(slug), text: skills.read(slug) }, 200);
+  });
+
+  for (const action of ["enable", "disable"] as const) {
+    const route = createRoute({
+      method: "post",
+      path: `/api/skills/{slug}/${action}`,
+      summary: `Switches a skill ${action === "enable" ? "on" : "off"}`,
+      request: { params: Slug },
+      responses: answers(200, Skill),
+    });
+    app.openapi(route, (context) => context.json(skills[action](context.req.valid("param").slug), 200));
+  }
+}

@@ -1,0 +1,156 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Wiki } from "../../wiki/wiki.ts";
+import { explain, HttpError } from "./errors.ts";
+import { answers, body } from "./shapes.ts";
+
+const PageInfo = z.object({
+  path: z.string(),
+  title: z.string(),
+  tags: z.array(z.string()),
+  bytes: z.number().int(),
+  updatedAt: z.string(),
+});
+const Page = PageInfo.extend({ content: z.string() }).meta({ id: "Page" });
+const SourceInfo = z.object({ name: z.string(), bytes: z.number().int(), updatedAt: z.string() });
+const Content = z.strictObject({ content: z.string() });
+const Version = z.object({ version: z.string(), savedAt: z.string(), bytes: z.number().int() });
+const Hit = PageInfo.omit({ bytes: true }).extend({ snippet: z.string(), match: z.enum(["text", "words"]) });
+const listOf = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
+
+/** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
+export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
+  const list = createRoute({
+    method: "get",
+    path: "/api/wiki/pages",
+    summary: "All pages",
+    request: {
+      query: z.object({
+        under: z.string().optional(),
+        after: z.string().optional(),
+        limit: z.coerce.number().int().min(1).max(1_000).default(200),
+      }),
+    },
+    responses: answers(200, listOf(PageInfo).extend({ total: z.number().int() })),
+  });
+  app.openapi(list, async (context) => {
+    const { under, after, limit } = context.req.valid("query");
+    return context.json(await wiki.list({ limit, ...(under && { under }), ...(after && { after }) }), 200);
+  });
+
+  const search = createRoute({
+    method: "get",
+    path: "/api/wiki/search",
+    summary: "Pages that hold a text, the best first",
+    request: { query: z.object({ q: z.string().min(1), limit: z.coerce.number().int().min(1).max(200).default(20) }) },
+    responses: answers(200, listOf(Hit).extend({ more: z.boolean() })),
+  });
+  app.openapi(search, async (context) => {
+    const { q, limit } = context.req.valid("query");
+    return context.json(await wiki.search(q, { limit }), 200);
+  });
+
+  const pageParams = { params: z.object({ path: z.string() }) };
+  const documented = [
+    createRoute({
+      method: "get",
+      path: "/api/wiki/pages/{path}",
+      summary: "One page; its path may hold slashes",
+      request: pageParams,
+      responses: answers(200, Page),
+    }),
+    createRoute({
+      method: "put",
+      path: "/api/wiki/pages/{path}",
+      summary: "Makes or replaces a page, as JSON or text/markdown",
+      request: { ...pageParams, body: body(Content) },
+      responses: answers(200, PageInfo),
+    }),
+    createRoute({
+      method: "delete",
+      path: "/api/wiki/pages/{path}",
+      summary: "Deletes a page; its history stays",
+      request: pageParams,
+      responses: answers(200, PageInfo),
+    }),
+    createRoute({
+      method: "get",
+      path: "/api/wiki/history/{path}",
+      summary: "Earlier versions of a page",
+      request: pageParams,
+      responses: answers(200, listOf(Version)),
+    }),
+    createRoute({
+      method: "get",
+      path: "/api/wiki/sources/{name}",
+      summary: "One source",
+      request: { params: z.object({ name: z.string() }) },
+      responses: answers(200, SourceInfo),
+    }),
+    createRoute({
+      method: "put",
+      path: "/api/wiki/sources/{name}",
+      summary: "Stores a source",
+      request: { params: z.object({ name: z.string() }), body: body(Content) },
+      responses: answers(200, SourceInfo),
+    }),
+  ];
+  for (const route of documented) app.openAPIRegistry.registerPath(route);
+
+  app.get("/api/wiki/pages/*", (context) => context.json(wiki.read(rest(context, "/api/wiki/pages/")), 200));
+  app.put("/api/wiki/pages/*", async (context) => {
+    const { created, ...page } = wiki.write(rest(context, "/api/wiki/pages/"), await contentOf(context));
+    return context.json(page, created ? 201 : 200);
+  });
+  app.delete("/api/wiki/pages/*", (context) => context.json(wiki.delete(rest(context, "/api/wiki/pages/")), 200));
+  app.get("/api/wiki/history/*", (context) => {
+    const version = context.req.query("version");
+    const path = rest(context, "/api/wiki/history/");
+    return context.json(
+      version === undefined ? { items: wiki.history(path) } : { content: wiki.readVersion(path, version) },
+      200,
+    );
+  });
+
+  const restore = createRoute({
+    method: "post",
+    path: "/api/wiki/restore",
+    summary: "Brings back an earlier version of a page",
+    request: { body: body(z.strictObject({ path: z.string().min(1), version: z.string().min(1) })) },
+    responses: answers(200, PageInfo),
+  });
+  app.openapi(restore, (context) => {
+    const { path, version } = context.req.valid("json");
+    return context.json(wiki.restore(path, version), 200);
+  });
+
+  const sources = createRoute({
+    method: "get",
+    path: "/api/wiki/sources",
+    summary: "All sources",
+    responses: answers(200, listOf(SourceInfo)),
+  });
+  app.openapi(sources, (context) => context.json({ items: wiki.sources.list() }, 200));
+  app.get("/api/wiki/sources/*", (context) => context.json(wiki.sources.read(rest(context, "/api/wiki/sources/")), 200));
+  app.put("/api/wiki/sources/*", async (context) =>
+    context.json(wiki.sources.write(rest(context, "/api/wiki/sources/"), await contentOf(context)), 200),
+  );
+}
+
+/** What the address holds after a prefix, decoded once. */
+function rest(context: Context, prefix: string): string {
+  const encoded = new URL(context.req.url).pathname.slice(prefix.length);
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new HttpError(400, "The address is not well encoded.");
+  }
+}
+
+async function contentOf(context: Context): Promise<string> {
+  const type = context.req.header("content-type") ?? "";
+  if (/^text\/(?:markdown|plain)/.test(type)) return context.req.text();
+  const parsed = Content.safeParse(await context.req.json().catch(() => undefined));
+  if (!parsed.success) throw new HttpError(400, `The body must be {"content": "…"} or text/markdown: ${explain(parsed.error)}`);
+  return parsed.data.content;
+}

@@ -1,0 +1,22 @@
+import type { Command } from "commander";
+import { ExitCode } from "../lib/errors.ts";
+import type { Shell } from "./output.ts";
+
+export function doctorCommand(program: Command, shell: Shell): void {
+  program
+    .command("doctor")
+    .description("check everything IO needs, with a remedy for each finding")
+    .option("--fix", "mend what can be mended without asking")
+    .option("--json", "print one JSON document")
+    .action(async (options: { fix?: boolean; json?: boolean }) => {
+      const { examine } = await import("../doctor.ts");
+      const report = await examine({ paths: shell.paths, env: shell.env, fix: options.fix === true });
+      const signs = { ok: "ok  ", warning: "warn", failed: "FAIL" };
+      const lines = report.items.map(({ check, state, found, remedy, fixed }) => {
+        const advice = state !== "ok" && remedy ? `\n                ${remedy}` : fixed ? " (mended)" : "";
+        return `${signs[state]}  ${check.padEnd(9)} ${found}${advice}`;
+      });
+      shell.print(report, lines.join("\n"), options);
+      if (!report.ok) process.exitCode = ExitCode.failed;
+    });
+}

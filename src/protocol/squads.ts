@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { Failure, Source } from "./messages.ts";
+import { Usage } from "./usage.ts";
+
+export const UniverseName = z.enum(["a-team", "transformers", "thundercats", "gi-joe", "aliens", "ghostbusters"]);
+export type UniverseName = z.infer<typeof UniverseName>;
+
+export const ModelTier = z.enum(["high", "medium", "low"]);
+export type ModelTier = z.infer<typeof ModelTier>;
+
+export const WorkStatus = z.enum(["idle", "working", "error"]);
+export type WorkStatus = z.infer<typeof WorkStatus>;
+
+export const SquadSlug = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "1 to 63 lower-case letters, digits or dashes, beginning with a letter or digit");
+
+/** A named member of a squad. */
+export const Agent = z
+  .object({
+    characterName: z.string(),
+    roleTitle: z.string(),
+    charter: z.string(),
+    modelTier: ModelTier,
+    status: WorkStatus,
+    createdAt: z.string(),
+  })
+  .meta({ id: "Agent" });
+export type Agent = z.infer<typeof Agent>;
+
+/** The lasting team of one project. */
+export const Squad = z
+  .object({
+    slug: z.string(),
+    name: z.string(),
+    projectPath: z.string(),
+    universe: UniverseName,
+    status: WorkStatus,
+    createdAt: z.string(),
+    updatedAt: z.string(),
+  })
+  .meta({ id: "Squad" });
+export type Squad = z.infer<typeof Squad>;
+
+/** A line of a squad's lasting log. */
+export const Decision = z
+  .object({
+    id: z.number().int(),
+    squad: z.string(),
+    decision: z.string(),
+    context: z.string().nullable(),
+    author: z.string().nullable(),
+    createdAt: z.string(),
+  })
+  .meta({ id: "Decision" });
+export type Decision = z.infer<typeof Decision>;
+
+export const TaskStatus = z.enum(["queued", "running", "done", "failed", "cancelled"]);
+export type TaskStatus = z.infer<typeof TaskStatus>;
+
+/** What the runtime saw of a task's work, whatever the agent says of it. */
+export const Evidence = z
+  .looseObject({
+    filesChanged: z.array(z.string()),
+    commands: z.array(z.object({ command: z.string(), exitCode: z.number().int().nullable() })),
+    treeBefore: z.string().nullable(),
+    treeAfter: z.string().nullable(),
+  })
+  .meta({ id: "Evidence" });
+export type Evidence = z.infer<typeof Evidence>;
+
+/** Who asked for a task, and so who is told of its end. */
+export const Origin = z.object({ conversation: z.string(), source: Source, messageId: z.string().optional() });
+export type Origin = z.infer<typeof Origin>;
+
+/** Work delegated to an agent, in the background. */
+export const Task = z
+  .object({
+    id: z.string(),
+    squad: z.string(),
+    agent: z.string(),
+    description: z.string(),
+    status: TaskStatus,
+    result: z.string().nullable(),
+    error: Failure.nullable(),
+    evidence: Evidence.nullable(),
+    origin: Origin.nullable(),
+    /** Why this agent and this model. */
+    reason: z.string().nullable(),
+    model: z.string().nullable(),
+    attempts: z.number().int(),
+    createdAt: z.string(),
+    startedAt: z.string().nullable(),
+    finishedAt: z.string().nullable(),
+    usage: Usage,
+  })
+  .meta({ id: "Task" });
+export type Task = z.infer<typeof Task>;

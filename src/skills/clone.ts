@@ -1,0 +1,83 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { UserError } from "../lib/errors.ts";
+import { exec } from "../lib/exec.ts";
+import type { Origin } from "./origin.ts";
+
+const KEPT =
+  /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|SSH_AUTH_SOCK|SSH_AGENT_PID|SSL_CERT_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy|GIT_SSL_\w+|GIT_SSH\w*|GIT_CONFIG_\w+)$/i;
+
+export interface CloneLimits {
+  deadlineMs: number;
+  maxBytes: number;
+}
+
+/** Clones the newest commit into `target` and answers with its hash. Git asks nobody anything and runs nothing of the repository's. */
+export async function clone(origin: Origin, target: string, limits: CloneLimits, signal?: AbortSignal): Promise<string> {
+  const tooLarge = new AbortController();
+  const watch = setInterval(() => {
+    if (weigh(target) > 2 * limits.maxBytes) tooLarge.abort();
+  }, 250);
+  const settings = ["protocol.ext.allow=never", "core.hooksPath=/dev/null", "core.fsmonitor=false", "filter.lfs.required=false"];
+  const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--quiet"];
+  const args = [...settings.flatMap((setting) => ["-c", setting]), "clone", ...options, "--", origin.address, target];
+  try {
+    const cloned = await exec("git", args, {
+      env: gitEnvironment(),
+      deadlineMs: limits.deadlineMs,
+      signal: signal ? AbortSignal.any([signal, tooLarge.signal]) : tooLarge.signal,
+      maxOutput: 4_000,
+    });
+    if (tooLarge.signal.aborted) throw new UserError(`${origin.shown} is larger than a skill may be. Nothing was installed.`);
+    if (cloned.ending === "not-started")
+      throw new UserError('git is needed to install a skill and was not found. Install git, then try "git --version".');
+    if (cloned.ending === "deadline")
+      throw new UserError(
+        `${origin.shown} did not arrive in ${Math.round(limits.deadlineMs / 1000)} s. Nothing was installed; try again later.`,
+      );
+    if (cloned.ending === "aborted") throw new UserError("The installation was stopped. Nothing was installed.");
+    if (cloned.code !== 0)
+      throw new UserError(`${origin.shown} could not be cloned: ${reason(cloned.stderr)} Nothing was installed.`);
+  } finally {
+    clearInterval(watch);
+  }
+  const head = await exec("git", ["-C", target, "rev-parse", "--verify", "HEAD"], { env: gitEnvironment(), deadlineMs: 10_000 });
+  const commit = head.stdout.trim();
+  if (head.code !== 0 || !/^[0-9a-f]{40,64}$/.test(commit))
+    throw new UserError(`${origin.shown} has no commit yet. Nothing was installed.`);
+  return commit;
+}
+
+function gitEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => KEPT.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_LFS_SKIP_SMUDGE: "1",
+  };
+}
+
+function reason(stderr: string): string {
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.replace(/^(?:fatal|error|remote):\s*/, "").trim())
+    .filter((line) => line !== "" && !line.startsWith("Cloning into"));
+  const text = lines.slice(0, 2).join(" ").slice(0, 300) || "git gave no reason";
+  return /could not read Username|Authentication failed|Permission denied/i.test(text)
+    ? `${text}. It does not exist, or needs a login that git has not got.`
+    : `${text}.`;
+}
+
+/** The bytes that have arrived so far; what vanishes while we look weighs nothing. */
+function weigh(folder: string): number {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return sum + weigh(path);
+      return sum + (entry.isFile() ? (statSync(path, { throwIfNoEntry: false })?.size ?? 0) : 0);
+    }, 0);
+  } catch {
+    // Git makes and renames folders while it works.
+    return 0;
+  }
+}

@@ -1,0 +1,121 @@
+import { copyFileSync, lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { codeOf, UserError } from "../lib/errors.ts";
+import { parseManifest, plain, readHead } from "./manifest.ts";
+import { RECORD } from "./scan.ts";
+
+const MAX_DEPTH = 3;
+const MAX_SKILLS = 100;
+const SKIPPED = new Set([".git", "node_modules"]);
+
+export interface Limits {
+  maxBytes: number;
+  maxFiles: number;
+}
+
+/** A skill inside a clone that is not installed yet. */
+export interface Candidate {
+  slug: string;
+  name: string;
+  /** Its folder in the clone. */
+  folder: string;
+  /** Its files, by path within that folder, and where each is read from. */
+  files: Map<string, string>;
+}
+
+/** Every skill of a clone: the root if it is one, and the folders down to the third level that are. */
+export function collectSkills(clone: string, repoName: string, limits: Limits): Candidate[] {
+  const root = realpathSync(clone);
+  const folders = skillFolders(root, 0).slice(0, MAX_SKILLS);
+  if (folders.length === 0)
+    throw new UserError("No SKILL.md was found in the repository, down to its third level of folders. Nothing was installed.");
+  const bySlug = new Map<string, Candidate>();
+  for (const folder of folders) {
+    const { name } = parseManifest(readHead(join(folder, "SKILL.md")), folder === root ? repoName : basename(folder));
+    const slug = slugOf(folder === root ? name : basename(folder)) || slugOf(name) || slugOf(repoName) || "skill";
+    if (bySlug.has(slug)) continue;
+    const inner = new Set(folders.filter((other) => other !== folder));
+    bySlug.set(slug, { slug, name, folder, files: filesOf(root, folder, inner, limits) });
+  }
+  return [...bySlug.values()];
+}
+
+/** Letters, digits, dots, dashes and underscores of a name, lower case, at most 64. */
+export function slugOf(name: string): string {
+  return name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/\p{M}/gu, "")
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/\.{2,}/g, ".")
+    .replace(/^[^a-z0-9]+/, "")
+    .slice(0, 64)
+    .replace(/[^a-z0-9]+$/, "");
+}
+
+/** Copies a candidate's files, and nothing else, into a new folder. */
+export function copySkill(candidate: Candidate, target: string): void {
+  mkdirSync(target, { mode: 0o700 });
+  for (const [file, source] of candidate.files) {
+    const path = join(target, file);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    copyFileSync(source, path);
+  }
+}
+
+/** Folders seen by a person come before hidden ones, so that a copy kept for another program never wins. */
+function skillFolders(folder: string, depth: number): string[] {
+  const here = isFile(join(folder, "SKILL.md")) ? [folder] : [];
+  if (depth === MAX_DEPTH || (here.length > 0 && depth > 0)) return here;
+  const below = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name))
+    .map((entry) => entry.name)
+    .sort((a, b) => Number(a.startsWith(".")) - Number(b.startsWith(".")) || (a < b ? -1 : 1));
+  return [...here, ...below.flatMap((name) => skillFolders(join(folder, name), depth + 1))];
+}
+
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function filesOf(root: string, skill: string, inner: ReadonlySet<string>, { maxBytes, maxFiles }: Limits): Map<string, string> {
+  const files = new Map<string, string>();
+  let bytes = 0;
+  const visit = (folder: string) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      const name = relative(skill, path);
+      if (entry.name === RECORD || SKIPPED.has(entry.name) || inner.has(path)) continue;
+      if (entry.isDirectory()) visit(path);
+      else if (entry.isFile() || entry.isSymbolicLink()) {
+        const source = entry.isSymbolicLink() ? linkTarget(root, path, relative(root, path)) : path;
+        bytes += statSync(source).size;
+        files.set(name, source);
+      }
+      if (files.size > maxFiles || bytes > maxBytes) {
+        throw new UserError(
+          `The skill "${plain(basename(skill), 64)}" is larger than ${maxFiles} files or ${Math.round(maxBytes / 1_000_000)} MB. Nothing was installed.`,
+        );
+      }
+    }
+  };
+  visit(skill);
+  return files;
+}
+
+/** The file a link means, if that is a file of the same repository. */
+function linkTarget(root: string, path: string, shown: string): string {
+  const refuse = (why: string) => new UserError(`The link ${plain(shown, 200)} ${why}. Nothing was installed.`);
+  try {
+    const real = realpathSync(path);
+    const within = relative(root, real);
+    if (within.startsWith("..") || within === "" || within.split(sep).includes(".git"))
+      throw refuse("leads out of the repository");
+    if (!statSync(real).isFile()) throw refuse("leads to a folder; a skill may only link to files of its repository");
+    return real;
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ELOOP") throw refuse("leads nowhere, or out of the repository");
+    throw error;
+  }
+}

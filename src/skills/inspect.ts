@@ -1,0 +1,112 @@
+import { readFileSync, statSync } from "node:fs";
+import { extname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type { SkillWarning } from "../protocol/skills.ts";
+import { plain } from "./manifest.ts";
+
+const MAX_CHECKED = 500_000;
+const MAX_WARNINGS = 100;
+const WINDOW = 1_000;
+const MAX_CHECKED_IN_ALL = 5_000_000;
+const HARMLESS = new Set([".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".woff", ".woff2", ".ttf", ".otf", ".mp4"]);
+
+const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:(?:\/[\w.-]{1,40}){0,6}\/)?(?:ba|z|da|k|fi)?sh\b`;
+const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
+const FETCH = String.raw`(?:curl|wget|fetch|aria2c|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)\b`;
+
+/** First the one, later on the line the other: text from the network, or hidden in an encoding, and what runs it. */
+const DOWNLOAD_THEN_RUN: readonly [first: RegExp, then: RegExp][] = [
+  [new RegExp(FETCH, "i"), new RegExp(String.raw`\|\s*${INTERPRETER}`, "i")],
+  [new RegExp(FETCH, "i"), /\|\s*(?:iex|Invoke-Expression)\b/i],
+  [new RegExp(FETCH, "i"), new RegExp(String.raw`(?:&&|;)\s*(?:(?:sudo\s+)?chmod\s+\S*[+x7]\S*\s|${INTERPRETER}\s+\S)`, "i")],
+  [/\b(?:iex|Invoke-Expression)\b/i, new RegExp(`${FETCH}|DownloadString`, "i")],
+  [/\bbase64\s+(?:-d|--decode)\b/i, new RegExp(String.raw`\|\s*${INTERPRETER}`, "i")],
+];
+
+/** The same in one expression. */
+const DOWNLOAD_AND_RUN = [
+  new RegExp(String.raw`(?:\beval|${INTERPRETER}\s+-[ce])\s*["']?\s*(?:\$\(|${"`"})\s*${FETCH}`, "i"),
+  new RegExp(String.raw`(?:${INTERPRETER}|source|\.)\s+<\(\s*${FETCH}`, "i"),
+  /\b(?:npx|bunx|pnpm\s+dlx|yarn\s+dlx)\s+(?:-\S+\s+)*["']?(?:https?:|git\+|github:|git@)/i,
+  /\b(?:pip3?|uv\s+pip|npm|pnpm|yarn|gem|go)\s+(?:install|add|i)\s+(?:-\S+\s+)*["']?(?:https?:\/\/|git\+)/i,
+  /\b(?:exec|eval)\s*\(\s*(?:await\s+)?(?:requests\.get|urllib|urlopen|httpx|fetch|base64|atob|Buffer\.from)\b/i,
+];
+
+/** Places where people keep what others must not have. */
+const CREDENTIALS = [
+  /(?:~|\$\{?HOME\}?|%USERPROFILE%|homedir\(\)|expanduser|\/home\/\w+|\/root)[^\s]{0,20}\/?\.(?:ssh|aws|gnupg|azure|kube|docker)\b/i,
+  /\.ssh\/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b/,
+  /\.aws\/(?:credentials|config)|\.config\/(?:gcloud|gh)\b|\.docker\/config\.json|\.kube\/config/,
+  /(?:^|[\s"'`/~])\.(?:netrc|npmrc|pypirc|git-credentials|pgpass)\b/,
+  /\.io\/(?:token|config\.json|io\.db)\b/,
+  /\bsecurity\s+find-(?:generic|internet)-password\b|\bsecret-tool\s+lookup\b|\bkeychain\b|\blogin\.keychain|\bkeyring\.get_password\b/i,
+  /\$\{?[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY|CREDENTIALS?)\b\}?/,
+  /\b(?:process\.env|os\.environ|os\.getenv|ENV|getenv|Deno\.env)\b[^\n]{0,20}?\w*(?:TOKEN|SECRET|PASSWORD|API_?KEY|PRIVATE_KEY)/i,
+  /(?:^|[\s;&|$(])(?:printenv|env)\s*(?:\||>)/,
+  /\b(?:cat|less|head|tail|cp|source|curl\s[^\n]{0,400}@)\s*\S*\.env\b/,
+];
+
+/** Looks through a skill's files for what a person should see before trusting them. */
+export async function inspect(folder: string, files: readonly string[]): Promise<SkillWarning[]> {
+  const warnings: SkillWarning[] = [];
+  let left = MAX_CHECKED_IN_ALL;
+  for (const file of files) {
+    const { size } = statSync(join(folder, file));
+    left -= size;
+    warnings.push(...inspectFile(folder, file, left >= 0 && size <= MAX_CHECKED));
+    await setImmediate();
+  }
+  if (warnings.length <= MAX_WARNINGS) return warnings;
+  const more = `${warnings.length - MAX_WARNINGS} more warnings are not listed`;
+  return [...warnings.slice(0, MAX_WARNINGS), { kind: "not-checked", file: ".", line: 0, text: more }];
+}
+
+function inspectFile(folder: string, file: string, small: boolean): SkillWarning[] {
+  const path = join(folder, file);
+  const shown = plain(file, 200);
+  const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
+  if (HARMLESS.has(extname(file).toLowerCase())) return [];
+  if (!small) return unread("too large to be checked");
+  const content = readFileSync(path);
+  if (content.subarray(0, 8_000).includes(0)) return unread("a binary file");
+  return inspectText(content.toString("utf8")).map((warning) => ({ ...warning, file: shown }));
+}
+
+/** The warnings of one text. A command continued over several lines is read as one. */
+export function inspectText(text: string): Omit<SkillWarning, "file">[] {
+  const warnings: Omit<SkillWarning, "file">[] = [];
+  let begun = "";
+  let first = 0;
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (begun === "") first = index + 1;
+    const whole = begun + line;
+    begun = whole.length < WINDOW && goesOn(line) ? `${whole.replace(/\\\s*$/, "")} ` : "";
+    if (begun === "") warnings.push(...judge(whole, first));
+  }
+  return begun === "" ? warnings : [...warnings, ...judge(begun, first)];
+}
+
+function goesOn(line: string): boolean {
+  return /\\\s*$|&&\s*$/.test(line) || (/\|\s*$/.test(line) && !/^\s*\|/.test(line));
+}
+
+/** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
+function judge(command: string, line: number): Omit<SkillWarning, "file">[] {
+  const holds = (test: (part: string) => boolean) => {
+    for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) if (test(command.slice(at, at + WINDOW))) return true;
+    return false;
+  };
+  const text = plain(command.slice(0, 1_000), 160);
+  const found: Omit<SkillWarning, "file">[] = [];
+  if (holds(downloadsAndRuns)) found.push({ kind: "download-and-run", line, text });
+  if (holds((part) => CREDENTIALS.some((pattern) => pattern.test(part)))) found.push({ kind: "credentials", line, text });
+  return found;
+}
+
+function downloadsAndRuns(part: string): boolean {
+  if (DOWNLOAD_AND_RUN.some((pattern) => pattern.test(part))) return true;
+  return DOWNLOAD_THEN_RUN.some(([first, then]) => {
+    const begun = first.exec(part);
+    return begun !== null && then.test(part.slice(begun.index + begun[0].length));
+  });
+}

@@ -1,0 +1,95 @@
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { parse } from "yaml";
+import { z } from "zod";
+
+const MAX_BYTES = 256_000;
+const NAME_LENGTH = 100;
+const DESCRIPTION_LENGTH = 1_000;
+
+const FrontMatter = z.looseObject({
+  name: z.union([z.string(), z.number()]).optional().catch(undefined),
+  description: z.string().optional().catch(undefined),
+});
+
+export interface Manifest {
+  name: string;
+  description: string;
+}
+
+/** What a `SKILL.md` says of itself: its front matter, else its first heading and paragraph, else the given name. */
+export function parseManifest(text: string, fallback: string): Manifest {
+  const { matter, body } = split(text.replace(/^\uFEFF/, ""));
+  const prose = fromProse(body);
+  return {
+    name: plain(String(matter.name ?? ""), NAME_LENGTH) || plain(prose.name, NAME_LENGTH) || fallback,
+    description: plain(matter.description ?? "", DESCRIPTION_LENGTH) || plain(prose.description, DESCRIPTION_LENGTH),
+  };
+}
+
+/** Whether the Copilot runtime takes this `SKILL.md` as it stands: it asks for front matter, and for a plain name if there is one. */
+export function isNative(text: string): boolean {
+  const { matter } = split(text);
+  if (matter.name === undefined && matter.description === undefined) return false;
+  const named = matter.name === undefined || /^[A-Za-z0-9][A-Za-z0-9 _-]{0,63}$/.test(String(matter.name));
+  return named && (matter.description?.length ?? 0) <= 1_000;
+}
+
+/** The same skill in the form that the runtime takes, with its own name, and where the rest of its files lie. */
+export function nativeText(text: string, { slug, description }: { slug: string; description: string }, folder: string): string {
+  const name = slug.replace(/[^A-Za-z0-9_-]+/g, "-");
+  const { body } = split(text.replace(/^\uFEFF/, ""));
+  const matter = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(description || name)}\n---\n`;
+  return `${matter}\n${body.trim()}\n\nThe other files of this skill lie in ${folder}.\n`;
+}
+
+/** The beginning of a text file, at most 256 KB. */
+export function readHead(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const buffer = Buffer.alloc(MAX_BYTES);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < MAX_BYTES; length += read)
+      read = readSync(file, buffer, length, MAX_BYTES - length, null);
+    return buffer.toString("utf8", 0, length);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** One line of harmless text: what a stranger wrote must not move a terminal's cursor or turn its writing round. */
+export function plain(text: string, length: number): string {
+  const line = text
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+/gu, " ")
+    .replace(/ {2,}/g, " ")
+    .trim();
+  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
+}
+
+function split(text: string): { matter: z.infer<typeof FrontMatter>; body: string } {
+  const found = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text);
+  if (!found) return { matter: {}, body: text };
+  const body = text.slice(found[0].length);
+  try {
+    const matter = FrontMatter.safeParse(parse(found[1]!, { maxAliasCount: 10, logLevel: "silent" }));
+    return { matter: matter.success ? matter.data : {}, body };
+  } catch {
+    // Front matter that is not YAML: the heading and the paragraph below it still name the skill.
+    return { matter: {}, body };
+  }
+}
+
+function fromProse(body: string): Manifest {
+  const lines = body.split(/\r?\n/);
+  const at = lines.findIndex((line) => /^#{1,6}\s+\S/.test(line));
+  const name =
+    at < 0
+      ? ""
+      : lines[at]!.slice(0, 500)
+          .replace(/^#+\s+/, "")
+          .replace(/\s+#+\s*$/, "");
+  const rest = lines.slice(at + 1);
+  const start = rest.findIndex((line) => line.trim() !== "" && !line.startsWith("#"));
+  if (start < 0) return { name, description: "" };
+  const end = rest.findIndex((line, index) => index > start && (line.trim() === "" || line.startsWith("#")));
+  return { name, description: rest.slice(start, end < 0 ? undefined : end).join(" ") };
+}

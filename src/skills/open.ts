@@ -1,0 +1,214 @@
+import { randomBytes } from "node:crypto";
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
+import { nearest } from "../lib/config.ts";
+import { codeOf, conflict, missing, UserError, usageError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Emit } from "../protocol/events.ts";
+import type { FoundSkill, Skill } from "../protocol/skills.ts";
+import { clone } from "./clone.ts";
+import { type Candidate, collectSkills, copySkill } from "./collect.ts";
+import { inspect } from "./inspect.ts";
+import { nativeText, readHead } from "./manifest.ts";
+import { parseOrigin } from "./origin.ts";
+import { searchRegistry } from "./registry.ts";
+import { createScanner, type Place, RECORD, recordPath, type SkillRecord, SLUG } from "./scan.ts";
+
+export interface SkillsParts {
+  /** The folder that holds a folder for each skill. */
+  root: string;
+  emit: Emit;
+  log: Log;
+  /** The registry's address, asked at each search. */
+  registry: () => string;
+  limits?: { maxBytes?: number; maxFiles?: number; cloneMs?: number; searchMs?: number };
+  now?: () => Date;
+}
+
+export interface AddOptions {
+  /** Switched on at once: only when a person asked for it. */
+  enable?: boolean;
+  /** Whether a folder of this machine may be cloned: only when a person gave it. */
+  local?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface Skills {
+  list(): Skill[];
+  find(slug: string): Skill;
+  /** The text of a skill's `SKILL.md`, so that it can be read before it is switched on. */
+  read(slug: string): string;
+  /** The folders for the runtime: every skill that is on, and its `agents` folder if it has one. */
+  directories(): string[];
+  /** Installs every skill of a repository, all of them or none. */
+  add(url: string, options?: AddOptions): Promise<Skill[]>;
+  enable(slug: string): Skill;
+  disable(slug: string): Skill;
+  remove(slug: string): Skill;
+  search(query: string, signal?: AbortSignal): Promise<FoundSkill[]>;
+}
+
+/** Where skills are kept a second time whose own `SKILL.md` the runtime would pass over. */
+const NATIVE = ".native";
+const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
+
+/** The skills of one folder. What was changed there by hand is seen at the next call. */
+export function openSkills({ root, emit, log, registry, limits = {}, now = () => new Date() }: SkillsParts): Skills {
+  const { maxBytes = 50_000_000, maxFiles = 5_000, cloneMs = 120_000, searchMs = 10_000 } = limits;
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  sweep(root, now().getTime());
+  const scanner = createScanner(root);
+
+  const place = (slug: string): Place => {
+    const places = scanner.places();
+    const found = places.find(({ skill }) => skill.slug === slug);
+    if (found) return found;
+    const slugs = places.map(({ skill }) => skill.slug);
+    const near = nearest(slug, slugs);
+    const help = near
+      ? ` Did you mean "${near}"?`
+      : slugs.length > 0
+        ? ` There are: ${slugs.slice(0, 20).join(", ")}.`
+        : " None is installed.";
+    throw missing(`No skill is called "${slug.slice(0, 80)}".${help}`);
+  };
+
+  const switchTo = (slug: string, enabled: boolean): Skill => {
+    const { skill, linked } = place(slug);
+    const { url, commit, installedAt, warnings } = skill;
+    writeFileAtomic(recordPath(root, slug, linked), recordText({ url, commit, installedAt, enabled, warnings }));
+    return { ...skill, enabled };
+  };
+
+  const refuseTaken = (candidates: readonly Candidate[]) => {
+    const taken = candidates.filter(({ slug }) => lstatSync(join(root, slug), { throwIfNoEntry: false }) !== undefined);
+    if (taken.length === 0) return;
+    const names = taken.map(({ slug }) => slug).join(", ");
+    throw conflict(
+      `Already installed: ${names}. To replace it, first remove it with "io skill remove ${taken[0]!.slug}". Nothing was changed.`,
+    );
+  };
+
+  return {
+    list: () => scanner.places().map(({ skill }) => skill),
+    find: (slug) => place(slug).skill,
+    read: (slug) => readHead(join(place(slug).folder, "SKILL.md")),
+    directories: () =>
+      scanner
+        .places()
+        .filter(({ skill }) => skill.enabled)
+        .flatMap((one) => [one.native ? one.folder : nativeFolder(root, one), ...(one.agents === undefined ? [] : [one.agents])]),
+
+    async add(url, { enable = false, local = false, signal } = {}) {
+      const origin = parseOrigin(url, { local });
+      const staging = join(root, `.staging-${randomBytes(6).toString("hex")}`);
+      mkdirSync(staging, { mode: 0o700 });
+      try {
+        const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, signal);
+        const candidates = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
+        refuseTaken(candidates);
+        for (const candidate of candidates) {
+          const ready = join(staging, candidate.slug);
+          copySkill(candidate, ready);
+          const warnings = await inspect(ready, [...candidate.files.keys()].sort());
+          const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
+          writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
+        }
+        moveIn(root, staging, candidates);
+        const installed = candidates.map(({ slug }) => place(slug).skill);
+        for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
+        log.info("skills installed", { url: origin.shown, commit, slugs: installed.map(({ slug }) => slug), enabled: enable });
+        return installed;
+      } finally {
+        rmSync(staging, { recursive: true, force: true });
+      }
+    },
+
+    enable: (slug) => switchTo(slug, true),
+    disable: (slug) => switchTo(slug, false),
+
+    remove(slug) {
+      if (!SLUG.test(slug)) throw missing(`"${slug.slice(0, 80)}" is not the name of a skill. "io skill list" shows the names.`);
+      const { skill, linked, folder } = place(slug);
+      const path = join(root, slug);
+      if (linked) {
+        unlinkSync(path);
+        rmSync(recordPath(root, slug, true), { force: true });
+      } else {
+        if (folder !== join(realpathSync(root), slug))
+          throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
+        const trash = join(root, `.trash-${randomBytes(6).toString("hex")}`);
+        renameSync(path, trash);
+        rmSync(trash, { recursive: true, force: true });
+      }
+      rmSync(join(root, NATIVE, slug), { recursive: true, force: true });
+      syncFolder(root);
+      emit({ type: "skill.removed", data: { slug, name: skill.name } });
+      log.info("skill removed", { slug });
+      return skill;
+    },
+
+    async search(query, signal) {
+      const asked = query.trim();
+      if (asked === "") throw usageError("Say what kind of skill to search for.");
+      return searchRegistry(registry(), asked.slice(0, 200), searchMs, signal);
+    },
+  };
+}
+
+/** A folder with the skill in the runtime's own form, written again only when it changed. */
+function nativeFolder(root: string, { skill, folder }: Place): string {
+  const target = join(root, NATIVE, skill.slug);
+  const path = join(target, "SKILL.md");
+  const text = nativeText(readHead(join(folder, "SKILL.md")), skill, folder);
+  mkdirSync(target, { recursive: true, mode: 0o700 });
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined || readFileSync(path, "utf8") !== text)
+    writeFileAtomic(path, text);
+  return target;
+}
+
+function recordText(record: SkillRecord): string {
+  return `${JSON.stringify(record, null, 2)}\n`;
+}
+
+/** Renames every prepared skill into place; if one cannot be, those before it are taken out again. */
+function moveIn(root: string, staging: string, candidates: readonly Candidate[]): void {
+  const moved: string[] = [];
+  try {
+    for (const { slug } of candidates) {
+      renameSync(join(staging, slug), join(root, slug));
+      moved.push(slug);
+    }
+    syncFolder(root);
+  } catch (error) {
+    for (const slug of moved) rmSync(join(root, slug), { recursive: true, force: true });
+    if (["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(codeOf(error) ?? "")) {
+      throw new UserError(
+        'A skill of the same name was installed at the same moment. Nothing was changed; look at "io skill list".',
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+}
+
+/** Takes away what a killed installation or removal left, once nobody can be at work in it any more. */
+function sweep(root: string, now: number): void {
+  for (const name of readdirSync(root)) {
+    if (!HIDDEN_WORK.test(name)) continue;
+    const path = join(root, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat && now - stat.mtimeMs > 3_600_000) rmSync(path, { recursive: true, force: true });
+  }
+}

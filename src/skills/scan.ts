@@ -1,0 +1,120 @@
+import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf } from "../lib/errors.ts";
+import { type Skill, SkillWarning } from "../protocol/skills.ts";
+import { isNative, type Manifest, parseManifest, readHead } from "./manifest.ts";
+
+/** What IO keeps about a skill, beside the skill's own files. */
+export const SkillRecord = z.object({
+  url: z.string().nullable(),
+  commit: z.string().nullable(),
+  installedAt: z.string().nullable(),
+  enabled: z.boolean(),
+  warnings: z.array(SkillWarning),
+});
+export type SkillRecord = z.infer<typeof SkillRecord>;
+
+export const RECORD = ".io-skill.json";
+export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
+
+/** A skill and where it really lies. */
+export interface Place {
+  skill: Skill;
+  folder: string;
+  linked: boolean;
+  agents: string | undefined;
+  /** Whether the runtime takes its `SKILL.md` as it stands. */
+  native: boolean;
+}
+
+export interface Scanner {
+  /** Every skill there is now, by slug. */
+  places(): Place[];
+}
+
+/** Looks again at every call; a `SKILL.md` is read again only when it changed. */
+export function createScanner(root: string): Scanner {
+  const known = new Map<string, { stamp: string; manifest: Manifest; native: boolean }>();
+
+  const manifestOf = (folder: string, slug: string) => {
+    const path = join(folder, "SKILL.md");
+    try {
+      const stat = statSync(path);
+      if (!stat.isFile()) return undefined;
+      const stamp = `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
+      const seen = known.get(folder);
+      if (seen?.stamp === stamp) return seen;
+      const text = readHead(path);
+      const read = { stamp, manifest: parseManifest(text, slug), native: isNative(text) };
+      known.set(folder, read);
+      return read;
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
+  };
+
+  return {
+    places() {
+      return slugsIn(root).flatMap((slug): Place[] => {
+        const folder = realFolder(join(root, slug));
+        const read = folder === undefined ? undefined : manifestOf(folder, slug);
+        if (folder === undefined || read === undefined) return [];
+        const linked = lstatSync(join(root, slug), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+        const agents = realFolder(join(folder, "agents"));
+        const skill = { slug, ...read.manifest, ...readRecord(recordPath(root, slug, linked)) };
+        return [{ folder, linked, agents, native: read.native, skill }];
+      });
+    },
+  };
+}
+
+/** A linked skill belongs to somebody else's folder, so its record stays in ours. */
+export function recordPath(root: string, slug: string, linked: boolean): string {
+  return linked ? join(root, `.${slug}${RECORD}`) : join(root, slug, RECORD);
+}
+
+/** A skill without a record was put there by hand, and is on. One whose record is unreadable is off. */
+function readRecord(path: string): SkillRecord {
+  const unknown = { url: null, commit: null, installedAt: null, warnings: [] };
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    return { ...unknown, enabled: codeOf(error) === "ENOENT" };
+  }
+  try {
+    const record = SkillRecord.safeParse(JSON.parse(text));
+    return record.success ? record.data : { ...unknown, enabled: false };
+  } catch {
+    // Not JSON, so nobody can say that a person switched it on.
+    return { ...unknown, enabled: false };
+  }
+}
+
+function slugsIn(root: string): string[] {
+  try {
+    return readdirSync(root)
+      .filter((name) => SLUG.test(name))
+      .sort();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function realFolder(path: string): string | undefined {
+  try {
+    const real = realpathSync(path);
+    return statSync(real).isDirectory() ? real : undefined;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Gone, a dangling or endless link, or not ours to read: no skill for us. */
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "");
+}

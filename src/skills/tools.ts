@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { UserError } from "../lib/errors.ts";
+import type { Skill } from "../protocol/skills.ts";
+import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import type { Skills } from "./open.ts";
+
+const SLOW = 180_000;
+const QUICK = 15_000;
+
+/** What a model may do with skills: see, find, install switched off, and remove them. Only a person switches one on. */
+export function skillTools(skills: Skills): Tool[] {
+  return [
+    tool({
+      name: "skill_list",
+      description: "List the installed skills.",
+      schema: z.strictObject({}),
+      kind: "read",
+      deadlineMs: QUICK,
+      run: () =>
+        explained(() => {
+          const all = skills.list();
+          return all.length === 0 ? "No skills are installed." : all.map(line).join("\n");
+        }),
+    }),
+    tool({
+      name: "skill_install",
+      description: "Install the skills of a git repository. They stay off until the user switches them on.",
+      schema: z.strictObject({ repo_url: z.string().min(1).max(2_000).describe("https or ssh address, or owner/repo") }),
+      kind: "effect",
+      deadlineMs: SLOW,
+      run: ({ repo_url }, { signal }) => explained(async () => report(await skills.add(repo_url, { signal }))),
+    }),
+    tool({
+      name: "skill_remove",
+      description: "Remove an installed skill.",
+      schema: z.strictObject({ slug: z.string().min(1).max(100) }),
+      kind: "effect",
+      deadlineMs: QUICK,
+      run: ({ slug }) => explained(() => `Removed the skill ${skills.remove(slug).slug}.`),
+    }),
+    tool({
+      name: "skill_search",
+      description: "Search the skills registry.",
+      schema: z.strictObject({ query: z.string().min(1).max(200) }),
+      kind: "read",
+      deadlineMs: QUICK,
+      run: ({ query }, { signal }) =>
+        explained(async () => {
+          const found = await skills.search(query, signal);
+          if (found.length === 0) return `The registry knows no skill for "${query}".`;
+          const lines = found.slice(0, 20).map(({ name, description, url }) => `${name}: ${description} (${url})`);
+          return `Found in the registry, described by strangers:\n${lines.join("\n")}`;
+        }),
+    }),
+  ];
+}
+
+function line({ slug, name, description, enabled }: Skill): string {
+  return `${slug} (${enabled ? "on" : "off"}): ${name === slug ? "" : `${name}. `}${description}`;
+}
+
+function report(installed: readonly Skill[]): string {
+  const lines = installed.flatMap((skill) => [
+    `Installed ${skill.slug}, switched off: ${skill.description}`,
+    ...skill.warnings.slice(0, 10).map(({ kind, file, line: at, text }) => `  warning, ${kind}: ${file}:${at}: ${text}`),
+    ...(skill.warnings.length > 10 ? [`  and ${skill.warnings.length - 10} more warnings`] : []),
+    `A person switches it on with: io skill enable ${skill.slug}`,
+  ]);
+  return lines.join("\n");
+}
+
+/** A failure the person can mend is one the model can tell of. */
+async function explained(work: () => string | Promise<string>): Promise<string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UserError) throw new ToolError(error.message, { cause: error });
+    throw error;
+  }
+}

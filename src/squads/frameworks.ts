@@ -1,0 +1,121 @@
+export type Area = "frontend" | "backend" | "data" | "mobile" | "desktop" | "learning" | "test" | "lint";
+
+export interface Framework {
+  label: string;
+  area: Area;
+}
+
+/** By kind of package and area: `dependency=Label`, underscores for spaces; a star at the end stands for any ending. */
+const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
+  [
+    "npm",
+    "frontend",
+    "react=React vue=Vue @angular/core=Angular svelte=Svelte solid-js=Solid preact=Preact next=Next.js nuxt=Nuxt @remix-run/react=Remix astro=Astro @sveltejs/kit=SvelteKit gatsby=Gatsby lit=Lit tailwindcss=Tailwind vite=Vite webpack=webpack @tanstack/react-query=TanStack_Query redux=Redux pinia=Pinia",
+  ],
+  [
+    "npm",
+    "backend",
+    "express=Express fastify=Fastify @nestjs/core=NestJS koa=Koa hono=Hono @hapi/hapi=hapi @apollo/server=Apollo graphql=GraphQL @trpc/server=tRPC socket.io=Socket.IO",
+  ],
+  [
+    "npm",
+    "data",
+    "prisma=Prisma @prisma/client=Prisma drizzle-orm=Drizzle typeorm=TypeORM sequelize=Sequelize mongoose=Mongoose knex=Knex pg=PostgreSQL mysql2=MySQL better-sqlite3=SQLite redis=Redis ioredis=Redis",
+  ],
+  ["npm", "mobile", "react-native=React_Native expo=Expo @ionic/core=Ionic @capacitor/core=Capacitor"],
+  ["npm", "desktop", "electron=Electron @tauri-apps/api=Tauri"],
+  [
+    "npm",
+    "test",
+    "jest=Jest vitest=Vitest mocha=Mocha ava=AVA jasmine=Jasmine karma=Karma @playwright/test=Playwright playwright=Playwright cypress=Cypress tap=tap @testing-library/*=Testing_Library",
+  ],
+  ["npm", "lint", "eslint=ESLint @biomejs/biome=Biome prettier=Prettier oxlint=oxlint stylelint=Stylelint"],
+  [
+    "python",
+    "backend",
+    "django=Django flask=Flask fastapi=FastAPI starlette=Starlette tornado=Tornado aiohttp=aiohttp celery=Celery",
+  ],
+  [
+    "python",
+    "data",
+    "sqlalchemy=SQLAlchemy alembic=Alembic psycopg*=PostgreSQL pymongo=MongoDB redis=Redis airflow=Airflow apache-airflow=Airflow dbt-core=dbt",
+  ],
+  [
+    "python",
+    "learning",
+    "torch=PyTorch tensorflow=TensorFlow scikit-learn=scikit-learn pandas=pandas numpy=NumPy transformers=Transformers jupyter*=Jupyter",
+  ],
+  ["python", "frontend", "streamlit=Streamlit"],
+  ["python", "desktop", "pyqt*=Qt pyside*=Qt"],
+  ["python", "test", "pytest=pytest pytest-*=pytest nose=nose tox=tox hypothesis=Hypothesis behave=behave"],
+  ["python", "lint", "ruff=Ruff flake8=Flake8 pylint=Pylint mypy=mypy black=Black pyright=Pyright"],
+  ["cargo", "backend", "axum=Axum actix-web=Actix rocket=Rocket warp=warp tonic=Tonic tokio=Tokio hyper=hyper"],
+  ["cargo", "frontend", "leptos=Leptos yew=Yew dioxus=Dioxus"],
+  ["cargo", "desktop", "tauri=Tauri egui=egui"],
+  ["cargo", "data", "diesel=Diesel sqlx=SQLx sea-orm=SeaORM rusqlite=SQLite"],
+  ["cargo", "test", "proptest=proptest rstest=rstest criterion=Criterion insta=insta"],
+  [
+    "go",
+    "backend",
+    "github.com/gin-gonic/gin=Gin github.com/labstack/echo=Echo github.com/gofiber/fiber=Fiber github.com/go-chi/chi=chi github.com/gorilla/mux=Gorilla google.golang.org/grpc=gRPC",
+  ],
+  [
+    "go",
+    "data",
+    "gorm.io/gorm=GORM github.com/jackc/pgx=PostgreSQL github.com/jmoiron/sqlx=sqlx github.com/redis/go-redis=Redis",
+  ],
+  ["go", "test", "github.com/stretchr/testify=Testify github.com/onsi/ginkgo=Ginkgo"],
+  ["ruby", "backend", "rails=Rails sinatra=Sinatra hanami=Hanami sidekiq=Sidekiq"],
+  ["ruby", "data", "activerecord=Active_Record sequel=Sequel pg=PostgreSQL"],
+  ["ruby", "test", "rspec=RSpec rspec-rails=RSpec minitest=Minitest capybara=Capybara"],
+  ["ruby", "lint", "rubocop=RuboCop"],
+  ["php", "backend", "laravel/framework=Laravel symfony/*=Symfony slim/slim=Slim"],
+  ["php", "data", "doctrine/orm=Doctrine"],
+  ["php", "test", "phpunit/phpunit=PHPUnit pestphp/pest=Pest"],
+  ["php", "lint", "phpstan/phpstan=PHPStan squizlabs/php_codesniffer=PHP_CodeSniffer"],
+  [
+    "jvm",
+    "backend",
+    "spring-boot*=Spring_Boot org.springframework.boot*=Spring_Boot quarkus*=Quarkus io.quarkus*=Quarkus micronaut*=Micronaut io.micronaut*=Micronaut io.ktor*=Ktor ktor*=Ktor",
+  ],
+  ["jvm", "data", "hibernate*=Hibernate spring-boot-starter-data*=Spring_Data flyway*=Flyway org.flywaydb*=Flyway"],
+  ["jvm", "mobile", "com.android.application=Android com.android.library=Android androidx.*=Android"],
+  [
+    "jvm",
+    "test",
+    "junit*=JUnit org.junit*=JUnit mockito*=Mockito org.mockito*=Mockito testng=TestNG io.kotest*=Kotest org.spockframework*=Spock",
+  ],
+  ["jvm", "lint", "com.diffplug.spotless=Spotless checkstyle=Checkstyle io.gitlab.arturbosch.detekt=detekt"],
+  ["dotnet", "backend", "Microsoft.NET.Sdk.Web=ASP.NET_Core Microsoft.AspNetCore*=ASP.NET_Core Grpc.AspNetCore=gRPC"],
+  ["dotnet", "frontend", "Microsoft.NET.Sdk.BlazorWebAssembly=Blazor"],
+  ["dotnet", "data", "Microsoft.EntityFrameworkCore*=Entity_Framework Dapper=Dapper"],
+  ["dotnet", "mobile", "Microsoft.Maui*=MAUI"],
+  ["dotnet", "test", "xunit*=xUnit NUnit*=NUnit MSTest*=MSTest Microsoft.NET.Test.Sdk=.NET_test_SDK"],
+  ["elixir", "backend", "phoenix=Phoenix phoenix_live_view=LiveView"],
+  ["elixir", "data", "ecto=Ecto ecto_sql=Ecto"],
+  ["elixir", "lint", "credo=Credo"],
+  ["dart", "mobile", "flutter=Flutter"],
+  ["dart", "test", "flutter_test=Flutter_test test=package:test"],
+  ["swift", "backend", "vapor=Vapor"],
+];
+
+const KIND_OF: Readonly<Record<string, string>> = { maven: "jvm", gradle: "jvm", sbt: "jvm", deno: "npm" };
+
+const ENTRIES = KNOWN.flatMap(([kind, area, entries]) =>
+  entries.split(" ").map((entry) => {
+    const [pattern = "", label = ""] = entry.split("=");
+    return { kind, area, pattern: pattern.toLowerCase(), label: label.replaceAll("_", " ") };
+  }),
+);
+
+/** The known frameworks and tools among a package's dependencies, each once. */
+export function frameworksAmong(kind: string, dependencies: Iterable<string>): Framework[] {
+  const known = ENTRIES.filter((entry) => entry.kind === (KIND_OF[kind] ?? kind));
+  const found = new Map<string, Framework>();
+  for (const dependency of dependencies) {
+    const name = dependency.toLowerCase().replace(/\/v\d+$/, "");
+    const entry = known.find(({ pattern }) => (pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
+    if (entry) found.set(entry.label, { label: entry.label, area: entry.area });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,312 @@
+import type { z } from "zod";
+import { conflict } from "../lib/errors.ts";
+import { Failure } from "../protocol/messages.ts";
+import {
+  Agent,
+  Decision,
+  Evidence,
+  type ModelTier,
+  Origin,
+  Squad,
+  Task,
+  type TaskStatus,
+  type UniverseName,
+  type WorkStatus,
+} from "../protocol/squads.ts";
+import type { Store } from "./open.ts";
+
+export interface NewTask {
+  id: string;
+  squad: string;
+  agent: string;
+  description: string;
+  origin?: Origin | undefined;
+  reason?: string | undefined;
+  model?: string | undefined;
+}
+
+/** What may change about a task after it was written down. */
+export interface TaskChange {
+  status?: TaskStatus;
+  result?: string | null;
+  error?: Failure | null;
+  evidence?: Evidence | null;
+  reason?: string | null;
+  model?: string | null;
+  sessionId?: string | null;
+  promptId?: string | null;
+  attempts?: number;
+  delivered?: boolean;
+  startedAt?: string | null;
+  finishedAt?: string | null;
+}
+
+/** A task with what only the runner of tasks needs to know. */
+export interface TaskRecord extends Task {
+  seq: number;
+  sessionId: string | null;
+  promptId: string | null;
+  delivered: boolean;
+}
+
+export interface SquadStore {
+  create(squad: { slug: string; name: string; projectPath: string; universe: UniverseName }): Squad;
+  find(slug: string): Squad | undefined;
+  findByPath(projectPath: string): Squad | undefined;
+  list(): Squad[];
+  setStatus(slug: string, status: WorkStatus): void;
+  sessionOf(slug: string): string | undefined;
+  setSession(slug: string, sessionId: string | undefined): void;
+  /** Deletes the squad with all that is its own, and answers with the ids of the sessions that it leaves on disk. */
+  delete(slug: string): { deleted: boolean; sessions: string[] };
+  /** Sessions of squads that are gone, which a crash kept from being deleted on disk. */
+  leftoverSessions(): string[];
+  /** To be called once a leftover session is gone from disk. */
+  forgetSession(id: string): void;
+
+  addAgent(slug: string, agent: { characterName: string; roleTitle: string; charter: string; modelTier: ModelTier }): Agent;
+  removeAgent(slug: string, characterName: string): boolean;
+  agents(slug: string): Agent[];
+  setAgentStatus(slug: string, characterName: string, status: WorkStatus): void;
+
+  addDecision(slug: string, decision: { decision: string; context?: string | undefined; author?: string | undefined }): Decision;
+  /** The last `count` decisions, oldest of them first. */
+  lastDecisions(slug: string, count: number): Decision[];
+  /** Decisions whose text or context holds the words as they stand, newest first. */
+  searchDecisions(slug: string, text: string, limit?: number): Decision[];
+
+  insertTask(task: NewTask): TaskRecord;
+  updateTask(id: string, change: TaskChange): TaskRecord | undefined;
+  findTask(id: string): TaskRecord | undefined;
+  /** Newest first. `before` is the id of a task: only older ones are listed. */
+  listTasks(filter?: { squad?: string; agent?: string; status?: TaskStatus; limit?: number; before?: string }): TaskRecord[];
+  /** What waits or runs, in the order it was asked for: after a restart, what is to be taken up again. */
+  openTasks(): TaskRecord[];
+  /** Ended tasks whose end nobody was told of yet. */
+  undeliveredTasks(): TaskRecord[];
+}
+
+type Row = Record<string, string | number | null>;
+const TASK = `SELECT t.*,
+  (SELECT count(*) FROM usage u WHERE u.owner = t.id) AS calls,
+  (SELECT coalesce(sum(input_tokens), 0) FROM usage u WHERE u.owner = t.id) AS input_tokens,
+  (SELECT coalesce(sum(output_tokens), 0) FROM usage u WHERE u.owner = t.id) AS output_tokens,
+  (SELECT coalesce(sum(cache_read_tokens), 0) FROM usage u WHERE u.owner = t.id) AS cache_read_tokens
+  FROM agent_tasks t`;
+
+/** The squads, their agents, decisions and tasks in the database. */
+export function createSquadStore(store: Store, now: () => Date = () => new Date()): SquadStore {
+  const { db } = store;
+  const time = () => now().toISOString();
+  const sql = {
+    squadBySlug: db.prepare("SELECT * FROM squads WHERE slug = ?"),
+    squadByPath: db.prepare("SELECT * FROM squads WHERE project_path = ?"),
+    squads: db.prepare("SELECT * FROM squads ORDER BY slug"),
+    insertSquad: db.prepare(
+      "INSERT INTO squads (slug, name, project_path, universe, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING *",
+    ),
+    squadStatus: db.prepare("UPDATE squads SET status = ?, updated_at = ? WHERE slug = ?"),
+    squadSession: db.prepare("UPDATE squads SET copilot_session_id = ?, updated_at = ? WHERE slug = ?"),
+    touch: db.prepare("UPDATE squads SET updated_at = ? WHERE slug = ?"),
+    sessions: db.prepare(`
+      SELECT copilot_session_id AS id FROM squads WHERE slug = :slug AND copilot_session_id IS NOT NULL
+      UNION SELECT session_id FROM agent_tasks WHERE squad_slug = :slug AND session_id IS NOT NULL
+      UNION SELECT id FROM sessions WHERE owner = :owner OR substr(owner, 1, length(:owner) + 1) = :owner || '/'`),
+    retire: db.prepare("UPDATE sessions SET retired_at = coalesce(retired_at, ?) WHERE id = ?"),
+    leftovers: db.prepare(`
+      SELECT id FROM sessions WHERE retired_at IS NOT NULL AND substr(owner, 1, 6) = 'squad:'
+      AND NOT EXISTS (SELECT 1 FROM squads WHERE sessions.owner = 'squad:' || slug
+        OR substr(sessions.owner, 1, length(slug) + 7) = 'squad:' || slug || '/') ORDER BY id`),
+    forget: db.prepare("DELETE FROM sessions WHERE id = ?"),
+    deleteSquad: db.prepare("DELETE FROM squads WHERE slug = ?"),
+    agents: db.prepare("SELECT * FROM squad_agents WHERE squad_slug = ? ORDER BY id"),
+    insertAgent: db.prepare(
+      `INSERT INTO squad_agents (squad_slug, character_name, role_title, charter, model_tier, created_at)
+       VALUES (?, ?, ?, ?, ?, ?) RETURNING *`,
+    ),
+    deleteAgent: db.prepare("DELETE FROM squad_agents WHERE squad_slug = ? AND character_name = ?"),
+    agentStatus: db.prepare("UPDATE squad_agents SET status = ? WHERE squad_slug = ? AND character_name = ?"),
+    insertDecision: db.prepare(
+      "INSERT INTO squad_decisions (squad_slug, decision, context, author, created_at) VALUES (?, ?, ?, ?, ?) RETURNING *",
+    ),
+    decisions: db.prepare("SELECT * FROM squad_decisions WHERE squad_slug = ? ORDER BY id DESC LIMIT ?"),
+    insertTask: db.prepare(
+      `INSERT INTO agent_tasks (id, squad_slug, agent, description, status, origin, reason, model, created_at)
+       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
+    ),
+    updateTask: db.prepare(
+      `UPDATE agent_tasks SET status = ?, result = ?, error = ?, evidence = ?, reason = ?, model = ?, session_id = ?,
+       prompt_id = ?, attempts = ?, delivered = ?, started_at = ?, finished_at = ? WHERE id = ?`,
+    ),
+    task: db.prepare(`${TASK} WHERE t.id = ?`),
+    tasks: db.prepare(`${TASK} WHERE (:squad IS NULL OR t.squad_slug = :squad) AND (:agent IS NULL OR t.agent = :agent)
+      AND (:status IS NULL OR t.status = :status)
+      AND (:before IS NULL OR t.seq < (SELECT seq FROM agent_tasks WHERE id = :before)) ORDER BY t.seq DESC LIMIT :limit`),
+    open: db.prepare(`${TASK} WHERE t.status IN ('queued','running') ORDER BY t.seq`),
+    undelivered: db.prepare(`${TASK} WHERE t.status IN ('done','failed','cancelled') AND t.delivered = 0 ORDER BY t.seq`),
+  };
+  const one = (row: unknown) => row as Row | undefined;
+  const many = (rows: unknown[]) => rows as Row[];
+  const findTask = (id: string) => optional(one(sql.task.get(id)), toTask);
+
+  return {
+    create: ({ slug, name, projectPath, universe }) =>
+      store.transaction(() => {
+        if (sql.squadBySlug.get(slug)) throw conflict(`A squad is already called "${slug}". Choose another slug.`);
+        const same = one(sql.squadByPath.get(projectPath));
+        if (same) throw conflict(`The squad "${same.slug}" already works on ${projectPath}.`);
+        return toSquad(one(sql.insertSquad.get(slug, name, projectPath, universe, time(), time()))!);
+      }),
+    find: (slug) => optional(one(sql.squadBySlug.get(slug)), toSquad),
+    findByPath: (projectPath) => optional(one(sql.squadByPath.get(projectPath)), toSquad),
+    list: () => many(sql.squads.all()).map(toSquad),
+    setStatus: (slug, status) => void sql.squadStatus.run(status, time(), slug),
+    sessionOf: (slug) => textOrNull(one(sql.squadBySlug.get(slug))?.copilot_session_id) ?? undefined,
+    setSession: (slug, sessionId) => void sql.squadSession.run(sessionId ?? null, time(), slug),
+    delete: (slug) =>
+      store.transaction(() => {
+        if (!sql.squadBySlug.get(slug)) return { deleted: false, sessions: [] };
+        const sessions = many(sql.sessions.all({ slug, owner: squadOwner(slug) })).map((row) => String(row.id));
+        for (const id of sessions) sql.retire.run(time(), id);
+        sql.deleteSquad.run(slug);
+        return { deleted: true, sessions };
+      }),
+    leftoverSessions: () => many(sql.leftovers.all()).map((row) => String(row.id)),
+    forgetSession: (id) => void sql.forget.run(id),
+
+    addAgent: (slug, { characterName, roleTitle, charter, modelTier }) =>
+      store.transaction(() => {
+        const agent = toAgent(one(sql.insertAgent.get(slug, characterName, roleTitle, charter, modelTier, time()))!);
+        sql.touch.run(time(), slug);
+        return agent;
+      }),
+    removeAgent: (slug, characterName) =>
+      store.transaction(() => {
+        sql.touch.run(time(), slug);
+        return Number(sql.deleteAgent.run(slug, characterName).changes) > 0;
+      }),
+    agents: (slug) => many(sql.agents.all(slug)).map(toAgent),
+    setAgentStatus: (slug, characterName, status) => void sql.agentStatus.run(status, slug, characterName),
+
+    addDecision: (slug, { decision, context, author }) =>
+      toDecision(one(sql.insertDecision.get(slug, decision, context ?? null, author ?? null, time()))!),
+    lastDecisions: (slug, count) => many(sql.decisions.all(slug, count)).map(toDecision).reverse(),
+    searchDecisions: (slug, text, limit = 50) => {
+      const wanted = text.toLowerCase();
+      const holds = ({ decision, context }: Decision) => `${decision}\n${context ?? ""}`.toLowerCase().includes(wanted);
+      return many(sql.decisions.all(slug, -1)).map(toDecision).filter(holds).slice(0, limit);
+    },
+
+    insertTask: ({ id, squad, agent, description, origin, reason, model }) => {
+      sql.insertTask.run(id, squad, agent, description, json(origin ?? null), reason ?? null, model ?? null, time());
+      return findTask(id)!;
+    },
+    updateTask: (id, change) =>
+      store.transaction(() => {
+        const before = findTask(id);
+        if (!before) return undefined;
+        const task = { ...before, ...change };
+        sql.updateTask.run(
+          task.status,
+          task.result,
+          json(task.error),
+          json(task.evidence),
+          task.reason,
+          task.model,
+          task.sessionId,
+          task.promptId,
+          task.attempts,
+          task.delivered ? 1 : 0,
+          task.startedAt,
+          task.finishedAt,
+          id,
+        );
+        return findTask(id);
+      }),
+    findTask,
+    listTasks: ({ squad, agent, status, limit = 100, before } = {}) => {
+      const filter = { squad: squad ?? null, agent: agent ?? null, status: status ?? null, before: before ?? null, limit };
+      return many(sql.tasks.all(filter)).map(toTask);
+    },
+    openTasks: () => many(sql.open.all()).map(toTask),
+    undeliveredTasks: () => many(sql.undelivered.all()).map(toTask),
+  };
+}
+
+/** The owner under which a squad's sessions are kept; an agent's is this, a slash and the character's name. */
+export function squadOwner(slug: string, characterName?: string): string {
+  return characterName === undefined ? `squad:${slug}` : `squad:${slug}/${characterName}`;
+}
+
+const optional = <T>(row: Row | undefined, to: (row: Row) => T) => (row === undefined ? undefined : to(row));
+const textOrNull = (value: string | number | null | undefined) => (value === null || value === undefined ? null : String(value));
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
+const parsed = <T>(schema: z.ZodType<T>, value: string | number | null | undefined): T | null =>
+  typeof value === "string" ? schema.parse(JSON.parse(value)) : null;
+
+function toSquad(row: Row): Squad {
+  return Squad.parse({
+    slug: row.slug,
+    name: row.name,
+    projectPath: row.project_path,
+    universe: row.universe,
+    status: row.status,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  });
+}
+
+function toAgent(row: Row): Agent {
+  return Agent.parse({
+    characterName: row.character_name,
+    roleTitle: row.role_title,
+    charter: row.charter,
+    modelTier: row.model_tier,
+    status: row.status,
+    createdAt: row.created_at,
+  });
+}
+
+function toDecision(row: Row): Decision {
+  return Decision.parse({
+    id: row.id,
+    squad: row.squad_slug,
+    decision: row.decision,
+    context: row.context,
+    author: row.author,
+    createdAt: row.created_at,
+  });
+}
+
+function toTask(row: Row): TaskRecord {
+  const task = Task.parse({
+    id: row.id,
+    squad: row.squad_slug,
+    agent: row.agent,
+    description: row.description,
+    status: row.status,
+    result: row.result,
+    error: parsed(Failure, row.error),
+    evidence: parsed(Evidence, row.evidence),
+    origin: parsed(Origin, row.origin),
+    reason: row.reason,
+    model: row.model,
+    attempts: row.attempts,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    usage: {
+      calls: row.calls,
+      inputTokens: row.input_tokens,
+      outputTokens: row.output_tokens,
+      cacheReadTokens: row.cache_read_tokens,
+    },
+  });
+  return {
+    ...task,
+    seq: Number(row.seq),
+    sessionId: textOrNull(row.session_id),
+    promptId: textOrNull(row.prompt_id),
+    delivered: row.delivered === 1,
+  };
+}

@@ -1,0 +1,122 @@
+import { request } from "undici";
+import { z } from "zod";
+import { messageOf } from "../lib/errors.ts";
+import { type ExecOptions, type ExecResult, exec } from "../lib/exec.ts";
+import type { Redactor } from "../lib/redact.ts";
+import { cleanEnvironment } from "./environment.ts";
+import { type Tool, ToolError, tool } from "./tool.ts";
+
+export interface CheckUpdateParts {
+  version: string;
+  /** The registry the user named; without one, npm's own setting decides. */
+  registry: () => string | undefined;
+  redactor: Redactor;
+  npm?: string;
+  env?: NodeJS.ProcessEnv;
+}
+
+const PACKAGE = "io-orchestrator";
+const Version = z
+  .string()
+  .max(100)
+  .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/);
+
+/** Tells whether a newer IO is published, and installs it when asked to. */
+export function checkUpdate({ version, registry, redactor, npm = "npm", env = process.env }: CheckUpdateParts): Tool {
+  const runNpm: RunNpm = (args, options) =>
+    exec(npm, args, { ...options, env: { ...cleanEnvironment(env, redactor), ...npmLogin(env) } });
+  return tool({
+    name: "check_update",
+    description: "See whether a newer version of IO is published. Set apply only when the user asked to install it.",
+    schema: z.object({ apply: z.boolean().optional() }),
+    kind: ({ apply }) => (apply ? "effect" : "read"),
+    deadlineMs: ({ apply }) => (apply ? 640_000 : 40_000),
+    async run({ apply }, { signal, cwd }) {
+      const base = registry();
+      const latest = base === undefined ? await askNpm(runNpm, cwd, signal) : await askRegistry(base, signal);
+      if (compareVersions(latest, version) <= 0) return `IO ${version} is up to date (published: ${latest}).`;
+      if (!apply) return `IO ${latest} is published; this is ${version}. Ask the user before it is installed with apply.`;
+      const from = base === undefined ? [] : [`--registry=${base}`];
+      const result = await runNpm(["install", "--global", ...from, `${PACKAGE}@${latest}`], {
+        cwd,
+        signal,
+        deadlineMs: 600_000,
+        maxOutput: 4_000,
+      });
+      if (result.ending !== "exited" || result.code !== 0) {
+        throw new ToolError(
+          `IO ${latest} could not be installed (npm ended with ${result.code ?? result.ending}): ${result.output.trim().slice(-1_500)}`,
+        );
+      }
+      return `IO ${latest} is installed. It takes over at the next "io restart".`;
+    },
+  });
+}
+
+type RunNpm = (args: string[], options: ExecOptions) => Promise<ExecResult>;
+
+/** What a private registry may ask npm for; no other secret goes along. */
+function npmLogin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(["NPM_TOKEN", "NODE_AUTH_TOKEN"].filter((name) => env[name]).map((name) => [name, env[name]]));
+}
+
+async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
+  const url = `${base.replace(/\/+$/, "")}/${PACKAGE}/latest`;
+  try {
+    const { statusCode, body } = await request(url, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(15_000)]),
+      headers: { accept: "application/json" },
+    });
+    let text = "";
+    for await (const chunk of body) {
+      text += String(chunk);
+      if (text.length > 2_000_000) throw new Error("its answer is too long");
+    }
+    if (statusCode === 404) throw new ToolError(`${PACKAGE} is not published at ${base}, so there is nothing to compare with.`);
+    if (statusCode !== 200) throw new Error(`it answered ${statusCode}`);
+    return z.object({ version: Version }).parse(JSON.parse(text)).version;
+  } catch (error) {
+    if (error instanceof ToolError) throw error;
+    throw unreachable(
+      base,
+      error instanceof z.ZodError || error instanceof SyntaxError ? "its answer names no version" : messageOf(error),
+    );
+  }
+}
+
+async function askNpm(runNpm: RunNpm, cwd: string, signal: AbortSignal): Promise<string> {
+  const result = await runNpm(["view", PACKAGE, "version", "--json"], { cwd, signal, deadlineMs: 30_000, maxOutput: 4_000 });
+  if (result.ending === "not-started") throw unreachable("npm's registry", "npm is not installed");
+  if (/E404/.test(result.output))
+    throw new ToolError(`${PACKAGE} is not published at npm's registry, so there is nothing to compare with.`);
+  if (result.ending !== "exited" || result.code !== 0) {
+    throw unreachable(
+      "npm's registry",
+      result.stderr.trim().split("\n")[0]?.slice(0, 300) || `npm ended with ${result.code ?? result.ending}`,
+    );
+  }
+  const found = Version.safeParse(result.stdout.trim().replace(/^"(.*)"$/, "$1"));
+  if (!found.success) throw unreachable("npm's registry", "its answer names no version");
+  return found.data;
+}
+
+function unreachable(where: string, why: string): ToolError {
+  return new ToolError(
+    `Whether there is a newer IO cannot be told: ${where} could not be asked (${why}). The user can name another with "updateRegistry" in config.json.`,
+  );
+}
+
+/** Below zero when the first version is older than the second, as semantic versioning orders them. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map((text) => {
+    const [core = "", ...pre] = text.replace(/\+.*$/, "").split("-");
+    return { core: core.split(".").map(Number), pre: pre.join("-") };
+  }) as [{ core: number[]; pre: string }, { core: number[]; pre: string }];
+  for (let index = 0; index < 3; index += 1) {
+    const difference = (left.core[index] ?? 0) - (right.core[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  if (left.pre === right.pre) return 0;
+  if (left.pre === "" || right.pre === "") return left.pre === "" ? 1 : -1;
+  return left.pre.localeCompare(right.pre, "en", { numeric: true });
+}

@@ -1,0 +1,99 @@
+import { lstatSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { codeOf, UserError } from "../lib/errors.ts";
+
+/** A page's name as others see it (`pages/general/rust.md`), and the file that holds it. */
+export interface PagePlace {
+  path: string;
+  file: string;
+}
+
+const MAX_SEGMENT_BYTES = 255;
+const MAX_PATH_BYTES = 1024;
+// Control characters, line separators, characters that turn the direction of writing, halves of a pair.
+const ODD = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u;
+const ENCODED = /%(?:2e|2f|5c|00|25)/i;
+const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
+
+/** The one check of every page path, by its letters and then by where it really leads. */
+export function placeOf(pages: string, given: string): PagePlace {
+  const wanted = plainPath(given);
+  const root = realpathSync.native(pages);
+  const file = realFile(join(root, ...wanted.split("/")), given);
+  const inside = relative(root, file).split(sep).join("/");
+  if (inside === "" || inside.startsWith("../") || inside === ".." || join(root, inside) !== file) {
+    throw refuse(given, "it leads out of the wiki through a link");
+  }
+  if (inside !== wanted && flaw(inside) !== undefined) throw refuse(given, "it leads to something that is not a page");
+  return { path: `pages/${inside}`, file };
+}
+
+/** What is wrong with a plain path below `pages/`, or undefined if nothing is. */
+export function flaw(path: string): string | undefined {
+  if (ODD.test(path)) return "it holds control or invisible characters";
+  if (path.includes("\\")) return "it holds a backslash; folders are parted by /";
+  if (ENCODED.test(path)) return "it holds an encoded dot, slash or percent sign; write the characters themselves";
+  if (path.startsWith("/") || path.startsWith("~/") || /^[a-z]:/i.test(path)) return "it is absolute; give it relative to pages/";
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES - "pages/".length) return `it is longer than ${MAX_PATH_BYTES} bytes`;
+  for (const segment of path.split("/")) {
+    if (segment === "") return "it has an empty part between slashes";
+    if (segment === "." || segment === "..") return `it holds "${segment}"`;
+    if (segment.startsWith(".")) return `"${segment}" begins with a dot, and hidden names are not pages`;
+    if (segment !== segment.trim()) return "a part of it begins or ends with a space";
+    if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return `a part of it is longer than ${MAX_SEGMENT_BYTES} bytes`;
+  }
+  return path.endsWith(".md") ? undefined : "pages end in .md";
+}
+
+/** Makes a name that is safe as a file in `sources/`: letters, digits, dots, hyphens and underscores. */
+export function sourceName(given: string): string {
+  const name = given
+    .replace(/[^A-Za-z0-9._-]+/g, "-")
+    .replace(/^[.-]+|-+$/g, "")
+    .slice(0, 200);
+  if (name === "")
+    throw new UserError(`"${shown(given)}" leaves no name for a source. Use letters, digits, dots, hyphens, underscores.`);
+  return name;
+}
+
+function plainPath(given: string): string {
+  const below = given.startsWith("pages/") ? given.slice("pages/".length) : given;
+  if (below === "") throw refuse(given, "it names no page");
+  const last = basename(below);
+  const named = below.endsWith(".md") || below.endsWith("/") || OTHER_EXTENSION.test(last) ? below : `${below}.md`;
+  const why = flaw(named);
+  if (why !== undefined) throw refuse(given, why);
+  return named;
+}
+
+/** The real path of a file that may not exist yet: of the deepest folder that does, and the rest of the name. */
+function realFile(file: string, given: string): string {
+  const missing: string[] = [];
+  for (let at = file; ; at = dirname(at)) {
+    try {
+      return join(realpathSync.native(at), ...missing);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ENOTDIR") throw refuse(given, "a part of it is a page, not a folder");
+      if (code === "ELOOP") throw refuse(given, "it leads through links that go in a circle");
+      if (code !== "ENOENT") throw error;
+    }
+    if (isLink(at)) throw refuse(given, "it leads through a link to nowhere");
+    missing.unshift(basename(at));
+  }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+function refuse(given: string, why: string): UserError {
+  return new UserError(
+    `"${shown(given)}" is no page path: ${why}. Pages are named like "general/rust-patterns" or "projects/my-app.md".`,
+  );
+}
+
+function shown(text: string): string {
+  const clean = text.replace(new RegExp(ODD, "gu"), "?");
+  return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
+}

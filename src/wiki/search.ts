@@ -1,0 +1,200 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { UserError } from "../lib/errors.ts";
+import { fold, snippetAt, wordsOf } from "./fold.ts";
+import type { View } from "./keeper.ts";
+import { type Candidate, type Entry, gramsOf } from "./page-index.ts";
+
+export interface Hit {
+  path: string;
+  title: string;
+  tags: string[];
+  /** The first match with 100 characters either side. */
+  snippet: string;
+  /** "text": the page holds the query as it stands. "words": it holds only all of its words. */
+  match: "text" | "words";
+  updatedAt: string;
+}
+
+export interface Hits {
+  items: Hit[];
+  /** True when there are hits beyond the limit. */
+  more: boolean;
+}
+
+export interface SearchOptions {
+  limit?: number;
+}
+
+const DEFAULT_LIMIT = 20;
+/** Among how many hits, the newest, the best are chosen; a query with fewer is ranked whole. */
+const RANKED = 300;
+/** At least so many pages are read in looking for "words" hits, the newest that may be. */
+const WORD_READS = 30;
+const PHRASE_GRAMS = 8;
+const WORD_GRAMS = 4;
+const MAX_QUERY = 2_000;
+const LONE_SURROGATE = /\p{Cs}/u;
+
+/** A page that was read and holds what was asked for. */
+interface Match {
+  path: string;
+  snippet: string;
+  rank: number;
+  /** Known for a page that changed since it was indexed; the others are looked up together. */
+  page?: Entry | undefined;
+}
+
+/** Every page whose text holds the query, best first; then, where there is room, pages that hold all its words. */
+export async function searchPages(view: View, query: string, options: SearchOptions = {}): Promise<Hits> {
+  const limit = Math.max(1, Math.floor(options.limit ?? DEFAULT_LIMIT));
+  if (query === "") throw new UserError("Say what to look for: the query is empty.");
+  if (query.length > MAX_QUERY) throw new UserError(`The query is too long: at most ${MAX_QUERY} characters.`);
+  const wanted = fold(query);
+  const enough = Math.max(limit + 1, RANKED);
+  const found = await collect(view, phraseCandidates(view, wanted), { enough }, (text) => textMatch(text, wanted));
+  const items = ranked(view, found, "text", (title) => titleRank(title, wanted));
+  if (items.length >= limit) return { items: items.slice(0, limit), more: items.length > limit };
+
+  const words = wordsOf(wanted);
+  if (words.length === 0) return { items, more: false };
+  const room = limit - items.length;
+  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
+  const rules = { reads: found.size > 0 ? Math.ceil(room / 2) : Math.max(WORD_READS, room), except: found };
+  const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
+  items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
+  return { items: items.slice(0, limit), more: items.length > limit };
+}
+
+interface Rules {
+  /** Stop at so many hits. */
+  enough?: number;
+  /** Stop after reading so many pages. */
+  reads?: number;
+  except?: ReadonlyMap<string, unknown>;
+}
+
+/** Reads candidates until enough of them are hits. A page that changed since it was indexed is always read, once. */
+async function collect(
+  view: View,
+  candidates: Iterable<Candidate[]>,
+  { enough = Number.POSITIVE_INFINITY, reads: most = Number.POSITIVE_INFINITY, except }: Rules,
+  judge: (text: string, path: string) => Omit<Match, "path"> | undefined,
+): Promise<Map<string, Match>> {
+  const found = new Map<string, Match>();
+  let reads = 0;
+  const take = async (path: string, text: string | undefined, page?: Entry) => {
+    const match = text === undefined ? undefined : judge(text, path);
+    if (match) found.set(path, { path, ...match, page });
+    reads += 1;
+    if (reads % 500 === 0) await turn();
+  };
+  for (const path of view.fresh) {
+    const page = except?.has(path) ? undefined : view.read(path);
+    if (page) await take(path, page.text, page);
+  }
+  reads = 0;
+  for (const batch of candidates) {
+    for (const { path } of batch) {
+      if (found.size >= enough || reads >= most) return found;
+      if (!view.fresh.has(path) && !found.has(path) && !except?.has(path)) await take(path, view.text(path));
+    }
+  }
+  return found;
+}
+
+/** Pages that may hold the text, surely all that do, those with it in the title first where there are many. */
+function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate[]> {
+  if (LONE_SURROGATE.test(wanted)) return yield* everything(index);
+  yield index.long();
+  const grams = gramsOf(wanted);
+  if (grams.length > 0) return yield* batches(index, index.telling([grams], PHRASE_GRAMS), wanted);
+  yield index.titled(wanted, RANKED);
+  // A letter or two stand in most pages: the newest usually hold enough of them, and the rare case is looked up.
+  yield index.newest(RANKED * 2);
+  yield index.holdingShort(wanted);
+}
+
+function* wordCandidates({ index }: View, words: readonly string[]): Generator<Candidate[]> {
+  yield index.long();
+  const grams = words.map(gramsOf).filter((group) => group.length > 0);
+  if (grams.length > 0) yield* batches(index, index.telling(grams, WORD_GRAMS));
+  else yield index.newest(RANKED);
+}
+
+const FIRST_BATCH = 32;
+
+function* batches(index: View["index"], grams: readonly string[], wanted?: string): Generator<Candidate[]> {
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let size = FIRST_BATCH; ; size *= 4) {
+    const batch = index.holding(grams, before, size);
+    // From here on not every hit may be looked at: those with it in the title go first.
+    if (size === FIRST_BATCH * 16 && batch.length > size / 4 && wanted) yield index.titled(wanted, RANKED);
+    yield batch;
+    if (batch.length < size) return;
+    before = batch.at(-1)!.id;
+  }
+}
+
+function* everything(index: View["index"]): Generator<Candidate[]> {
+  for (let after = ""; ; ) {
+    const batch = index.page("pages/", after, 1_000);
+    yield batch;
+    if (batch.length < 1_000) return;
+    after = batch.at(-1)!.path;
+  }
+}
+
+function textMatch(text: string, wanted: string): Omit<Match, "path"> | undefined {
+  const folded = fold(text);
+  const at = folded.indexOf(wanted);
+  if (at < 0) return undefined;
+  return { snippet: snippetAt(text, folded, at, wanted.length), rank: textRank(folded, wanted, at) };
+}
+
+function wordsMatch(text: string, path: string, words: readonly string[]): Omit<Match, "path"> | undefined {
+  const folded = fold(text);
+  const name = fold(path);
+  const places: number[] = [];
+  for (const word of words) {
+    const at = folded.indexOf(word);
+    if (at < 0 && !name.includes(word)) return undefined;
+    places.push(at);
+  }
+  const first = Math.max(0, Math.min(...places));
+  const rank = words.reduce((sum, word, at) => sum + textRank(folded, word, places[at]!), 0) / words.length;
+  return { snippet: snippetAt(text, folded, first, 0), rank };
+}
+
+/** The title being the query beats beginning with it beats holding it; all beat any hit in the text alone. */
+function titleRank(title: string, wanted: string): number {
+  if (title === wanted) return 4_000;
+  if (title.startsWith(wanted)) return 3_000;
+  return title.includes(wanted) ? 2_000 : 0;
+}
+
+const WORDY = /[\p{L}\p{N}_]/u;
+const COUNTED_PLACES = 10;
+
+/** More places count for more, a whole word more than a part of one, a short page more than a long one. */
+function textRank(folded: string, wanted: string, first: number): number {
+  let places = 0;
+  let whole = 0;
+  for (let at = first; at >= 0 && places < COUNTED_PLACES; at = folded.indexOf(wanted, at + wanted.length)) {
+    places += 1;
+    if (!WORDY.test(folded.charAt(at - 1)) && !WORDY.test(folded.charAt(at + wanted.length))) whole += 1;
+  }
+  return Math.log2(1 + places) + 2 * Math.log2(1 + whole) - 0.3 * Math.log2(1 + folded.length / 2_000);
+}
+
+/** The hits with what the index knows of their pages, best first, then newest. */
+function ranked(view: View, found: ReadonlyMap<string, Match>, match: Hit["match"], rankTitle: (title: string) => number): Hit[] {
+  const unknown = [...found.values()].flatMap(({ path, page }) => (page ? [] : [path]));
+  const known = new Map(view.index.getAll(unknown).map((entry) => [entry.path, entry]));
+  const scored = [...found.values()].flatMap(({ path, snippet, rank, page = known.get(path) }) =>
+    page ? [{ page, snippet, rank: rank + rankTitle(fold(page.title)) }] : [],
+  );
+  scored.sort((a, b) => b.rank - a.rank || b.page.mtime - a.page.mtime || (a.page.path < b.page.path ? -1 : 1));
+  return scored.map(({ page: { path, title, tags, mtime }, snippet }) => {
+    return { path, title, tags, snippet, match, updatedAt: new Date(mtime).toISOString() };
+  });
+}

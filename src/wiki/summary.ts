@@ -1,0 +1,65 @@
+import type { View } from "./keeper.ts";
+import type { Entry } from "./page-index.ts";
+
+/** The most a summary of the wiki may take of a prompt. */
+export const SUMMARY_TOKENS = 1_500;
+const CONSIDERED = 200;
+const DAY_MS = 86_400_000;
+
+/**
+ * About how many tokens a model counts for a text, rather too many than too few: one for each three ASCII
+ * characters (English and code come to about four), one for each other character.
+ */
+export function estimateTokens(text: string): number {
+  let plain = 0;
+  let other = 0;
+  for (const letter of text) {
+    if (letter.charCodeAt(0) < 128) plain += 1;
+    else other += 1;
+  }
+  return Math.ceil(plain / 3) + other;
+}
+
+/** What the wiki knows, for a prompt: the pages used most and changed last, a line each, never more than asked for. */
+export function summarize(view: View, maxTokens: number, now: number): string {
+  const { index, fresh } = view;
+  const used = index.mostRead(CONSIDERED);
+  const changed = [...[...fresh].slice(0, CONSIDERED), ...used.filter((path) => fresh.has(path))];
+  const known = [...index.newest(CONSIDERED), ...index.getAll(used)].filter(({ path }) => !fresh.has(path));
+  const entries = new Map<string, Entry>();
+  for (const entry of [...known, ...changed.flatMap((path) => view.read(path) ?? [])]) entries.set(entry.path, entry);
+  if (entries.size === 0) return "";
+
+  const worth = ({ path, mtime }: Entry) => Math.log(1 + index.reads(path)) - Math.log(1 + Math.max(0, now - mtime) / DAY_MS);
+  const ranked = [...entries.values()].map((entry) => ({ entry, score: worth(entry) }));
+  ranked.sort((a, b) => b.score - a.score || b.entry.mtime - a.entry.mtime || (a.entry.path < b.entry.path ? -1 : 1));
+
+  const total = countPages(view);
+  const heading = (shown: number) =>
+    `The wiki has ${total} page${total === 1 ? "" : "s"}${shown < total ? `; these ${shown} were used most or changed last` : ""}:`;
+  const lines: string[] = [];
+  let left = Math.min(maxTokens, SUMMARY_TOKENS) - estimateTokens(heading(total - 1)) - 1;
+  for (const { entry } of ranked) {
+    const line = lineOf(entry);
+    const cost = estimateTokens(line) + 1;
+    if (cost > left) continue;
+    left -= cost;
+    lines.push(line);
+  }
+  return lines.length === 0 ? "" : [heading(lines.length), ...lines].join("\n");
+}
+
+/** How many pages there are, those counted too that the index has not read yet. */
+export function countPages({ index, fresh, has }: View, under = "pages/"): number {
+  let count = index.count(under);
+  for (const path of fresh) {
+    if (!path.startsWith(under)) continue;
+    count += (has(path) ? 1 : 0) - (index.get(path) === undefined ? 0 : 1);
+  }
+  return count;
+}
+
+function lineOf({ path, title, tags, excerpt }: Entry): string {
+  const named = title === path.slice(path.lastIndexOf("/") + 1, -".md".length) ? "" : ` ${title}`;
+  return `- ${path.slice("pages/".length, -".md".length)}:${named}${tags.length > 0 ? ` [${tags.slice(0, 5).join(", ")}]` : ""}${excerpt ? ` – ${excerpt}` : ""}`;
+}

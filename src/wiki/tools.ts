@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { UserError } from "../lib/errors.ts";
+import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import type { Wiki } from "./wiki.ts";
+
+const DEADLINE_MS = 30_000;
+const LISTED = 200;
+const READ_CHARACTERS = 20_000;
+const Path = z.string().min(1).describe('such as "projects/my-app"');
+
+/** The wiki in the model's hands. */
+export function wikiTools(wiki: Wiki): Tool[] {
+  return [
+    tool({
+      name: "wiki_read",
+      description: "Read a wiki page.",
+      schema: z.strictObject({ path: Path }),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: ({ path }) =>
+        helpful(() => {
+          const { content, path: name } = wiki.read(path);
+          if (content.length <= READ_CHARACTERS) return content;
+          return `${content.slice(0, READ_CHARACTERS)}\n… ${name} goes on for ${content.length - READ_CHARACTERS} characters; search it for the rest.`;
+        }),
+    }),
+    tool({
+      name: "wiki_write",
+      description:
+        "Create or replace a wiki page (markdown; begin with a # title). Folders: preferences, projects, people, general.",
+      schema: z.strictObject({ path: Path, content: z.string() }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      run: ({ path, content }) =>
+        helpful(() => {
+          const page = wiki.write(path, content);
+          return `${page.created ? "Created" : "Updated"} ${page.path} ("${page.title}", ${page.bytes} bytes).`;
+        }),
+    }),
+    tool({
+      name: "wiki_search",
+      description: "Find wiki pages by any text they hold; case does not matter.",
+      schema: z.strictObject({ query: z.string().min(1), limit: z.number().int().min(1).max(100).optional() }),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: ({ query, limit = 10 }) =>
+        helpful(async () => {
+          const { items, more } = await wiki.search(query, { limit });
+          if (items.length === 0) return `No page holds "${query}". Try fewer or other words.`;
+          const lines = items.map(({ path, title, match, snippet }) => {
+            return `${path} – ${title}${match === "words" ? " (only the words, not the phrase)" : ""}\n  ${snippet}`;
+          });
+          return [...lines, ...(more ? [`There are more; raise the limit (now ${limit}) or ask more narrowly.`] : [])].join("\n");
+        }),
+    }),
+    tool({
+      name: "wiki_list",
+      description: "List the wiki's pages.",
+      schema: z.strictObject({}),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: () =>
+        helpful(async () => {
+          const { items, total } = await wiki.list({ limit: LISTED });
+          if (total === 0) return "The wiki has no pages yet.";
+          const lines = items.map(({ path, title }) => `${path} – ${title}`);
+          const rest = total - items.length;
+          return [
+            `${total} page${total === 1 ? "" : "s"}:`,
+            ...lines,
+            ...(rest > 0 ? [`… and ${rest} more; use wiki_search.`] : []),
+          ].join("\n");
+        }),
+    }),
+    tool({
+      name: "wiki_delete",
+      description: "Delete a wiki page; its versions are kept.",
+      schema: z.strictObject({ path: Path }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      run: ({ path }) => helpful(() => `Deleted ${wiki.delete(path).path}. Its history can restore it.`),
+    }),
+  ];
+}
+
+/** What a person could mend, the model can too. */
+async function helpful(work: () => string | Promise<string>): Promise<string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UserError) throw new ToolError(error.message, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+import { type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
+import { join } from "node:path";
+import { codeOf } from "../lib/errors.ts";
+import { flaw } from "./paths.ts";
+
+/** What changed below `pages/` since it was last asked. */
+export interface Changes {
+  /** Page paths such as `pages/general/rust.md` that were made, changed or removed. */
+  pages: Set<string>;
+  /** True when changes may have been missed, and everything has to be looked at. */
+  all: boolean;
+}
+
+export interface Watcher {
+  /** False where changes are not told, or not told in time: then look before every answer. */
+  readonly prompt: boolean;
+  take(): Changes;
+  close(): void;
+}
+
+/** More news than this at once may have overrun the system's queue. */
+const OVERRUN = 8_000;
+
+/** Every page below a folder, links and hidden names left out; `onFolder` is told each folder before it is read. */
+export function* walk(root: string, below = "", onFolder?: (below: string) => void): Generator<string> {
+  onFolder?.(below);
+  const deeper: string[] = [];
+  for (const item of entriesOf(join(root, below))) {
+    const path = below === "" ? item.name : `${below}/${item.name}`;
+    if (item.isDirectory() && flaw(`${path}/a.md`) === undefined) deeper.push(path);
+    else if (item.isFile() && flaw(path) === undefined) yield `pages/${path}`;
+  }
+  for (const folder of deeper) yield* walk(root, folder, onFolder);
+}
+
+/** Watches each folder by itself: a recursive watch would cost one handle a file on Linux. */
+export function createWatcher(root: string, onNews: () => void): Watcher {
+  const watchers = new Map<string, FSWatcher>();
+  const touched = new Set<string>();
+  let news = 0;
+  let missed = false;
+  let working = true;
+
+  const drop = (folder: string) => {
+    for (const [name, watcher] of watchers) {
+      if (name !== folder && !name.startsWith(`${folder}/`)) continue;
+      watcher.close();
+      watchers.delete(name);
+    }
+  };
+  const follow = (folder: string) => {
+    if (watchers.has(folder) || !working) return;
+    try {
+      const watcher = watch(join(root, folder), { persistent: false }, (_event, name) => {
+        news += 1;
+        if (name === null || news > OVERRUN) missed = true;
+        else touched.add(folder === "" ? name : `${folder}/${name}`);
+        onNews();
+      });
+      watcher.on("error", () => {
+        missed = true;
+        drop(folder);
+      });
+      watchers.set(folder, watcher);
+    } catch (error) {
+      // The folder is gone again, or the system has no more watches: then we look instead of being told.
+      if (codeOf(error) !== "ENOENT") working = false;
+    }
+  };
+  const followAll = (below: string) => [...walk(root, below, follow)];
+  followAll("");
+
+  return {
+    get prompt() {
+      return working && process.platform === "linux";
+    },
+    take() {
+      const pages = new Set<string>();
+      for (const name of touched) {
+        if (watchers.has(name)) {
+          // A folder went or was renamed: which pages went with it is found by comparing everything.
+          missed = true;
+          drop(name);
+        }
+        if (flaw(name) === undefined) pages.add(`pages/${name}`);
+        if (flaw(`${name}/a.md`) === undefined && isFolder(join(root, name))) for (const page of followAll(name)) pages.add(page);
+      }
+      const all = missed;
+      touched.clear();
+      missed = false;
+      news = 0;
+      return { pages, all };
+    },
+    close() {
+      for (const watcher of watchers.values()) watcher.close();
+      watchers.clear();
+    },
+  };
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    // It was removed while we walked, is no folder after all, or is kept from us by its mode.
+    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,237 @@
+import { appendFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
+import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Emit } from "../protocol/events.ts";
+import { createCatalogue } from "./catalogue.ts";
+import { createKeeper } from "./keeper.ts";
+import { metaOf } from "./markdown.ts";
+import { MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
+import type { Entry } from "./page-index.ts";
+import { type PagePlace, placeOf } from "./paths.ts";
+import { type Hits, type SearchOptions, searchPages } from "./search.ts";
+import { createSources, type Sources } from "./sources.ts";
+import { countPages, SUMMARY_TOKENS, summarize } from "./summary.ts";
+import { createVersions, type Version } from "./versions.ts";
+
+export interface PageInfo {
+  path: string;
+  title: string;
+  tags: string[];
+  bytes: number;
+  updatedAt: string;
+}
+
+export interface Page extends PageInfo {
+  content: string;
+}
+
+export interface PageList {
+  items: PageInfo[];
+  /** How many pages there are, listed or not. */
+  total: number;
+  /** Give it as `after` for the pages that follow; absent at the end. */
+  next?: string;
+}
+
+export interface ListOptions {
+  /** A folder below `pages/`, such as "projects". */
+  under?: string;
+  after?: string;
+  limit?: number;
+}
+
+/** IO's long memory: markdown files that a person may read and edit too. */
+export interface Wiki {
+  read(path: string): Page;
+  /** Makes or replaces a page; on disk when this returns. What it held before becomes a version. */
+  write(path: string, content: string): PageInfo & { created: boolean };
+  delete(path: string): PageInfo;
+  list(options?: ListOptions): Promise<PageList>;
+  search(query: string, options?: SearchOptions): Promise<Hits>;
+  /** Earlier versions of a page, newest first, also of one that was deleted. */
+  history(path: string): Version[];
+  readVersion(path: string, version: string): string;
+  restore(path: string, version: string): PageInfo;
+  readonly sources: Sources;
+  /** The pages used most and changed last, for a prompt; at most 1,500 tokens however many pages. */
+  summary(maxTokens?: number): Promise<string>;
+  /** Makes the index anew from the files, and waits until it is whole. */
+  rebuild(): Promise<void>;
+  /** Waits until every change so far is indexed. */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WikiParts {
+  /** IO_HOME/wiki. */
+  root: string;
+  emit: Emit;
+  log: Log;
+  now?: () => number;
+}
+
+export const CATEGORIES = ["preferences", "projects", "people", "general"] as const;
+const DEFAULT_LIST = 1_000;
+const MOST_UNLISTED = 64;
+const CLOSING_MS = 2_000;
+
+/**
+ * Opens the wiki. Its index is a file of its own, `.index.db`, and not a part of io.db: it holds nothing that the pages do
+ * not say (but for how often each was read), so it can be deleted, breaks alone, needs no fsync, and a save never waits
+ * for the writers of io.db.
+ */
+export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts): Wiki {
+  for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
+  mkdirSync(join(given, "sources"), { recursive: true, mode: 0o700 });
+  const root = realpathSync(given);
+  const pages = join(root, "pages");
+  const versions = createVersions(join(root, ".versions"));
+  removeLeftovers(root);
+
+  const note = (what: string) =>
+    appendFileSync(join(root, "log.md"), `- ${new Date(now()).toISOString()} ${what}\n`, { mode: 0o600 });
+  const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
+    emit({ type, data: { path, title } });
+
+  const keeper = createKeeper({
+    root,
+    file: join(root, ".index.db"),
+    versions,
+    log,
+    onIndexed: () => catalogue.changed(),
+    onForeign: (path, doc) => tell(doc ? "page.written" : "page.deleted", doc ?? { path, ...metaOf(path, "") }),
+  });
+  const catalogue = createCatalogue({
+    file: join(root, "index.md"),
+    index: (work) =>
+      keeper.view(async ({ index, fresh }) => {
+        // Half a list is worse than an old one: it is written once everything is indexed.
+        if (fresh.size < MOST_UNLISTED) await work(index);
+      }),
+    onError: (error) => log.warn("the wiki's index.md cannot be written", { error: messageOf(error) }),
+  });
+
+  catalogue.changed();
+
+  const existing = (place: PagePlace) => {
+    const doc = readDoc(place.path, place.file);
+    if (doc !== undefined) return doc;
+    const stamp = stampOf(place.file);
+    if (stamp && stamp.size > MAX_PAGE_BYTES)
+      throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+    if (stamp) throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
+    throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
+  };
+
+  const wiki: Wiki = {
+    read(path) {
+      const place = placeOf(pages, path);
+      const doc = existing(place);
+      keeper.softly((index) => index.countRead(place.path, now()));
+      return { ...infoOf(doc), content: doc.text };
+    },
+    write(path, content) {
+      const bytes = Buffer.byteLength(content);
+      if (bytes > MAX_PAGE_BYTES) {
+        throw new UserError(`The page would be ${bytes} bytes; a page holds at most ${MAX_PAGE_BYTES}. Split it into several.`, {
+          trouble: "too large",
+        });
+      }
+      const place = placeOf(pages, path);
+      const created = keeper.changing(place.path, () => {
+        const before = stampOf(place.file);
+        if (before?.size === BigInt(bytes) && readFileSync(place.file, "utf8") === content) return false;
+        versions.keep(place.path, place.file);
+        savePage(place, content);
+        note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
+        return before === undefined;
+      });
+      const info = infoOf({ ...place, ...metaOf(place.path, content), bytes, mtime: mtimeOf(place.file) });
+      tell("page.written", info);
+      return { ...info, created };
+    },
+    delete(path) {
+      const place = placeOf(pages, path);
+      const info = infoOf(existing(place));
+      keeper.changing(place.path, () => {
+        versions.keep(place.path, place.file);
+        unlinkSync(place.file);
+        syncFolder(dirname(place.file));
+        note(`deleted ${place.path}`);
+      });
+      tell("page.deleted", info);
+      return info;
+    },
+    list: ({ under, after = "", limit = DEFAULT_LIST } = {}) =>
+      keeper.view(async (view) => {
+        const prefix =
+          under === undefined ? "pages/" : `pages/${under.replace(/^pages\/?/, "").replace(/\/+$/, "")}/`.replace("//", "/");
+        const inRange = (path: string) => path.startsWith(prefix) && path > after;
+        const fresh = [...view.fresh].filter(inRange).flatMap((path) => view.read(path) ?? []);
+        const known = view.index.page(prefix, after, limit + 1 + view.fresh.size).filter(({ path }) => !view.fresh.has(path));
+        const all = [...known, ...fresh].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
+        const items = all.slice(0, limit).map(infoOf);
+        const last = items.at(-1)?.path;
+        return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
+      }),
+    search: (query, options) => keeper.view((view) => searchPages(view, query, options)),
+    history: (path) => {
+      const place = placeOf(pages, path);
+      const kept = versions.list(place.path, place.file);
+      if (kept.length === 0) existing(place);
+      return kept;
+    },
+    readVersion: (path, version) => versions.read(placeOf(pages, path).path, version),
+    restore(path, version) {
+      const place = placeOf(pages, path);
+      return wiki.write(place.path, versions.read(place.path, version));
+    },
+    sources: createSources(join(root, "sources"), (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
+    summary: (maxTokens = SUMMARY_TOKENS) => keeper.view(async (view) => summarize(view, maxTokens, now())),
+    rebuild: () => keeper.rebuild(),
+    settled: () => keeper.drain(),
+    async close() {
+      await Promise.race([keeper.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
+      await catalogue.flush();
+      catalogue.stop();
+      await keeper.close();
+    },
+  };
+  return wiki;
+}
+
+function savePage(place: PagePlace, content: string): void {
+  try {
+    writeFileAtomic(place.file, content);
+  } catch (error) {
+    if (codeOf(error) === "EISDIR") throw new UserError(`${place.path} is a folder. Choose another name.`);
+    if (codeOf(error) !== "ENOENT") throw error;
+    mkdirSync(dirname(place.file), { recursive: true, mode: 0o700 });
+    writeFileAtomic(place.file, content);
+  }
+}
+
+function mtimeOf(file: string): number {
+  return lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+}
+
+function infoOf({ path, title, tags, bytes, mtime }: Omit<Entry, "excerpt">): PageInfo {
+  return { path, title, tags, bytes, updatedAt: new Date(mtime).toISOString() };
+}
+
+/** Takes away what a killed writer left behind; a younger one may still be at work. */
+function removeLeftovers(root: string): void {
+  const old = Date.now() - 60_000;
+  const folders = [root, join(root, "sources"), join(root, "pages")];
+  for (const folder of folders) {
+    for (const item of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, item.name);
+      if (item.isDirectory() && folder !== root && !item.name.startsWith(".")) folders.push(path);
+      if (!item.isFile() || !/^\..+\.[0-9a-f]{12}\.tmp$/.test(item.name)) continue;
+      if ((lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? old) < old) unlinkSync(path);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { request } from "node:http";
+import { expect, test } from "vitest";
+import type { Message } from "../../src/protocol/messages.ts";
+import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+
+/** A request with headers that fetch would not send as given. */
+function raw(
+  daemon: TestDaemon,
+  path: string,
+  headers: Record<string, string>,
+  options: { method?: string; body?: string | Buffer } = {},
+): Promise<{ status: number; body: string }> {
+  const { hostname, port } = new URL(daemon.url);
+  return new Promise((done, failed) => {
+    const outgoing = request({ hostname, port, path, method: options.method ?? "GET", headers }, (response) => {
+      let body = "";
+      response.on("data", (chunk) => {
+        body += chunk;
+      });
+      response.on("end", () => done({ status: response.statusCode ?? 0, body }));
+    });
+    outgoing.on("error", failed);
+    // The server may answer and close while a large body is still on its way.
+    outgoing.on("socket", (socket) => socket.on("error", () => undefined));
+    outgoing.end(options.body);
+  });
+}
+
+async function start() {
+  const model = await scriptedModel(() => ({ say: "never" }));
+  const daemon = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  return { model, daemon, json: { "content-type": "application/json", authorization: `Bearer ${daemon.token}` } };
+}
+
+test("requests that may not pass get the promised status, have no effect, and learn no secret and no path", async () => {
+  const { model, daemon, json } = await start();
+  const port = new URL(daemon.url).port;
+  const body = JSON.stringify({ text: "do something" });
+  const post = (headers: Record<string, string>, text: string | Buffer = body, path = "/api/messages") =>
+    raw(daemon, path, headers, { method: "POST", body: text });
+
+  const cases: [string, Promise<{ status: number; body: string }>, number][] = [
+    ["no token", post({ "content-type": "application/json" }), 401],
+    ["a wrong token", post({ ...json, authorization: "Bearer wrong" }), 401],
+    ["an empty token", post({ ...json, authorization: "Bearer " }), 401],
+    ["a token in the address", raw(daemon, `/api/status?token=${daemon.token}`, {}), 401],
+    ["a made-up cookie", raw(daemon, "/api/status", { cookie: `io_session=${daemon.token}` }), 401],
+    ["a foreign origin", post({ ...json, origin: "https://evil.example" }), 403],
+    ["an origin that is null", post({ ...json, origin: "null" }), 403],
+    ["an origin on another port", post({ ...json, origin: `http://127.0.0.1:${Number(port) + 1}` }), 403],
+    ["a foreign host", post({ ...json, host: "evil.example" }), 403],
+    ["a host that only begins like ours", post({ ...json, host: "127.0.0.1.evil.example" }), 403],
+    ["health under a foreign host", raw(daemon, "/api/health", { host: "evil.example" }), 403],
+    ["a body of 20 MB", post(json, Buffer.alloc(20_000_000, "a")), 413],
+    ["broken JSON", post(json, "{text: oops"), 400],
+    ["no text", post(json, JSON.stringify({ text: "   " })), 400],
+    ["an unknown field", post(json, JSON.stringify({ text: "x", admin: true })), 400],
+    ["a source that is not the caller's to choose", post(json, JSON.stringify({ text: "x", source: "background" })), 400],
+    ["an odd conversation", post(json, JSON.stringify({ text: "x", conversation: "../../etc/passwd" })), 400],
+    ["a conversation with a line break", post(json, JSON.stringify({ text: "x", conversation: "a\nb" })), 400],
+    ["an odd conversation in a list", raw(daemon, "/api/messages?conversation=..%2F..", json), 400],
+    ["odd events", raw(daemon, "/api/events?conversation=%00", json), 400],
+    ["an unknown message", raw(daemon, "/api/messages/m_nope", json), 404],
+    ["an id of any form", raw(daemon, "/api/messages/%2e%2e%2fio.db", json), 404],
+    ["an unknown route", raw(daemon, "/api/nothing", json), 404],
+  ];
+  for (const [what, answer, status] of cases) {
+    const { status: got, body: text } = await answer;
+    expect({ what, status: got }).toEqual({ what, status });
+    expect(JSON.parse(text)).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } });
+    expect(text).not.toContain(daemon.token);
+    expect(text).not.toContain(daemon.home);
+    expect(text).not.toMatch(/\bat .*\.[jt]s:\d+/);
+  }
+  expect((await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items).toEqual([]);
+  expect(model.requests).toHaveLength(0);
+});
+
+test("the token is traded for a cookie that scripts cannot read, and the cookie opens the door", async () => {
+  const { daemon } = await start();
+  const login = (token: string) =>
+    fetch(`${daemon.url}/api/login`, {
+      method: "POST",
+      body: JSON.stringify({ token }),
+      headers: { "content-type": "application/json" },
+    });
+  expect((await login("wrong")).status).toBe(401);
+  const response = await login(daemon.token);
+  const cookie = response.headers.get("set-cookie") ?? "";
+  expect(cookie).toMatch(/HttpOnly/i);
+  expect(cookie).toMatch(/SameSite=Strict/i);
+  expect(cookie).not.toContain(daemon.token);
+  const opened = await raw(daemon, "/api/status", { cookie: cookie.split(";")[0]!, origin: daemon.url });
+  expect(opened.status).toBe(200);
+});
+
+test("health needs no token, and openapi.json describes what the routes check", async () => {
+  const { daemon, json } = await start();
+  expect(await (await fetch(`${daemon.url}/api/health`)).json()).toEqual({ status: "ok" });
+  const api = JSON.parse((await raw(daemon, "/api/openapi.json", json)).body) as {
+    openapi: string;
+    paths: Record<string, unknown>;
+  };
+  expect(api.openapi).toMatch(/^3\.1/);
+  expect(Object.keys(api.paths)).toEqual(
+    expect.arrayContaining([
+      "/api/health",
+      "/api/status",
+      "/api/messages",
+      "/api/messages/{id}",
+      "/api/events",
+      "/api/stop",
+      "/api/login",
+    ]),
+  );
+});

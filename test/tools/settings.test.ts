@@ -1,0 +1,119 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Config } from "../../src/lib/config.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { checkUpdate, compareVersions } from "../../src/tools/check-update.ts";
+import { configUpdate, MODEL_KEYS } from "../../src/tools/config-update.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+
+let root: string;
+let server: Server | undefined;
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "io-settings-")));
+});
+afterEach(() => {
+  server?.close();
+  server = undefined;
+  rmSync(root, { recursive: true, force: true });
+});
+
+const call = async (one: Tool, args: Record<string, unknown>) =>
+  one.run(one.schema.parse(args), { cwd: root, actor: "a", owner: "m", signal: new AbortController().signal });
+
+test("a harmless setting is changed, told, and the rest of the file kept", async () => {
+  const configPath = join(root, "config.json");
+  writeFileSync(configPath, '{"port": 4000}');
+  const heard: Config[] = [];
+  const one = configUpdate({ configPath, onChange: (config) => heard.push(config) });
+  expect(await call(one, { key: "defaultModel", value: "gpt-5.5" })).toBe('defaultModel is now "gpt-5.5".');
+  expect(await call(one, { key: "turnCapMs", value: "120000" })).toBe("turnCapMs is now 120000.");
+  expect(JSON.parse(readFileSync(configPath, "utf8"))).toEqual({ port: 4000, defaultModel: "gpt-5.5", turnCapMs: 120_000 });
+  expect(heard.map((config) => config.turnCapMs)).toEqual([600_000, 120_000]);
+  await expect(call(one, { key: "logLevel", value: "loud" })).rejects.toThrow(/logLevel: "loud" is not allowed/);
+  await expect(call(one, { key: "logLevel", value: null })).rejects.toThrow("value: is missing");
+});
+
+test("no key that could widen the model's powers is set by a tool", async () => {
+  const configPath = join(root, "config.json");
+  const one = configUpdate({ configPath, onChange: () => {} });
+  const kept = Object.keys(Config.shape).filter((key) => !MODEL_KEYS.some((name) => name === key));
+  expect(kept).toEqual(
+    expect.arrayContaining(["selfEditEnabled", "webFetchAllow", "allowRemote", "authorizedUserId", "provider", "updateRegistry"]),
+  );
+  for (const key of [...kept, "__proto__", "constructor"]) {
+    await expect(call(one, { key, value: true })).rejects.toThrow(/only the user can|There is no setting/);
+  }
+  await expect(call(one, { key: "defaultModle", value: "x" })).rejects.toThrow('Did you mean "defaultModel"?');
+  expect(existsSync(configPath)).toBe(false);
+});
+
+async function registry(handle: RequestListener): Promise<string> {
+  server = createServer(handle);
+  await new Promise<void>((done) => server!.listen(0, "127.0.0.1", done));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/npm/`;
+}
+
+function fakeNpm(body: string): string {
+  const path = join(root, "npm");
+  writeFileSync(path, `#!/bin/sh\nprintf '%s\\n' "$*" >> ${join(root, "argv")}\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+const argv = () => (existsSync(join(root, "argv")) ? readFileSync(join(root, "argv"), "utf8").trim().split("\n") : []);
+
+test("the registry the user named is asked, and nothing is installed unasked", async () => {
+  const paths: string[] = [];
+  const base = await registry((request, response) => {
+    paths.push(request.url ?? "");
+    response.end('{"version": "0.2.0"}');
+  });
+  const npm = fakeNpm("exit 0");
+  const at = (version: string) => checkUpdate({ redactor: createRedactor(), version, registry: () => base, npm });
+  expect(await call(at("0.1.0"), {})).toContain("IO 0.2.0 is published; this is 0.1.0");
+  expect(await call(at("0.2.0"), { apply: true })).toContain("up to date");
+  expect(argv()).toEqual([]);
+  expect(paths).toEqual(["/npm/io-orchestrator/latest", "/npm/io-orchestrator/latest"]);
+  expect(await call(at("0.1.0"), { apply: true })).toContain("is installed");
+  expect(argv()).toEqual([`install --global --registry=${base} io-orchestrator@0.2.0`]);
+});
+
+test("a registry that is missing, mute or lying is told plainly", async () => {
+  const said = async (base: string) =>
+    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => base, npm: "false" }), {}).catch(
+      (error: Error) => error.message,
+    );
+  expect(await said("http://127.0.0.1:1")).toContain("could not be asked");
+  expect(await said(await registry((_request, response) => response.writeHead(404).end()))).toContain("not published");
+  server?.close();
+  expect(await said(await registry((_request, response) => response.end('{"version": "1.0.0; rm -rf /"}')))).toContain(
+    "names no version",
+  );
+});
+
+test("without a named registry npm is asked", async () => {
+  const with_ = (body: string) =>
+    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => undefined, npm: fakeNpm(body) }), {}).catch(
+      (error: Error) => error.message,
+    );
+  expect(await with_(`echo '"0.3.0"'`)).toContain("IO 0.3.0 is published");
+  expect(await with_("echo 'npm error code E404' >&2; exit 1")).toContain("not published");
+  expect(await with_("echo 'npm error network' >&2; exit 1")).toContain("npm error network");
+  expect(argv()[0]).toBe("view io-orchestrator version --json");
+  const none = checkUpdate({
+    redactor: createRedactor(),
+    version: "0.1.0",
+    registry: () => undefined,
+    npm: join(root, "no-npm"),
+  });
+  await expect(call(none, {})).rejects.toThrow("npm is not installed");
+});
+
+test("versions are ordered as numbers, and a release comes after its previews", () => {
+  const sorted = ["1.0.0-alpha.2", "1.0.0-alpha.10", "1.0.0", "1.2.0", "1.10.0", "2.0.0"];
+  expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);
+  expect(compareVersions("1.0.0+build", "1.0.0")).toBe(0);
+});
