@@ -61,7 +61,7 @@ process.exit(3);`;
   );
   const script = action.runs.steps.find((step) => step.name === "Run swarm")!.run!;
   const text = `$(touch ${folder}/pwned) \`touch ${folder}/pwned\` "; touch ${folder}/pwned; '\n\${IFS}`;
-  execFileSync("bash", ["-c", script], {
+  execFileSync("bash", ["--norc", "--noprofile", "-c", script], {
     cwd: project,
     env: {
       PATH: `${folder}:${process.env.PATH}`,
