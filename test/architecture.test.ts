@@ -20,13 +20,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   channels: ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator"],
   tui: ["lib", "protocol"],
   "doctor.ts": ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
+  "core.ts": ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm"],
   "app.ts": [
     ...["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
-    "doctor.ts",
+    ...["doctor.ts", "core.ts"],
   ],
   cli: [
     ...["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
-    ...["tui", "doctor.ts", "app.ts"],
+    ...["tui", "doctor.ts", "core.ts", "app.ts"],
   ],
 };
 const SDK = "@github/copilot-sdk";

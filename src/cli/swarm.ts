@@ -128,7 +128,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     );
 }
 
-type OpenSwarm = Awaited<ReturnType<typeof import("../app.ts").openSwarm>>;
+type OpenSwarm = Awaited<ReturnType<typeof import("../core.ts").openSwarm>>;
 
 async function withSwarm<T>(
   shell: Shell,
@@ -136,7 +136,7 @@ async function withSwarm<T>(
   options: { onSay?: (agent: string, text: string) => void },
   work: (open: OpenSwarm) => Promise<T>,
 ): Promise<T> {
-  const { openSwarm } = await import("../app.ts");
+  const { openSwarm } = await import("../core.ts");
   const open = await openSwarm({ env: shell.env, needsEngine, ...options });
   try {
     return await work(open);

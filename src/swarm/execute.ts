@@ -22,14 +22,13 @@ export interface Ending {
 
 /** Runs a pipeline from its first phase to its last, and says how it ended. Throws only when it was stopped, or for a fault of ours. */
 export async function execute(context: RunContext, view: () => Run): Promise<Ending> {
-  const { pipeline, journal, about } = context;
-  let progress: Progress = { spec: about.issue, tasks: [], design: "", streams: [], baseTree: "", tree: "" };
+  const { pipeline, journal } = context;
+  let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "" };
   try {
     const baseTree = await startingTree(context);
     progress = { ...progress, baseTree, tree: baseTree };
     for (const phase of pipeline.pipeline) progress = await runPhase(context, phase, progress);
-    const decisions = decisionsOf(progress.spec);
-    journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", progress.spec === about.issue ? [] : decisions);
+    journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { ...judge(view(), progress.tree), tree: progress.tree || null };
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;

@@ -99,7 +99,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         if (known) return;
         runs.note(runId, head.key, JSON.stringify(value));
       } else {
-        runs.end(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
+        runs.conclude(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
       }
     },
   };

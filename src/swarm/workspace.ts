@@ -59,8 +59,7 @@ export async function openStream(
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(ground.branch, number);
   const path = join(ground.folder, "worktrees", `stream-${number}`);
-  const { commit } = await current(ground.workspace.path, ground.branch);
-  await addWorktree(ground.repo, { path, branch, base: commit });
+  await addWorktree(ground.repo, { path, branch, base: ground.branch });
   const at = await current(path, branch);
   return { branch, path, base: at.commit, tree: at.tree };
 }
@@ -72,11 +71,16 @@ export function streamBranch(runBranch: string, number: number): string {
 export function worktree(repo: Repo, path: string, branch: string): Workspace & { path: string } {
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
+  let last: { key: string; text: Promise<string> } | undefined;
   return {
     path,
     cwd,
-    save: (message) => commitAll(path, branch, message),
-    diff: (from, to) => diffOf(path, from, to),
+    save: (message) => commitAll(repo, path, branch, message),
+    diff(from, to) {
+      const key = `${from} ${to}`;
+      if (last?.key !== key) last = { key, text: diffOf(path, from, to) };
+      return last.text;
+    },
     tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm\//, "")}/${label}`),
   };
 }
