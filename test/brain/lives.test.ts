@@ -70,7 +70,7 @@ test("a message that had written a file when the runtime was killed is finished 
 });
 
 test("killed in the very moment of writing, the file is written once and the model knows where it stands", async () => {
-  for (const victim of ["daemon", "runtime", "daemon"] as const) {
+  for (const victim of ["daemon", "runtime"] as const) {
     const home = temporaryHome();
     const file = join(temporaryFolder(), "note.txt");
     const model = await scriptedModel((request) =>
