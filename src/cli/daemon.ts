@@ -26,13 +26,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
       const running = readDaemonFile(shell.paths.daemon);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
-      const daemon = await startInBackground(shell, options.selfEdit === true);
-      const status = await shell.client().request<Status>("GET", "/api/status");
-      shell.print(
-        status,
-        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
-        options,
-      );
+      await startAndTell(shell, options);
     });
 
   program
@@ -51,13 +45,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
       if (readDaemonFile(shell.paths.daemon)) await stopDaemon(shell);
-      const daemon = await startInBackground(shell, options.selfEdit === true);
-      const status = await shell.client().request<Status>("GET", "/api/status");
-      shell.print(
-        status,
-        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
-        options,
-      );
+      await startAndTell(shell, options);
     });
 
   program
@@ -84,6 +72,12 @@ export function daemonCommands(program: Command, shell: Shell): void {
       for (const item of items) process.stdout.write(options.json ? `${JSON.stringify(item)}\n` : `${readable(item)}\n`);
       if (options.follow) await follow(file, options.json === true);
     });
+}
+
+async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
+  const { host, port, pid } = await startInBackground(shell, options.selfEdit === true);
+  const status = await shell.client().request<Status>("GET", "/api/status");
+  shell.print(status, `IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`, options);
 }
 
 interface LogLine {

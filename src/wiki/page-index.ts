@@ -1,4 +1,4 @@
-import type { Database } from "../store/open.ts";
+import { createTransaction, type Database } from "../store/open.ts";
 import { fold } from "./fold.ts";
 import type { Meta } from "./markdown.ts";
 
@@ -143,24 +143,9 @@ export function createPageIndex(db: Database): PageIndex {
     statements.setUncatalogued.run(1);
     if (known.long === 0) statements.removeText.run(Number(known.id));
   };
-  let depth = 0;
 
   const index: PageIndex = {
-    transaction(work) {
-      if (depth > 0) return work();
-      db.exec("BEGIN IMMEDIATE");
-      depth += 1;
-      try {
-        const result = work();
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec("ROLLBACK");
-        throw error;
-      } finally {
-        depth -= 1;
-      }
-    },
+    transaction: createTransaction(db),
     mark: (path) => void statements.mark.run(path),
     marked: (limit = -1) => statements.marked.all(limit).map((row) => String(row.path)),
     unmark: (path) => void statements.unmark.run(path),
