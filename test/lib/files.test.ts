@@ -7,6 +7,7 @@ import { readDaemonFile } from "../../src/lib/daemon-file.ts";
 import { commandOf, hasEnvironment, isAlive, residentMb, waitForExit } from "../../src/lib/process.ts";
 import { clipToTokens, estimateTokens } from "../../src/lib/tokens.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { until } from "../support/until.ts";
 
 test("a file is replaced whole, with its mode, and nothing else is left beside it", () => {
   const folder = temporaryFolder();
@@ -30,8 +31,8 @@ test("a process is seen while it lives, with its command, memory and environment
   const pid = child.pid!;
   await new Promise((ready) => child.once("spawn", ready));
   expect(isAlive(pid)).toBe(true);
+  await until("the program to be loaded", async () => (await residentMb(pid)) > 0);
   expect(await commandOf(pid)).toContain("marker");
-  expect(await residentMb(pid)).toBeGreaterThan(0);
   expect(hasEnvironment(pid, "COLOUR", "green")).not.toBe(false);
   expect(await waitForExit(pid, 20)).toBe(false);
   child.kill("SIGKILL");
