@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { bringDependencies } from "./dependencies.ts";
 import { addWorktree, baseCommit, commitAll, current, diffOf, openRepo, openShadow, type Repo, setAside } from "./git.ts";
 
 /** A folder that agents work in, whose every state has a name. */
@@ -49,6 +50,7 @@ export async function openGround(
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
 }
 
@@ -60,6 +62,7 @@ export async function openStream(
   const branch = streamBranch(ground.branch, number);
   const path = join(ground.folder, "worktrees", `stream-${number}`);
   await addWorktree(ground.repo, { path, branch, base: ground.branch });
+  await bringDependencies(ground.repo, path);
   const at = await current(path, branch);
   return { branch, path, base: at.commit, tree: at.tree };
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitCodeOf } from "../../src/swarm/run.ts";
@@ -286,4 +286,23 @@ test("nothing of a hostile request reaches a command line or a check", async () 
   } finally {
     process.env.PATH = path;
   }
+});
+
+test("a stream can run checks that need what the checkout has installed, and cannot change it there", async () => {
+  const { run, project } = await runWith(
+    engineer(() => sh("echo changed > node_modules/tool/index.js; echo work > T1.txt")),
+    {
+      files: { ".gitignore": "node_modules/\n" },
+      checks: [{ name: "test", command: "test -f node_modules/tool/index.js", cwd: "." }],
+      prepare: (folder) => {
+        mkdirSync(join(folder, "node_modules", "tool"), { recursive: true });
+        writeFileSync(join(folder, "node_modules", "tool", "index.js"), "installed\n");
+      },
+    },
+  );
+  expect(run.outcome).toBe("approved");
+  expect(run.evidence.map(({ exitCode }) => exitCode)).toEqual(run.evidence.map(() => 0));
+  expect(run.evidence.length).toBeGreaterThan(0);
+  expect(readFileSync(join(project, "node_modules", "tool", "index.js"), "utf8")).toBe("installed\n");
+  expect(git(project, "ls-tree", "-r", "--name-only", run.branch!)).not.toContain("node_modules");
 });
