@@ -2,14 +2,14 @@ import { rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isLoopbackName } from "./channels/http/guard.ts";
-import { createCore, createSwarmOn } from "./core.ts";
+import { createCore, createSwarmOn, secretsOf } from "./core.ts";
 import type { Choice } from "./engine/ladder.ts";
 import { writeFileAtomic } from "./lib/atomic.ts";
 import type { Config } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
 import { codeOf, UserError, usageError } from "./lib/errors.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
-import { createSettings } from "./lib/settings.ts";
+import { createSettings, type Settings } from "./lib/settings.ts";
 import { ensureToken } from "./lib/token.ts";
 import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
@@ -80,8 +80,15 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
 
   const wiki = openWiki({ root: paths.wiki, emit, log });
   const skills = openSkills({ root: paths.skills, emit, log, registry: () => settings.current().skillsRegistry });
+  const followed: Settings = {
+    current: settings.current,
+    replace(config) {
+      settings.replace(config);
+      for (const secret of secretsOf(config, env, token)) redactor.hide(secret);
+    },
+  };
   const onConfig = (config: Config) => {
-    settings.replace(config);
+    followed.replace(config);
     emit({ type: "config.changed", data: {} });
   };
   const swarm = createSwarmOn(core, paths, env);
@@ -160,7 +167,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     host,
     allowedHosts: () => settings.current().allowedHosts,
     configPath: paths.config,
-    settings,
+    settings: followed,
     engine,
     usage,
     emit,

@@ -141,7 +141,8 @@ async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
   return createImproviser(loadRules(home));
 }
 
-function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
+/** Every secret IO knows of. */
+export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
   const names = [
     "COPILOT_PROVIDER_API_KEY",
     "COPILOT_PROVIDER_BEARER_TOKEN",

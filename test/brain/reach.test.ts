@@ -136,6 +136,9 @@ test("the config is shown and changed without its secrets, and the change is new
     logLevel: "debug",
     telegramBotToken: "999999:another-secret",
   });
+  expect((await call("shell", { command: "echo another-secret, 999999:another-secret" })).read).toContain(
+    "another-secret, [secret]",
+  );
   expect(await daemon.json("PATCH", "/api/config", { telegramBotToken: null })).toMatchObject({
     telegramBotToken: { set: false },
   });
