@@ -87,9 +87,9 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       for (const secret of secretsOf(config, env, token)) redactor.hide(secret);
     },
   };
-  const onConfig = (config: Config) => {
+  const onConfig = (config: Config, key: string) => {
     followed.replace(config);
-    emit({ type: "config.changed", data: {} });
+    emit({ type: "config.changed", data: { keys: [key] } });
   };
   const swarm = createSwarmOn(core, paths, env);
   const startedRuns = createStartedRuns(state);
