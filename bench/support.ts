@@ -4,6 +4,7 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pidFileOf } from "../src/engine/runtime.ts";
 import { readDaemonFile } from "../src/lib/daemon-file.ts";
 import { packageRoot } from "../src/lib/paths.ts";
 import type { Message } from "../src/protocol/messages.ts";
@@ -55,7 +56,7 @@ export async function startBenchDaemon(modelUrl: string, home: string): Promise<
     pid: file.pid,
     home: env.IO_HOME,
     readyMs,
-    runtimePid: () => Number(readFileSync(join(env.IO_HOME, "sessions", "runtime.pid"), "utf8")),
+    runtimePid: () => Number(readFileSync(pidFileOf(join(env.IO_HOME, "sessions"), file.pid), "utf8")),
     async ask(text, conversation) {
       const message = await post(agent, `${url}/api/messages?wait=true`, token, { text, conversation });
       if (message.status !== "done") throw new Error(`a message was not answered: ${JSON.stringify(message)}`);

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,7 +19,7 @@ export interface Paths {
 }
 
 /** The root of the installed package: the folder that holds `bin`, `dist`, `agents`. */
-export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
+export const packageRoot = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
   const home = resolve(env.IO_HOME || join(env.HOME || homedir(), ".io"));
@@ -52,4 +52,10 @@ export function ensureHome(paths: Paths): void {
       },
     );
   }
+}
+
+/** Built code lies flatter than its source, so the root is looked for and not counted. */
+function findRoot(folder: string): string {
+  if (existsSync(join(folder, "package.json")) || dirname(folder) === folder) return folder;
+  return findRoot(dirname(folder));
 }
