@@ -19,9 +19,12 @@ import { ensureToken } from "./lib/token.ts";
 import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
 import { createInbox } from "./orchestrator/inbox.ts";
-import { selfEditPolicy } from "./orchestrator/system-message.ts";
+import { NO_SQUADS, selfEditPolicy } from "./orchestrator/system-message.ts";
+import type { Origin } from "./protocol/squads.ts";
 import { openSkills } from "./skills/open.ts";
 import { skillTools } from "./skills/tools.ts";
+import { createSquads } from "./squads/squads.ts";
+import { squadTools, tellSquads } from "./squads/tools.ts";
 import { createConversationLog } from "./store/conversation-log.ts";
 import { createEventLog } from "./store/events.ts";
 import { createHub } from "./store/hub.ts";
@@ -33,6 +36,7 @@ import { createState } from "./store/state.ts";
 import { createUsageLog } from "./store/usage.ts";
 import { checkUpdate } from "./tools/check-update.ts";
 import { configUpdate } from "./tools/config-update.ts";
+import { cleanEnvironment } from "./tools/environment.ts";
 import { fileOps } from "./tools/file-ops.ts";
 import { createGate } from "./tools/gate.ts";
 import { github } from "./tools/github.ts";
@@ -91,6 +95,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     choice,
     engine,
     gate,
+    sandbox,
     machine,
     async close() {
       await engine.stop();
@@ -133,7 +138,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   }
   const token = env.IO_TOKEN || ensureToken(paths.token);
   const core = await createCore({ env, paths, settings, token, ...(echo && { echo }) });
-  const { store, events, hub, usage, engine, gate, machine, log, redactor } = core;
+  const { store, events, hub, usage, engine, gate, sandbox, machine, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -142,6 +147,34 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
 
   const wiki = openWiki({ root: paths.wiki, emit, log });
   const skills = openSkills({ root: paths.skills, emit, log, registry: () => settings.current().skillsRegistry });
+  const shared = ["wiki_read", "wiki_write", "wiki_search", "wiki_list"];
+  const squads = createSquads({
+    store,
+    engine,
+    gate,
+    tools: [machine.shell, machine.files, ...wikiTools(wiki).filter(({ name }) => shared.includes(name))],
+    wrap: sandbox.wrap,
+    env: () => cleanEnvironment(env, redactor),
+    redactor,
+    config: settings.current,
+    emit,
+    log,
+    deliver: ({ task, text, origin, key }) =>
+      inbox.submit({
+        text,
+        conversation: origin.conversation,
+        source: { channel: "background", about: task.id },
+        idempotencyKey: key,
+      }),
+  });
+  /** Who a call of the orchestrator's is made for: a result that comes back is still for who asked first. */
+  const originOf = (messageId: string): Origin => {
+    const message = messages.find(messageId);
+    if (!message) return { conversation: "main", source: { channel: "api" } };
+    const { conversation, source } = message;
+    const earlier = source.channel === "background" ? squads.originOf(source.about) : undefined;
+    return { conversation, source: earlier?.source ?? source, messageId };
+  };
   const onConfig = (config: Config) => {
     settings.replace(config);
     emit({ type: "config.changed", data: {} });
@@ -153,6 +186,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     machine.files,
     github({ redactor }),
     ...skillTools(skills),
+    ...squadTools(squads, originOf),
     configUpdate({ configPath: paths.config, onChange: onConfig }),
     checkUpdate({ version, registry: () => settings.current().updateRegistry, redactor }),
   ];
@@ -166,6 +200,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         title: "What the wiki holds (most used and newest first; read a page before you rely on it)",
         text: () => wiki.summary(),
       },
+      { title: "Squads", text: () => tellSquads(squads) || NO_SQUADS },
       { title: "Your own code", text: () => selfEditPolicy(settings.current().selfEditEnabled) },
     ],
     skills: skills.directories,
@@ -175,7 +210,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     talk,
     log,
   });
-  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: [], runs: [] });
+  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: squads.tasksOf(id), runs: [] });
   const inbox = createInbox({
     store,
     messages,
@@ -204,6 +239,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     events,
     wiki,
     skills,
+    squads,
     log,
     status: () => {
       const { queued, running, ...counts } = messages.counts();
@@ -215,17 +251,17 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         home: paths.home,
         engine: engine.status(),
         queue: { waiting: queued, running },
-        counts,
+        counts: { ...counts, ...squads.counts() },
       };
     },
     doctor: () => examine({ paths, env }),
-    stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: 0 }),
+    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: 0 }),
   });
 
   const stop = async () => {
     rmSync(paths.daemon, { force: true });
     await http.close();
-    await inbox.close();
+    await Promise.all([inbox.close(), squads.close()]);
     await wiki.close();
     await core.close();
     lock.release();
@@ -245,6 +281,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       : error;
   }
   inbox.start();
+  squads.start();
   writeFileAtomic(
     paths.daemon,
     `${JSON.stringify({ pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() })}\n`,

@@ -8,6 +8,8 @@ import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.t
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { squadCommands } from "./squad.ts";
+import { taskCommands } from "./task.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -36,6 +38,8 @@ function buildProgram(shell: Shell): Command {
   daemonCommands(program, shell);
   sendCommand(program, shell);
   doctorCommand(program, shell);
+  squadCommands(program, shell);
+  taskCommands(program, shell);
   for (const command of program.commands) command.exitOverride();
   return program;
 }

@@ -81,7 +81,12 @@ export interface SquadStore {
   /** Newest first. `before` is the id of a task: only older ones are listed. */
   listTasks(filter?: { squad?: string; agent?: string; status?: TaskStatus; limit?: number; before?: string }): TaskRecord[];
   /** What waits or runs, in the order it was asked for: after a restart, what is to be taken up again. */
-  openTasks(): TaskRecord[];
+  openTasks(squad?: string): TaskRecord[];
+  /** The first of an agent's tasks that waits or was left running. */
+  nextTask(squad: string, agent: string): TaskRecord | undefined;
+  /** Those of a squad's tasks that were at work in a span of time. */
+  tasksDuring(squad: string, from: string): string[];
+  taskCounts(): { queued: number; running: number; all: number };
   /** Ended tasks whose end nobody was told of yet. */
   undeliveredTasks(): TaskRecord[];
 }
@@ -142,7 +147,20 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
     tasks: db.prepare(`${TASK} WHERE (:squad IS NULL OR t.squad_slug = :squad) AND (:agent IS NULL OR t.agent = :agent)
       AND (:status IS NULL OR t.status = :status)
       AND (:before IS NULL OR t.seq < (SELECT seq FROM agent_tasks WHERE id = :before)) ORDER BY t.seq DESC LIMIT :limit`),
-    open: db.prepare(`${TASK} WHERE t.status IN ('queued','running') ORDER BY t.seq`),
+    open: db.prepare(
+      `${TASK} WHERE t.status IN ('queued','running') AND (:squad IS NULL OR t.squad_slug = :squad) ORDER BY t.seq`,
+    ),
+    next: db.prepare(
+      `${TASK} WHERE t.squad_slug = ? AND t.agent = ? AND t.status IN ('queued','running') ORDER BY t.seq LIMIT 1`,
+    ),
+    during: db.prepare(
+      `SELECT id FROM agent_tasks WHERE squad_slug = ? AND started_at IS NOT NULL AND (finished_at IS NULL OR finished_at > ?)
+       ORDER BY seq`,
+    ),
+    counts: db.prepare(
+      `SELECT count(*) AS "all", count(*) FILTER (WHERE status = 'queued') AS queued,
+       count(*) FILTER (WHERE status = 'running') AS running FROM agent_tasks`,
+    ),
     undelivered: db.prepare(`${TASK} WHERE t.status IN ('done','failed','cancelled') AND t.delivered = 0 ORDER BY t.seq`),
   };
   const one = (row: unknown) => row as Row | undefined;
@@ -228,7 +246,13 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
       const filter = { squad: squad ?? null, agent: agent ?? null, status: status ?? null, before: before ?? null, limit };
       return many(sql.tasks.all(filter)).map(toTask);
     },
-    openTasks: () => many(sql.open.all()).map(toTask),
+    openTasks: (squad) => many(sql.open.all({ squad: squad ?? null })).map(toTask),
+    nextTask: (squad, agent) => optional(one(sql.next.get(squad, agent)), toTask),
+    tasksDuring: (squad, from) => many(sql.during.all(squad, from)).map((row) => String(row.id)),
+    taskCounts: () => {
+      const row = one(sql.counts.get());
+      return { queued: Number(row?.queued ?? 0), running: Number(row?.running ?? 0), all: Number(row?.all ?? 0) };
+    },
     undeliveredTasks: () => many(sql.undelivered.all()).map(toTask),
   };
 }
