@@ -8,6 +8,7 @@ import { type SquadStore, squadOwner } from "../store/squads.ts";
 import type { Gate } from "../tools/gate.ts";
 import { type Tool, tool } from "../tools/tool.ts";
 import { type SeenCall, watched } from "./activity.ts";
+import { modelTierFor } from "./complexity.ts";
 import type { Facts } from "./facts.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
@@ -51,6 +52,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
   };
 
   return {
+    /** The model for a task: the agent's tier, raised or lowered by the task itself. */
+    modelFor(agent: Agent, description: string): { model: string; reason: string } {
+      const { tier, reason } = modelTierFor(agent.modelTier, description);
+      const served = engine.modelFor(tier);
+      return { model: served.model, reason: `model ${served.model}: ${reason}; ${served.reason}` };
+    },
+    /** Resolves when it is known which models there are. */
+    modelsKnown: () => engine.models().then(() => undefined),
     /** The session an agent works in now; one begun by an earlier life is found by its id. */
     session(squad: Squad, agent: Agent, { model, begunIn }: { model: string | null; begunIn: string | null }): Session {
       const owner = squadOwner(squad.slug, agent.characterName);

@@ -17,7 +17,6 @@ import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
 import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, slugOf } from "./checks.ts";
 import { chooseAgent } from "./choose.ts";
-import { modelTierFor } from "./complexity.ts";
 import { createFacts } from "./facts.ts";
 import { createSnapshots, type Wrap } from "./snapshots.ts";
 import { createTasks, publicTask, type Report } from "./tasks.ts";
@@ -270,9 +269,7 @@ export function createSquads(parts: SquadsParts) {
       const choice = named
         ? { agent: named, reason: `${named.characterName} was asked for by name` }
         : chooseAgent(description, roster, { busy })!;
-      const tier = modelTierFor(choice.agent.modelTier, description);
-      const model = engine.modelFor(tier.tier);
-      const reason = `${choice.reason}; model ${model.model}: ${tier.reason}; ${model.reason}`;
+      const { model, reason: why } = agents.modelFor(choice.agent, description);
       const record = database.transaction(() => {
         const made = store.insertTask({
           id: newId("t"),
@@ -280,8 +277,8 @@ export function createSquads(parts: SquadsParts) {
           agent: choice.agent.characterName,
           description,
           origin,
-          reason,
-          model: model.model,
+          reason: `${choice.reason}; ${why}`,
+          model,
         });
         activity.ask(made.id, origin);
         return made;

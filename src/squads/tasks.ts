@@ -130,9 +130,10 @@ export function createTasks(parts: TasksParts) {
     signal: AbortSignal,
   ): Promise<TurnResult | undefined> {
     const begun = task.status === "running";
+    const { model, reason } = begun ? task : await modelOf(task, agent);
     const treeBefore = task.evidence ? task.evidence.treeBefore : await snapshots.take(squad.projectPath);
     if (signal.aborted) return undefined;
-    const session = agents.session(squad, agent, { model: task.model, begunIn: begun ? task.sessionId : null });
+    const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
     const isSame = begun && task.sessionId === session.id;
     const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
     const evidence: Evidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
@@ -145,13 +146,15 @@ export function createTasks(parts: TasksParts) {
         attempts,
         startedAt,
         evidence,
+        model,
+        reason,
         ...(!isSame && { promptId: null }),
       });
       store.setSession(squad.slug, session.id);
       store.setAgentStatus(squad.slug, agent.characterName, "working");
       store.setStatus(squad.slug, "working");
     });
-    const { id, model } = task;
+    const { id } = task;
     emit({
       type: "task.started",
       conversation: task.origin?.conversation,
@@ -180,6 +183,13 @@ export function createTasks(parts: TasksParts) {
         }),
       onEvent: (event) => hear(task, event),
     });
+  }
+
+  /** The models may have become known only after the task was written down. */
+  async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
+    await agents.modelsKnown();
+    const { model, reason } = agents.modelFor(agent, task.description);
+    return model === task.model ? task : { model, reason: `${task.reason}; when it began: ${reason}` };
   }
 
   function hear(task: Task, event: TurnEvent): void {

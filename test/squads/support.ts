@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
 import { type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Task } from "../../src/protocol/squads.ts";
-import type { TestDaemon } from "../support/daemon.ts";
-import { temporaryFolder } from "../support/home.ts";
+import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
 /** A project's folder with these files, committed to git. */
@@ -19,6 +21,13 @@ export function project(files: Record<string, string> = { "README.md": "# A proj
   git("add", "-A");
   git("-c", "user.name=Test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "first");
   return folder;
+}
+
+/** A daemon on a scripted model, stopped in order when the test is over. */
+export async function daemonOn(model: ModelServer, home = temporaryHome()): Promise<TestDaemon> {
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  onTestFinished(() => (daemon.child.exitCode === null && daemon.child.signalCode === null ? daemon.kill("SIGTERM") : undefined));
+  return daemon;
 }
 
 export const systemOf = (request: ChatRequest) => textOf(request.messages.find(({ role }) => role === "system"));
