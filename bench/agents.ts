@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
+import { z } from "zod";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
 import { findRuntime } from "../src/engine/runtime-path.ts";
@@ -19,17 +20,34 @@ const LOADS = [
   { count: 50, allowed: 1.3 },
 ] as const;
 
+const Offered = z.object({
+  function: z.object({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()) }),
+});
+
+/** What an agent's request holds, for the bare sessions to hold the same. */
+interface Like {
+  system: string;
+  tools: z.infer<typeof Offered>[];
+}
+
 /** Tasks of agents against bare sessions of the SDK, both with a model that takes a fixed time, in the same run. */
 export async function run(args: string[] = []): Promise<void> {
   if (!existsSync(join(packageRoot, "dist", "cli", "io.js"))) throw new Error("there is nothing to measure: npm run build first");
   const latencyMs = numberOf(args, "--latency", 2_000);
   const rounds = numberOf(args, "--rounds", 3);
+  const like: Like = { system: "", tools: [] };
   const model = await startModelServer((request) => {
     const prompt = textOf(request.messages.findLast(({ role }) => role === "user"));
+    if (prompt.includes("Task t_")) {
+      like.system = textOf(request.messages.find(({ role }) => role === "system"));
+      like.tools = z.array(Offered).parse(request.tools ?? []);
+    }
     return prompt.includes("[via background]") ? { say: "noted" } : { say: "ready", delayMs: latencyMs };
   });
   const folder = mkdtempSync(join(tmpdir(), "io-bench-agents-"));
-  console.log(`a model that takes ${latencyMs} ms, one call a task; median of ${rounds} rounds; new sessions in every round`);
+  console.log(
+    `a model that takes ${latencyMs} ms, one call a task; median of ${rounds} rounds; new sessions in every round; bare sessions have the same tools and system message`,
+  );
   let missed = false;
   try {
     for (const { count, allowed } of LOADS) {
@@ -39,9 +57,12 @@ export async function run(args: string[] = []): Promise<void> {
       const taskMs: number[] = [];
       const before = await daemon.memory();
       const peak = daemon.watchMemory();
+      await daemon.round(1, join(folder, `project-${count}-first`));
+      await bare.round(1, like);
       for (let round = 0; round < rounds; round += 1) {
-        bareMs.push(await bare.round(count));
+        bareMs.push(await bare.round(count, like));
         taskMs.push(await daemon.round(count, join(folder, `project-${count}-${round}`)));
+        await daemon.quiet();
       }
       const most = await peak.stop();
       await sleep(3_000);
@@ -76,12 +97,18 @@ async function startBare(folder: string, model: ModelServer) {
     logLevel: "error",
   });
   await client.start();
-  const one = async () => {
+  const one = async ({ system, tools }: Like) => {
     const session = await client.createSession({
       model: "scripted",
       provider: { type: "openai", wireApi: "completions", baseUrl: model.url, apiKey: "none" },
       streaming: false,
-      systemMessage: { mode: "replace", content: "You do what you are told." },
+      systemMessage: { mode: "replace", content: system },
+      tools: tools.map(({ function: { name, description, parameters } }) => ({
+        name,
+        description,
+        parameters,
+        handler: async () => "not here",
+      })),
       availableTools: ["custom:*"],
       enableConfigDiscovery: false,
       skipCustomInstructions: true,
@@ -90,9 +117,9 @@ async function startBare(folder: string, model: ModelServer) {
     await session.sendAndWait({ prompt: "do it" }, 120_000);
   };
   return {
-    async round(count: number): Promise<number> {
+    async round(count: number, like: Like): Promise<number> {
       const started = performance.now();
-      await Promise.all(Array.from({ length: count }, one));
+      await Promise.all(Array.from({ length: count }, () => one(like)));
       return performance.now() - started;
     },
     stop: () => client.stop(),
@@ -189,6 +216,15 @@ async function startDaemon(home: string, model: ModelServer) {
       const took = (await allEnded) - started;
       leave.abort();
       return took;
+    },
+    /** Waits until the results have been told as well, which is not part of what is compared. */
+    async quiet(): Promise<void> {
+      for (;;) {
+        const response = await fetch(`${url}/api/status`, { headers: { authorization } });
+        const { queue } = (await response.json()) as { queue: { waiting: number; running: number } };
+        if (queue.waiting + queue.running === 0) return;
+        await sleep(100);
+      }
     },
     async stop(): Promise<void> {
       child.kill("SIGTERM");

@@ -25,6 +25,9 @@ export interface AgentParts {
   onCall: (call: SeenCall) => void;
 }
 
+/** A large squad is not told whole to each of its agents. */
+const MAX_COLLEAGUES = 12;
+const NewDecision = z.object({ decision: z.string().min(1), context: z.string().optional() });
 const FINGERPRINT = "squad-agent-1";
 
 /** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
@@ -41,7 +44,7 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
         agentPrompt({
           squad,
           agent,
-          colleagues: store.agents(slug),
+          colleagues: store.agents(slug, MAX_COLLEAGUES),
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           facts: await facts.of(projectPath),
         }),
@@ -78,7 +81,7 @@ function decisionTool(log: (decision: { decision: string; context?: string | und
   return tool({
     name: "squad_log_decision",
     description: "Log a decision that later work must keep to: one sentence, and why as its context.",
-    schema: z.object({ decision: z.string().min(1), context: z.string().optional() }),
+    schema: NewDecision,
     kind: "effect",
     deadlineMs: 10_000,
     run: async (given) => `Logged at ${log(given).createdAt}.`,

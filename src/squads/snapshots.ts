@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
@@ -48,11 +48,17 @@ export function createSnapshots({ wrap, env, log }: SnapshotParts): Snapshots {
     });
   }
 
+  async function indexOf(folder: string): Promise<string | undefined> {
+    const plain = join(folder, ".git");
+    if (statSync(plain, { throwIfNoEntry: false })?.isDirectory()) return join(plain, "index");
+    const found = await git(folder, ["rev-parse", "--git-path", "index"]);
+    return found.code === 0 ? resolve(folder, found.stdout.trim()) : undefined;
+  }
+
   async function snapshot(folder: string): Promise<string | null> {
     if (!isInRepository(folder)) return null;
-    const found = await git(folder, ["rev-parse", "--git-path", "index"]);
-    if (found.code !== 0) return null;
-    const own = resolve(folder, found.stdout.trim());
+    const own = await indexOf(folder);
+    if (own === undefined) return null;
     const temporary = mkdtempSync(join(tmpdir(), "io-index-"));
     try {
       const index = join(temporary, "index");

@@ -128,10 +128,9 @@ export function createSquads(parts: SquadsParts) {
   }
 
   function findAgent(squad: Squad, characterName: string): Agent {
-    const all = store.agents(squad.slug);
-    const wanted = characterName.trim().toLowerCase();
-    const agent = all.find((one) => one.characterName.toLowerCase() === wanted);
+    const agent = store.findAgent(squad.slug, characterName.trim());
     if (agent) return agent;
+    const all = store.agents(squad.slug);
     const names = all.map((one) => one.characterName);
     const help =
       names.length === 0
@@ -250,16 +249,16 @@ export function createSquads(parts: SquadsParts) {
     delegate(slug: string, { task: text, agent: wanted, origin }: { task: string; agent?: string | undefined; origin: Origin }) {
       const squad = find(slug);
       const description = required("The task", text, MAX.task, "Put long material in a file of the project and name the file.");
-      const roster = store.agents(squad.slug);
-      if (roster.length === 0)
+      if (store.agents(squad.slug, 1).length === 0)
         throw conflict(
           `The squad "${squad.slug}" has no agents yet. Add one first (squad_add_agent: a role and a charter); squad_analyze suggests a roster.`,
         );
       if (!isFolder(squad.projectPath))
         throw conflict(`The project's folder ${squad.projectPath} is not there any more. Put it back, or delete the squad.`);
       const named = wanted === undefined ? undefined : findAgent(squad, wanted);
-      const open = store.openTasks(squad.slug);
-      const same = open.find((one) => alike(one.description, description) && (!named || one.agent === named.characterName));
+      const open = store.openHeads(squad.slug);
+      const head = open.find((one) => alike(one.description, description) && (!named || one.agent === named.characterName));
+      const same = head && store.findTask(head.id);
       if (same) {
         activity.ask(same.id, origin);
         runner.note(publicTask(same), "joined", "asked for once more while it was under way: joined, not doubled");
@@ -268,7 +267,7 @@ export function createSquads(parts: SquadsParts) {
       const busy = new Set(open.map((one) => one.agent));
       const choice = named
         ? { agent: named, reason: `${named.characterName} was asked for by name` }
-        : chooseAgent(description, roster, { busy })!;
+        : chooseAgent(description, store.agents(squad.slug), { busy })!;
       const { model, reason: why } = agents.modelFor(choice.agent, description);
       const record = database.transaction(() => {
         const made = store.insertTask({

@@ -114,7 +114,7 @@ export function createTasks(parts: TasksParts) {
         message: `this task was begun ${task.attempts} times and never finished. Delegate it again if you want it tried once more.`,
       };
     const squad = store.find(task.squad);
-    const agent = store.agents(task.squad).find(({ characterName }) => characterName === task.agent);
+    const agent = store.findAgent(task.squad, task.agent);
     if (!squad || !agent) return { code: "agent_gone", message: `${task.agent} is no longer in the squad ${task.squad}.` };
     if (!statSync(squad.projectPath, { throwIfNoEntry: false })?.isDirectory())
       return {
@@ -133,34 +133,37 @@ export function createTasks(parts: TasksParts) {
     const { model, reason } = begun ? task : await modelOf(task, agent);
     const treeBefore = task.evidence ? task.evidence.treeBefore : await snapshots.take(squad.projectPath);
     if (signal.aborted) return undefined;
-    const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
-    const isSame = begun && task.sessionId === session.id;
-    const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
-    const evidence: Evidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
-    const startedAt = task.startedAt ?? new Date().toISOString();
     const attempts = task.attempts + 1;
-    database.transaction(() => {
-      store.updateTask(task.id, {
-        status: "running",
-        sessionId: session.id,
-        attempts,
-        startedAt,
-        evidence,
-        model,
-        reason,
-        ...(!isSame && { promptId: null }),
-      });
-      store.setSession(squad.slug, session.id);
-      store.setAgentStatus(squad.slug, agent.characterName, "working");
-      store.setStatus(squad.slug, "working");
-    });
+    // Not waited for: whatever is written to the disk later, such as the intent of an effect, takes this with it.
+    const { session, interrupted } = database.soft(() =>
+      database.transaction(() => {
+        const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
+        const isSame = begun && task.sessionId === session.id;
+        const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
+        const evidence: Evidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
+        store.updateTask(task.id, {
+          status: "running",
+          sessionId: session.id,
+          attempts,
+          startedAt: task.startedAt ?? new Date().toISOString(),
+          evidence,
+          model,
+          reason,
+          ...(!isSame && { promptId: null }),
+        });
+        store.setSession(squad.slug, session.id);
+        store.setAgentStatus(squad.slug, agent.characterName, "working");
+        store.setStatus(squad.slug, "working");
+        return { session, interrupted: isSame ? { promptId: task.promptId ?? undefined, previousPromptId } : undefined };
+      }),
+    );
     const { id } = task;
     emit({
       type: "task.started",
       conversation: task.origin?.conversation,
       data: { id, squad: squad.slug, agent: agent.characterName, model, attempts },
     });
-    tellSquad(squad.slug);
+    tellSquad(squad);
     note(
       task,
       begun ? "resumed" : "started",
@@ -175,12 +178,14 @@ export function createTasks(parts: TasksParts) {
       signal,
       silenceMs: taskSilenceMs,
       capMs: taskCapMs,
-      ...(isSame && { interrupted: { promptId: task.promptId ?? undefined, previousPromptId } }),
+      ...(interrupted && { interrupted }),
       onAccepted: (promptId) =>
-        database.transaction(() => {
-          store.updateTask(id, { promptId });
-          sessions.accepted(session.id, promptId);
-        }),
+        database.soft(() =>
+          database.transaction(() => {
+            store.accepted(id, promptId);
+            sessions.accepted(session.id, promptId);
+          }),
+        ),
       onEvent: (event) => hear(task, event),
     });
   }
@@ -206,6 +211,7 @@ export function createTasks(parts: TasksParts) {
 
   function finish(task: TaskRecord, outcome: Outcome, evidence: Evidence | null): void {
     const finishedAt = new Date().toISOString();
+    const squad = store.find(task.squad);
     const finished = database.transaction(() => {
       const now = store.findTask(task.id);
       if (!now || (now.status !== "queued" && now.status !== "running")) return undefined;
@@ -217,7 +223,7 @@ export function createTasks(parts: TasksParts) {
     const shown = publicTask(finished);
     note(shown, "ended", outcome.error ? `${outcome.status}: ${outcome.error.message}` : (evidence?.verdict ?? outcome.status));
     emit({ type: "task.finished", conversation: task.origin?.conversation, data: { ...shown } });
-    tellSquad(task.squad);
+    if (squad) tellSquad(squad);
     if (!finished.delivered) hand(finished);
     for (const waiter of waiters.get(task.id) ?? []) waiter(shown);
     waiters.delete(task.id);
@@ -225,14 +231,15 @@ export function createTasks(parts: TasksParts) {
 
   /** What the agent and its squad are when a task of theirs has ended. */
   function settle(task: TaskRecord, status: "idle" | "error"): void {
-    const others = store.openTasks(task.squad).filter(({ id, status: one }) => id !== task.id && one === "running");
+    const others = store.openHeads(task.squad).filter(({ id, isRunning }) => id !== task.id && isRunning);
     if (!others.some(({ agent }) => agent === task.agent)) store.setAgentStatus(task.squad, task.agent, status);
     if (others.length === 0) store.setStatus(task.squad, status);
   }
 
-  function tellSquad(slug: string): void {
-    const squad = store.find(slug);
-    if (squad) emit({ type: "squad.updated", data: { ...squad } });
+  /** Tells of a squad whose status is not what it was. */
+  function tellSquad(before: Squad): void {
+    const squad = store.find(before.slug);
+    if (squad && squad.status !== before.status) emit({ type: "squad.updated", data: { ...squad } });
   }
 
   async function gather(task: TaskRecord, status: Task["status"]): Promise<Evidence | null> {
@@ -240,14 +247,16 @@ export function createTasks(parts: TasksParts) {
     const folder = store.find(task.squad)?.projectPath;
     if (!begun?.startedAt || folder === undefined) return null;
     const treeBefore = begun.evidence?.treeBefore ?? null;
+    const calls = gate.callsOf(task.id);
+    const changedNothing = calls.every(({ kind, state }) => kind === "read" || state === "refused");
     const look = async () => {
-      const treeAfter = treeBefore === null ? null : await snapshots.take(folder);
+      const treeAfter = treeBefore === null || changedNothing ? treeBefore : await snapshots.take(folder);
       return { treeAfter, filesChanged: await snapshots.changed(folder, treeBefore, treeAfter) };
     };
     const late = sleep(HURRY_MS, { treeAfter: null, filesChanged: [] }, { ref: false });
     const { treeAfter, filesChanged } = await (status === "cancelled" ? Promise.race([look(), late]) : look());
     const alongside = store.tasksDuring(task.squad, begun.startedAt).filter((id) => id !== task.id);
-    return evidenceOf({ calls: gate.callsOf(task.id), filesChanged, treeBefore, treeAfter, alongside }, status);
+    return evidenceOf({ calls, filesChanged, treeBefore, treeAfter, alongside }, status);
   }
 
   /** Tells everybody who asked; a key for each makes it once, however often this is tried. */
@@ -261,7 +270,7 @@ export function createTasks(parts: TasksParts) {
         const key = origin === first ? `task:${task.id}` : `task:${task.id}:${origin.conversation}`;
         deliver({ task: shown, text, origin, key });
       }
-      store.updateTask(task.id, { delivered: true });
+      database.soft(() => store.updateTask(task.id, { delivered: true }));
     } catch (error) {
       log.error("a task's result could not be delivered; it is tried again", { id: task.id, error });
       setTimeout(() => {
