@@ -54,6 +54,7 @@ export async function run(args: string[] = []): Promise<void> {
       const bare = await startBare(join(folder, `bare-${count}`), model);
       const daemon = await startDaemon(join(folder, `home-${count}`), model);
       const bareMs: number[] = [];
+      const emptyMs: number[] = [];
       const taskMs: number[] = [];
       const before = await daemon.memory();
       const peak = daemon.watchMemory();
@@ -61,6 +62,7 @@ export async function run(args: string[] = []): Promise<void> {
       await bare.round(1, like);
       for (let round = 0; round < rounds; round += 1) {
         bareMs.push(await bare.round(count, like));
+        emptyMs.push(await bare.round(count, { system: "You do what you are told.", tools: [] }));
         taskMs.push(await daemon.round(count, join(folder, `project-${count}-${round}`)));
         await daemon.quiet();
       }
@@ -75,6 +77,9 @@ export async function run(args: string[] = []): Promise<void> {
       const bound = allowed === undefined ? "" : ` (at most ${allowed}: ${ratio <= allowed ? "held" : "MISSED"})`;
       console.log(
         `${count} at once: tasks ${ms(taskMedian)} [${taskMs.map(ms).join(", ")}], bare SDK ${ms(bareMedian)} [${bareMs.map(ms).join(", ")}], ${ratio.toFixed(2)} times bare${bound}, ${(taskMedian / latencyMs).toFixed(2)} times the latency`,
+      );
+      console.log(
+        `  bare SDK without tools and with one line of system message: ${ms(median(emptyMs))} [${emptyMs.map(ms).join(", ")}]`,
       );
       console.log(`  memory, daemon + runtime, MB: before ${tell(before)}, peak ${tell(most)}, after ${tell(after)}`);
     }
@@ -107,11 +112,14 @@ async function startBare(folder: string, model: ModelServer) {
         name,
         description,
         parameters,
+        skipPermission: true,
+        defer: "never",
         handler: async () => "not here",
       })),
       availableTools: ["custom:*"],
       enableConfigDiscovery: false,
       skipCustomInstructions: true,
+      toolSearch: { enabled: false },
       onPermissionRequest: approveAll,
     });
     await session.sendAndWait({ prompt: "do it" }, 120_000);
