@@ -1,4 +1,9 @@
 #!/usr/bin/env node
-import { main } from "../dist/cli/io.js";
+import module from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 
+// Node 22 and later remember compiled code between starts.
+module.enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "io-orchestrator", "compiled"));
+const { main } = await import("../dist/cli/io.js");
 main("io", process.argv.slice(2));

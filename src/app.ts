@@ -2,23 +2,19 @@ import { rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isLoopbackName } from "./channels/http/guard.ts";
-import { createHttp } from "./channels/http/server.ts";
-import { examine } from "./doctor.ts";
-import { createEngine } from "./engine/engine.ts";
-import { type Choice, chooseEngine } from "./engine/ladder.ts";
-import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
+import { createCore, createSwarmOn, secretsOf } from "./core.ts";
+import type { Choice } from "./engine/ladder.ts";
 import { writeFileAtomic } from "./lib/atomic.ts";
 import type { Config } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
 import { codeOf, UserError, usageError } from "./lib/errors.ts";
-import { createLog } from "./lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
-import { createRedactor } from "./lib/redact.ts";
 import { createSettings, type Settings } from "./lib/settings.ts";
 import { ensureToken } from "./lib/token.ts";
 import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
 import { createInbox } from "./orchestrator/inbox.ts";
+import { createStartedRuns } from "./orchestrator/started-runs.ts";
 import { NO_SQUADS, selfEditPolicy } from "./orchestrator/system-message.ts";
 import type { Origin } from "./protocol/squads.ts";
 import { openSkills } from "./skills/open.ts";
@@ -26,85 +22,21 @@ import { skillTools } from "./skills/tools.ts";
 import { createSquads } from "./squads/squads.ts";
 import { squadTools, tellSquads } from "./squads/tools.ts";
 import { createConversationLog } from "./store/conversation-log.ts";
-import { createEventLog } from "./store/events.ts";
-import { createHub } from "./store/hub.ts";
 import { takeLock } from "./store/lock.ts";
 import { createMessages } from "./store/messages.ts";
-import { openStore } from "./store/open.ts";
 import { createSessionRows } from "./store/sessions.ts";
 import { createState } from "./store/state.ts";
-import { createUsageLog } from "./store/usage.ts";
+import { readPipeline } from "./swarm/file.ts";
+import type { Swarm } from "./swarm/run.ts";
+import { describeRun, swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";
 import { configUpdate } from "./tools/config-update.ts";
 import { cleanEnvironment } from "./tools/environment.ts";
-import { fileOps } from "./tools/file-ops.ts";
-import { createGate } from "./tools/gate.ts";
 import { github } from "./tools/github.ts";
-import { createPathGuard } from "./tools/guard.ts";
-import { createPolicy } from "./tools/policy.ts";
-import { createSandbox } from "./tools/sandbox.ts";
-import { shell } from "./tools/shell.ts";
 import type { Tool } from "./tools/tool.ts";
 import { webFetch } from "./tools/web-fetch.ts";
 import { wikiTools } from "./wiki/tools.ts";
 import { openWiki } from "./wiki/wiki.ts";
-
-export interface CoreParts {
-  env: NodeJS.ProcessEnv;
-  paths: Paths;
-  settings: Settings;
-  token: string | undefined;
-  /** Told each line of the log, for somebody who watches. */
-  echo?: (line: string) => void;
-}
-
-/** What the daemon and `swarm` share: the store, the events, the engine, the gate and the tools of the machine. */
-export async function createCore({ env, paths, settings, token, echo }: CoreParts) {
-  const config = settings.current();
-  const redactor = createRedactor(secretsOf(config, env, token));
-  const log = createLog({ folder: paths.logs, level: config.logLevel, redactor, ...(echo && { echo }) });
-  const store = openStore(paths.database);
-  const events = createEventLog(store);
-  const hub = createHub({ events, log });
-  const usage = createUsageLog(store);
-  const choice = await chooseEngine(config, env);
-  const engine = await createEngine({
-    folder: paths.sessions,
-    config: settings.current,
-    env,
-    choice,
-    rehearsal: createImproviser(loadRules(paths.home)),
-    log,
-    onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
-  });
-  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => settings.current().selfEditEnabled });
-  const sandbox = createSandbox({ home: paths.home, guard });
-  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
-  const machine = {
-    shell: shell({ sandbox, redactor, env }),
-    files: fileOps({ guard, write: true }),
-    filesToRead: fileOps({ guard, write: false }),
-  };
-  return {
-    redactor,
-    log,
-    store,
-    events,
-    hub,
-    usage,
-    choice,
-    engine,
-    gate,
-    sandbox,
-    machine,
-    async close() {
-      await engine.stop();
-      hub.close();
-      store.close();
-    },
-  };
-}
-export type Core = Awaited<ReturnType<typeof createCore>>;
 
 export interface DaemonParts {
   env: NodeJS.ProcessEnv;
@@ -145,6 +77,11 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   const sessions = createSessionRows(store);
   const talk = createConversationLog(store);
 
+  // The runtime comes up in its own process while the rest is loaded here; whether it did is asked below.
+  const starting = engine.start();
+  starting.catch(() => undefined);
+  const { createHttp } = await import("./channels/http/server.ts");
+
   const wiki = openWiki({ root: paths.wiki, emit, log });
   const skills = openSkills({ root: paths.skills, emit, log, registry: () => settings.current().skillsRegistry });
   const shared = ["wiki_read", "wiki_write", "wiki_search", "wiki_list"];
@@ -175,12 +112,28 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     const earlier = source.channel === "background" ? squads.originOf(source.about) : undefined;
     return { conversation, source: earlier?.source ?? source, messageId };
   };
-  const onConfig = (config: Config) => {
-    settings.replace(config);
-    emit({ type: "config.changed", data: {} });
+  const followed: Settings = {
+    current: settings.current,
+    replace(config) {
+      settings.replace(config);
+      for (const secret of secretsOf(config, env, token)) redactor.hide(secret);
+    },
   };
+  const onConfig = (config: Config, key: string) => {
+    followed.replace(config);
+    emit({ type: "config.changed", data: { keys: [key] } });
+  };
+  const swarm = createSwarmOn(core, paths, env);
+  const startedRuns = createStartedRuns(state);
   const tools: Tool[] = [
     ...wikiTools(wiki),
+    ...swarmTools({
+      swarm,
+      env,
+      squad: (slug) => squads.projectOf(slug),
+      conversationOf: (owner) => messages.find(owner)?.conversation,
+      onStarted: startedRuns.add,
+    }),
     machine.shell,
     webFetch({ allow: () => settings.current().webFetchAllow }),
     machine.files,
@@ -210,7 +163,11 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     talk,
     log,
   });
-  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: squads.tasksOf(id), runs: [] });
+  const routed = (id: string) => ({
+    tools: gate.callsOf(id).map((call) => call.tool),
+    tasks: squads.tasksOf(id),
+    runs: startedRuns.of(id),
+  });
   const inbox = createInbox({
     store,
     messages,
@@ -223,13 +180,32 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     log,
     routed,
   });
+  // A run that a conversation asked for is told to that conversation when it ends, and taken up again after a restart.
+  hub.subscribe(({ type, data }) => {
+    const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
+    if (!run?.conversation) return;
+    inbox.submit({
+      text: `A swarm run has ended.\n${describeRun(run)}`,
+      conversation: run.conversation,
+      source: { channel: "background", about: run.id },
+      idempotencyKey: `run:${run.id}:${run.finishedAt}`,
+    });
+  });
+  const checkPipeline = (yaml: string) => {
+    const read = readPipeline(yaml, { root: paths.runs, agentsDir: ".github/agents", shipped: join(packageRoot, "agents") });
+    return "problems" in read ? read.problems : [];
+  };
   const http = createHttp({
     version,
+    swarm,
+    env,
+    squadProject: (slug) => squads.projectOf(slug),
+    checkPipeline,
     token,
     host,
     allowedHosts: () => settings.current().allowedHosts,
     configPath: paths.config,
-    settings,
+    settings: followed,
     engine,
     usage,
     emit,
@@ -254,19 +230,19 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         counts: { ...counts, ...squads.counts() },
       };
     },
-    doctor: () => examine({ paths, env }),
-    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: 0 }),
+    doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
+    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
   });
 
   const stop = async () => {
     rmSync(paths.daemon, { force: true });
     await http.close();
+    await swarm.close();
     await Promise.all([inbox.close(), squads.close()]);
     await wiki.close();
     await core.close();
     lock.release();
   };
-  const starting = engine.start();
   let bound: number;
   try {
     bound = await http.listen(port);
@@ -282,6 +258,14 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   }
   inbox.start();
   squads.start();
+  for (const { id, status, conversation } of swarm.list({ limit: 200 })) {
+    if (status !== "interrupted" || conversation === null) continue;
+    try {
+      swarm.resume(id);
+    } catch (error) {
+      log.warn("a run could not be taken up again", { run: id, error });
+    }
+  }
   writeFileAtomic(
     paths.daemon,
     `${JSON.stringify({ pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() })}\n`,
@@ -303,21 +287,9 @@ function addressOf(config: Config, env: NodeJS.ProcessEnv): { host: string; port
   return { host, port };
 }
 
-function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
-  const names = [
-    "COPILOT_PROVIDER_API_KEY",
-    "COPILOT_PROVIDER_BEARER_TOKEN",
-    "COPILOT_GITHUB_TOKEN",
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "TELEGRAM_BOT_TOKEN",
-  ];
-  const keyName = config.provider?.apiKeyEnv;
-  return [
-    token,
-    config.telegramBotToken,
-    config.provider?.apiKey,
-    keyName ? env[keyName] : undefined,
-    ...names.map((name) => env[name]),
-  ];
+/** Cancels every run that is under way and tells how many there were. */
+function stopRuns(swarm: Swarm): number {
+  const running = swarm.list({ limit: 200 }).filter(({ status }) => status === "running");
+  for (const { id } of running) swarm.cancel(id);
+  return running.length;
 }

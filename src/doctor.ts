@@ -11,9 +11,11 @@ import { readDaemonFile } from "./lib/daemon-file.ts";
 import { messageOf } from "./lib/errors.ts";
 import { exec } from "./lib/exec.ts";
 import { createLog } from "./lib/log.ts";
-import type { Paths } from "./lib/paths.ts";
+import { type Paths, packageRoot } from "./lib/paths.ts";
 import { createRedactor } from "./lib/redact.ts";
 import type { DoctorReport, Finding } from "./protocol/doctor.ts";
+import { createPathGuard } from "./tools/guard.ts";
+import { createSandbox } from "./tools/sandbox.ts";
 
 export interface DoctorParts {
   paths: Paths;
@@ -35,6 +37,7 @@ export async function examine(parts: DoctorParts): Promise<DoctorReport> {
     ["port", port],
     ["git", git],
     ["gh", gh],
+    ["sandbox", sandbox],
     ["model", model],
   ];
   const items: Finding[] = [];
@@ -165,6 +168,16 @@ const gh: Check = async () => {
       remedy: missing ? "Install the GitHub CLI if IO is to work with issues and pull requests." : "Run gh auth login.",
     },
   ];
+};
+
+/** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
+const sandbox: Check = async ({ paths }) => {
+  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
+  const { kind, detail } = await createSandbox({ home: paths.home, guard }).status();
+  if (kind === "hidden") return [ok("sandbox", detail)];
+  const remedy =
+    "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
+  return [{ check: "sandbox", state: "warning", found: detail, remedy }];
 };
 
 /** Starts the real runtime in a scratch folder and has the model say one word. */

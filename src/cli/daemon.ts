@@ -8,6 +8,7 @@ import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
 import { isAlive, waitForExit } from "../lib/process.ts";
 import type { Status } from "../protocol/api.ts";
+import { CONNECT, describeStatus, engineLine } from "../tui/status.ts";
 import type { Shell } from "./output.ts";
 
 const READY_MS = 30_000;
@@ -25,13 +26,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
       const running = readDaemonFile(shell.paths.daemon);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
-      const daemon = await startInBackground(shell, options.selfEdit === true);
-      const status = await shell.client().request<Status>("GET", "/api/status");
-      shell.print(
-        status,
-        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
-        options,
-      );
+      await startAndTell(shell, options);
     });
 
   program
@@ -50,13 +45,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
       if (readDaemonFile(shell.paths.daemon)) await stopDaemon(shell);
-      const daemon = await startInBackground(shell, options.selfEdit === true);
-      const status = await shell.client().request<Status>("GET", "/api/status");
-      shell.print(
-        status,
-        `IO serves at http://${daemon.host}:${daemon.port} (pid ${daemon.pid}). ${engineLine(status)}`,
-        options,
-      );
+      await startAndTell(shell, options);
     });
 
   program
@@ -66,15 +55,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .action(async (options: { json?: boolean }) => {
       const client = shell.client();
       const status = await client.request<Status>("GET", "/api/status");
-      const { queue } = status;
-      const lines = [
-        `IO ${status.version} at ${client.url}, pid ${status.pid}, up ${span(status.uptimeSeconds)}`,
-        engineLine(status),
-        `${queue.running} running, ${queue.waiting} waiting; ${Object.entries(status.counts)
-          .map(([name, count]) => `${count} ${name}`)
-          .join(", ")}`,
-      ];
-      shell.print(status, lines.join("\n"), options);
+      shell.print(status, describeStatus(status, client.url), options);
     });
 
   program
@@ -91,6 +72,12 @@ export function daemonCommands(program: Command, shell: Shell): void {
       for (const item of items) process.stdout.write(options.json ? `${JSON.stringify(item)}\n` : `${readable(item)}\n`);
       if (options.follow) await follow(file, options.json === true);
     });
+}
+
+async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
+  const { host, port, pid } = await startInBackground(shell, options.selfEdit === true);
+  const status = await shell.client().request<Status>("GET", "/api/status");
+  shell.print(status, `IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`, options);
 }
 
 interface LogLine {
@@ -110,19 +97,17 @@ export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
   const { startDaemon } = await import("../app.ts");
   // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
+  // Heard from the first moment: a stop that comes while IO starts is a clean stop too.
+  const ended = new Promise<void>((end) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => end());
+  });
   const daemon = await startDaemon({ env: shell.env, selfEdit });
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
-  await new Promise<void>((ended) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => ended());
-  });
+  await ended;
   await daemon.stop();
 }
-
-/** How to connect a real model, in one sentence. */
-export const CONNECT =
-  "To connect a real model: set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.";
 
 /** Starts a daemon that outlives this command, and waits until it serves. */
 export async function startInBackground(shell: Shell, selfEdit = false): Promise<DaemonFile> {
@@ -164,22 +149,6 @@ async function stopDaemon({ paths }: Shell): Promise<DaemonFile> {
     await waitForExit(daemon.pid, 2_000);
   }
   return daemon;
-}
-
-export function engineLine({ engine }: Pick<Status, "engine">): string {
-  const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
-  return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
-}
-
-function span(seconds: number): string {
-  const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
-  const units = ["d", "h", "min", "s"];
-  const first = Math.max(
-    0,
-    parts.findIndex((part) => part > 0),
-  );
-  const shown = parts.map((part, index) => `${part} ${units[index]}`).slice(first === -1 ? 3 : first);
-  return shown.slice(0, 2).join(" ");
 }
 
 async function follow(file: string, json: boolean): Promise<void> {

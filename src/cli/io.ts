@@ -4,12 +4,17 @@ import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
-import { daemonCommands, engineLine, serve, startInBackground } from "./daemon.ts";
+import { engineLine } from "../tui/status.ts";
+import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { setupCommand } from "./setup.ts";
+import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
+import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
+import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -37,10 +42,14 @@ function buildProgram(shell: Shell): Command {
     });
   daemonCommands(program, shell);
   sendCommand(program, shell);
+  setupCommand(program, shell);
   doctorCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);
-  for (const command of program.commands) command.exitOverride();
+  wikiCommands(program, shell);
+  skillCommands(program, shell);
+  swarmCommands(program, shell);
+  for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   return program;
 }
 

@@ -8,7 +8,7 @@ export interface Shell {
   env: NodeJS.ProcessEnv;
   paths: Paths;
   /** One JSON document on standard output, or the text for a person. */
-  print(document: unknown, text: string | (() => string), options: { json?: boolean }): void;
+  print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
   /** Progress and warnings, to standard error. */
   note(text: string): void;
   isTerminal: boolean;

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
+import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";
 
 export function sendCommand(program: Command, shell: Shell): void {
@@ -43,10 +44,4 @@ function show(answer: Message, streamed: boolean, options: { json?: boolean }, s
   else if (streamed) process.stdout.write("\n");
   else if (answer.reply) process.stdout.write(`${answer.reply}\n`);
   if (failure) throw new UserError(failure, { exitCode: ExitCode.failed });
-}
-
-async function readInput(): Promise<string> {
-  let text = "";
-  for await (const chunk of process.stdin) text += chunk;
-  return text;
 }

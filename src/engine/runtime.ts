@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CopilotClient, type CopilotClientOptions, RuntimeConnection } from "@github/copilot-sdk";
 import { writeFileAtomic } from "../lib/atomic.ts";
@@ -57,7 +57,7 @@ export function createRuntime({
   onState,
   healthEveryMs = 30_000,
 }: RuntimeParts): Runtime {
-  const pidFile = join(folder, "runtime.pid");
+  const pidFile = pidFileOf(folder, process.pid);
   let state: EngineState = "stopped";
   let current: Promise<Life> | undefined;
   let alive: Life | undefined;
@@ -161,7 +161,7 @@ export function createRuntime({
   return {
     async start() {
       become("starting");
-      await endLeftover(pidFile, folder, log);
+      await endLeftovers(folder, log);
       await bringUp();
       health = setInterval(() => {
         check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
@@ -209,25 +209,30 @@ async function answers(life: Life): Promise<boolean> {
   return answered;
 }
 
-/** A runtime that outlived a killed daemon must be gone before its sessions are resumed: two would write the same files. */
-async function endLeftover(pidFile: string, folder: string, log: Log): Promise<void> {
-  const pid = readPid(pidFile);
-  if (pid === undefined || !isAlive(pid)) return;
+/** Where the process that owns a runtime notes that runtime's pid: several processes may share one home. */
+export function pidFileOf(folder: string, owner: number): string {
+  return join(folder, `runtime-${owner}.pid`);
+}
+
+/** A runtime that outlived its killed owner must be gone before its sessions are resumed: two would write the same files. */
+async function endLeftovers(folder: string, log: Log): Promise<void> {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const owner = Number(/^runtime-(\d+)\.pid$/.exec(name)?.[1]);
+    if (!owner || (owner !== process.pid && isAlive(owner))) continue;
+    const file = join(folder, name);
+    await endLeftover(Number.parseInt(readFileSync(file, "utf8"), 10), folder, log);
+    rmSync(file, { force: true });
+  }
+}
+
+async function endLeftover(pid: number, folder: string, log: Log): Promise<void> {
+  if (!Number.isInteger(pid) || pid < 2 || !isAlive(pid)) return;
   if (!(await commandOf(pid)).includes("copilot") || hasEnvironment(pid, "COPILOT_HOME", folder) === false) return;
   if (await waitForExit(pid, 1_500)) return;
   log.warn("a runtime of an earlier life was still there and was ended", { pid });
   kill(pid);
   await waitForExit(pid, 2_000);
-}
-
-function readPid(file: string): number | undefined {
-  try {
-    const pid = Number.parseInt(readFileSync(file, "utf8"), 10);
-    return Number.isInteger(pid) && pid > 1 ? pid : undefined;
-  } catch {
-    // No earlier life left a note.
-    return undefined;
-  }
 }
 
 function kill(pid: number): void {

@@ -154,6 +154,8 @@ function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, life: Life, flush
     name: tool.name,
     description: tool.description,
     parameters: tool.parameters,
+    // The runtime has tools of its own by some of these names; ours pass the gate, so ours are the ones to be run.
+    overridesBuiltInTool: true,
     skipPermission: true,
     defer: "never",
     handler: async (args, invocation) => {

@@ -5,7 +5,7 @@ import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
-import type { TurnEvent, TurnResult } from "../protocol/turns.ts";
+import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
@@ -24,6 +24,8 @@ export interface Submission {
 export interface Inbox {
   /** On disk when this returns. */
   submit(submission: Submission): Message;
+  /** Submits it and waits for its end. Nobody is told before that, so it reaches the disk while the model is being asked. */
+  ask(submission: Submission): Promise<Message>;
   /** Resolves with the message once it is finished, whatever its end. */
   finished(id: string): Promise<Message>;
   /** Ends a message that waits or runs; false if there is nothing to end. */
@@ -99,17 +101,9 @@ export function createInbox({
     const abort = new AbortController();
     running.set(id, abort);
     try {
-      const session = (begun?.sessionId ? conversations.byId(begun.sessionId) : undefined) ?? conversations.current(conversation);
-      const isSame = begun?.sessionId === session.id;
-      const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
-      messages.start(id, session.id);
+      const { session, interrupted } = begin(message, begun);
       emit({ type: "message.started", conversation, data: { id, conversation } });
-      const result = await turn(
-        session,
-        message,
-        abort.signal,
-        isSame ? { promptId: begun?.promptId ?? undefined, previousPromptId } : undefined,
-      );
+      const result = await turn(session, message, abort.signal, interrupted);
       if (!open) return;
       end(message, outcomeOf(result), result.tools);
     } catch (error) {
@@ -129,11 +123,26 @@ export function createInbox({
     }
   }
 
+  /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
+  function begin(
+    { id, conversation }: Message,
+    begun: Work["begun"],
+  ): { session: Session; interrupted: Interrupted | undefined } {
+    const work = () => {
+      const session = (begun?.sessionId ? conversations.byId(begun.sessionId) : undefined) ?? conversations.current(conversation);
+      const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
+      messages.start(id, session.id);
+      const isSame = begun?.sessionId === session.id;
+      return { session, interrupted: isSame ? { promptId: begun?.promptId ?? undefined, previousPromptId } : undefined };
+    };
+    return store.soft(() => store.transaction(work));
+  }
+
   function turn(
     session: Session,
     message: Message,
     signal: AbortSignal,
-    interrupted: { promptId: string | undefined; previousPromptId: string | undefined } | undefined,
+    interrupted: Interrupted | undefined,
   ): Promise<TurnResult> {
     const { id, conversation } = message;
     const { turnSilenceMs, turnCapMs } = config();
@@ -210,19 +219,24 @@ export function createInbox({
     return true;
   };
 
+  function take({ text, conversation, source, idempotencyKey }: Submission, add: Messages["add"]): Message {
+    const { message, isNew } = add({ id: newId("m"), conversation, source, text, idempotencyKey });
+    if (!isNew) return message;
+    emit({ type: "message.queued", conversation, data: { id: message.id, conversation, source, text } });
+    kick(conversation);
+    return message;
+  }
+
+  function finished(id: string): Promise<Message> {
+    const message = messages.find(id);
+    if (message && message.finishedAt !== null) return Promise.resolve(message);
+    return new Promise((resolve) => waiters.set(id, [...(waiters.get(id) ?? []), resolve]));
+  }
+
   return {
-    submit({ text, conversation, source, idempotencyKey }) {
-      const { message, isNew } = messages.add({ id: newId("m"), conversation, source, text, idempotencyKey });
-      if (!isNew) return message;
-      emit({ type: "message.queued", conversation, data: { id: message.id, conversation, source, text } });
-      kick(conversation);
-      return message;
-    },
-    finished(id) {
-      const message = messages.find(id);
-      if (message && message.finishedAt !== null) return Promise.resolve(message);
-      return new Promise((resolve) => waiters.set(id, [...(waiters.get(id) ?? []), resolve]));
-    },
+    submit: (submission) => take(submission, messages.add),
+    ask: (submission) => finished(take(submission, (row) => store.soft(() => messages.add(row))).id),
+    finished,
     cancel: (id) => cancel(messages.find(id)),
     stopAll: () => messages.open().filter(cancel).length,
     start() {
@@ -237,6 +251,7 @@ export function createInbox({
   };
 }
 
+type Interrupted = NonNullable<TurnRequest["interrupted"]>;
 type Outcome = { status: "done" | "failed" | "cancelled"; reply: string | null; partial: boolean; error: Failure | null };
 
 function outcomeOf({ outcome, text, error }: TurnResult): Outcome {

@@ -33,3 +33,4 @@ export const ConversationList = z.object({
 
 export const Queued = z.object({ id: z.string(), status: z.literal("queued") });
 export const Stopped = z.object({ messages: z.number().int(), tasks: z.number().int(), runs: z.number().int() });
+export type Stopped = z.infer<typeof Stopped>;

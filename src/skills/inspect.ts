@@ -1,15 +1,16 @@
 import { readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { plain } from "./manifest.ts";
 
-const MAX_CHECKED = 1_000_000;
+const MAX_CHECKED = 500_000;
 const MAX_WARNINGS = 100;
 const WINDOW = 1_000;
 const MAX_CHECKED_IN_ALL = 5_000_000;
 const HARMLESS = new Set([".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".woff", ".woff2", ".ttf", ".otf", ".mp4"]);
 
-const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:\/\S*\/)?(?:ba|z|da|k|fi)?sh\b`;
+const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:(?:\/[\w.-]{1,40}){0,6}\/)?(?:ba|z|da|k|fi)?sh\b`;
 const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
 const FETCH = String.raw`(?:curl|wget|fetch|aria2c|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)\b`;
 
@@ -46,21 +47,18 @@ const CREDENTIALS = [
 ];
 
 /** Looks through a skill's files for what a person should see before trusting them. */
-export function inspect(folder: string, files: readonly string[]): SkillWarning[] {
+export async function inspect(folder: string, files: readonly string[]): Promise<SkillWarning[]> {
+  const warnings: SkillWarning[] = [];
   let left = MAX_CHECKED_IN_ALL;
-  const warnings = files.flatMap((file) => {
+  for (const file of files) {
     const { size } = statSync(join(folder, file));
     left -= size;
-    return inspectFile(folder, file, left >= 0 && size <= MAX_CHECKED);
-  });
+    warnings.push(...inspectFile(folder, file, left >= 0 && size <= MAX_CHECKED));
+    await setImmediate();
+  }
   if (warnings.length <= MAX_WARNINGS) return warnings;
-  const more = {
-    kind: "not-checked" as const,
-    file: ".",
-    line: 0,
-    text: `${warnings.length - MAX_WARNINGS} more warnings are not listed`,
-  };
-  return [...warnings.slice(0, MAX_WARNINGS), more];
+  const more = `${warnings.length - MAX_WARNINGS} more warnings are not listed`;
+  return [...warnings.slice(0, MAX_WARNINGS), { kind: "not-checked", file: ".", line: 0, text: more }];
 }
 
 function inspectFile(folder: string, file: string, small: boolean): SkillWarning[] {

@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
-import { codeOf, conflict, missing, UserError, usageError } from "../lib/errors.ts";
+import { codeOf, conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
@@ -104,11 +104,21 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
     list: () => scanner.places().map(({ skill }) => skill),
     find: (slug) => place(slug).skill,
     read: (slug) => readHead(join(place(slug).folder, "SKILL.md")),
-    directories: () =>
-      scanner
-        .places()
-        .filter(({ skill }) => skill.enabled)
-        .flatMap((one) => [one.native ? one.folder : nativeFolder(root, one), ...(one.agents === undefined ? [] : [one.agents])]),
+    directories() {
+      try {
+        return scanner
+          .places()
+          .filter(({ skill }) => skill.enabled)
+          .flatMap((one) => [
+            one.native ? one.folder : nativeFolder(root, one),
+            ...(one.agents === undefined ? [] : [one.agents]),
+          ]);
+      } catch (error) {
+        // A folder that cannot be read or written costs the skills, not the conversation.
+        log.warn("the skills cannot be used", { error: messageOf(error) });
+        return [];
+      }
+    },
 
     async add(url, { enable = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
@@ -121,7 +131,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
         for (const candidate of candidates) {
           const ready = join(staging, candidate.slug);
           copySkill(candidate, ready);
-          const warnings = inspect(ready, [...candidate.files.keys()].sort());
+          const warnings = await inspect(ready, [...candidate.files.keys()].sort());
           const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
           writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
         }

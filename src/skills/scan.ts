@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { codeOf } from "../lib/errors.ts";
+import { codeOf, UserError } from "../lib/errors.ts";
 import { type Skill, SkillWarning } from "../protocol/skills.ts";
 import { isNative, type Manifest, parseManifest, readHead } from "./manifest.ts";
 
@@ -99,8 +99,9 @@ function slugsIn(root: string): string[] {
       .filter((name) => SLUG.test(name))
       .sort();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw error;
+    const code = codeOf(error);
+    if (code === "ENOENT") return [];
+    throw new UserError(`The skills folder cannot be read (${code}). The user has to look at it: ${root}`, { cause: error });
   }
 }
 

@@ -18,6 +18,7 @@ import { analyzeProject } from "./analyze.ts";
 import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, slugOf } from "./checks.ts";
 import { chooseAgent } from "./choose.ts";
 import { createFacts } from "./facts.ts";
+import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
 import { createSnapshots, type Wrap } from "./snapshots.ts";
 import { createTasks, publicTask, type Report } from "./tasks.ts";
 import { nextCharacter, pickUniverse } from "./universes.ts";
@@ -177,6 +178,12 @@ export function createSquads(parts: SquadsParts) {
       return { squad, isNew: true };
     },
     find,
+    /** What a pipeline run for a squad has to know of it, if there is such a squad. */
+    projectOf(slug: string): { projectPath: string; decisions: string[] } | undefined {
+      const squad = store.find(slug);
+      const told = () => store.lastDecisions(slug, TOLD_DECISIONS).map((one) => tellDecisions([one]).slice("- ".length));
+      return squad && { projectPath: squad.projectPath, decisions: told() };
+    },
     list: (): Squad[] => store.list(),
     /** Everything somebody needs who takes up the work again. */
     recall(slug: string): SquadView {

@@ -18,16 +18,25 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
   let lastId = events.lastId();
+  const untold: Event[] = [];
+  let telling = false;
 
+  /** In order, also when a listener has news of its own: everybody hears one event before anybody hears the next. */
   const tell = (event: Event) => {
     lastId = event.id;
-    for (const listener of listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        log.error("a listener failed", { event: event.type, error });
+    untold.push(event);
+    if (telling) return;
+    telling = true;
+    for (let next = untold.shift(); next; next = untold.shift()) {
+      for (const listener of listeners) {
+        try {
+          listener(next);
+        } catch (error) {
+          log.error("a listener failed", { event: next.type, error });
+        }
       }
     }
+    telling = false;
   };
   /** Passes on everything up to an event, those of other processes included, in order. */
   const catchUp = (until: number) => {

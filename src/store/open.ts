@@ -26,26 +26,11 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
   }
   if (path !== ":memory:") chmodSync(path, 0o600);
 
-  let depth = 0;
   return {
     db,
-    transaction(work) {
-      if (depth > 0) return work();
-      db.exec("BEGIN IMMEDIATE");
-      depth += 1;
-      try {
-        const result = work();
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec("ROLLBACK");
-        throw error;
-      } finally {
-        depth -= 1;
-      }
-    },
+    transaction: createTransaction(db),
     soft(work) {
-      if (depth > 0) return work();
+      if (db.isTransaction) return work();
       db.exec("PRAGMA synchronous = NORMAL");
       try {
         return work();
@@ -54,6 +39,22 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
       }
     },
     close: () => db.close(),
+  };
+}
+
+/** Runs work whole or not at all; one inside another is part of it. */
+export function createTransaction(db: Database): <T>(work: () => T) => T {
+  return (work) => {
+    if (db.isTransaction) return work();
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw error;
+    }
   };
 }
 

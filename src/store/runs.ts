@@ -98,6 +98,8 @@ export interface Runs {
   /** Notes which conversation and prompt a call is, so that a later life can find it again. */
   track(id: string, key: string, call: { attempts: number; sessionId: string; promptId: string | null }): void;
   end(id: string, key: string, end: StepEnd, now: string): void;
+  /** Writes a fact that follows from steps already written, and so can be found again. */
+  conclude(id: string, key: string, end: StepEnd, now: string): void;
   /** Writes what a begun step already knows. */
   note(id: string, key: string, result: string): void;
   /** The prompt that came before in the same session. */
@@ -146,6 +148,9 @@ export function openRuns(store: Store): Runs {
   );
   const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND state = 'failed'");
 
+  const write: Runs["end"] = (id, key, { state, result, verdict, error, usage }, now) =>
+    void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key);
+
   return {
     create: ({ id, projectPath, issue, inputs, conversation, squad, now }) =>
       void insert.run(id, projectPath, issue, inputs, conversation ?? null, squad ?? null, now),
@@ -167,12 +172,27 @@ export function openRuns(store: Store): Runs {
       const row = step.get(id, key);
       return row === undefined ? undefined : StepRow.parse(row);
     },
+    // That a step begins is only a hint for a later life: should a power cut take it, the step is begun again.
     begin: (id, head, hash, now) =>
-      void begin.run(id, head.key, head.kind, head.phase, head.stream ?? null, head.agent ?? null, head.model ?? null, hash, now),
-    track: (id, key, { attempts, sessionId, promptId }) => void track.run(attempts, sessionId, promptId, id, key),
-    end: (id, key, { state, result, verdict, error, usage }, now) =>
-      void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key),
-    note: (id, key, result) => void note.run(result, id, key),
+      store.soft(
+        () =>
+          void begin.run(
+            id,
+            head.key,
+            head.kind,
+            head.phase,
+            head.stream ?? null,
+            head.agent ?? null,
+            head.model ?? null,
+            hash,
+            now,
+          ),
+      ),
+    track: (id, key, { attempts, sessionId, promptId }) =>
+      store.soft(() => void track.run(attempts, sessionId, promptId, id, key)),
+    end: write,
+    conclude: (id, key, ending, now) => store.soft(() => write(id, key, ending, now)),
+    note: (id, key, result) => store.soft(() => void note.run(result, id, key)),
     promptBefore: (id, sessionId, key) =>
       z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
     forgetFailures: (id) => Number(forget.run(id).changes),

@@ -26,9 +26,10 @@ export interface ChecksParts {
 
 const TAIL = 4_000;
 
-/** Runs the checks on one tree, once: the same tree again is answered from the journal. */
+/** Runs the checks on one tree, once: the same tree again has the same evidence, wherever it stands. */
 export function createChecks({ journal, configured, findChecks, signal, deadlineMs, env, now }: ChecksParts) {
   const clean = cleanEnvironment(env);
+  const seen = new Map<string, Evidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<Evidence> {
     const result = await exec("/bin/sh", ["-c", check.command], {
@@ -55,7 +56,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
 
   return {
     /** `after` runs when the checks have ended, to put away what they left in the tree. */
-    run(at: {
+    async run(at: {
       prefix: string;
       phase: string;
       stream?: number;
@@ -69,7 +70,9 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
         phase: at.phase,
         stream: at.stream ?? null,
       };
-      return journal.step(z.array(Evidence), head, { tree: at.tree, configured }, async () => {
+      const known = seen.get(at.tree);
+      if (known) return known;
+      const found = await journal.step(z.array(Evidence), head, { tree: at.tree, configured }, async () => {
         const checks = configured?.map((command) => ({ name: command, command, cwd: "." })) ?? (await findChecks(at.folder));
         const evidence: Evidence[] = [];
         for (const check of checks) evidence.push(await runOne(check, at.folder, at.tree));
@@ -77,6 +80,8 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
         if (checks.length > 0) await at.after?.();
         return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
       });
+      seen.set(at.tree, found);
+      return found;
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { SwarmTask } from "./decompose.ts";
 import { FRONTEND_MARKER, type ResolvedPipeline } from "./schema.ts";
 
 /**
@@ -44,7 +43,7 @@ const WORDS = new RegExp(
 );
 
 /** Whether a task is frontend work: by the marker, else by what the task says of itself, else by the documented words. */
-export function isFrontend(task: Pick<SwarmTask, "text" | "declared">, marker: string = FRONTEND_MARKER): boolean {
+export function isFrontend(task: { text: string; declared?: boolean | undefined }, marker: string = FRONTEND_MARKER): boolean {
   if (task.text.toLowerCase().includes(marker.toLowerCase())) return true;
   return task.declared ?? WORDS.test(task.text);
 }

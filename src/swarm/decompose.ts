@@ -69,8 +69,8 @@ function readList(list: unknown[], marker: string): Decomposed {
   if (list.length > MAX_TASKS) return { problem: `it lists ${list.length} tasks; join them into at most ${MAX_TASKS}` };
   const parsed = z.array(Entry).safeParse(list);
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
-    return { problem: `entry ${Number(issue.path[0] ?? 0) + 1} is neither a string nor a task object (${issue.message})` };
+    const entry = Number(parsed.error.issues[0]?.path[0] ?? 0) + 1;
+    return { problem: `entry ${entry} is neither a string nor a task object with a "title" or a "description"` };
   }
   const entries: Entry[] = parsed.data;
   const ids = entries.map((entry, index) => entry.id ?? `T${index + 1}`);

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, realpathSync } from "node:fs";
+import { appendFileSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
@@ -28,9 +28,15 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsPar
     write(name, title, body) {
       const text = `# ${title}\n\n_${now().toISOString()}_\n\n${body.trim()}\n`;
       writeFileAtomic(join(target, name), text, 0o644);
-      if (copies) writeFileAtomic(join(copies, name), text, 0o600);
+      if (copies) replace(join(copies, name), text);
     },
   };
+}
+
+/** The copy needs no wait for the disk: the journal can tell all of it again. */
+function replace(path: string, text: string): void {
+  writeFileSync(`${path}.tmp`, text, { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
 }
 
 /** Makes the documents' folder; it has to be inside the project, wherever links lead. */

@@ -22,14 +22,13 @@ export interface Ending {
 
 /** Runs a pipeline from its first phase to its last, and says how it ended. Throws only when it was stopped, or for a fault of ours. */
 export async function execute(context: RunContext, view: () => Run): Promise<Ending> {
-  const { pipeline, journal, about } = context;
-  let progress: Progress = { spec: about.issue, tasks: [], design: "", streams: [], baseTree: "", tree: "" };
+  const { pipeline, journal } = context;
+  let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "" };
   try {
     const baseTree = await startingTree(context);
     progress = { ...progress, baseTree, tree: baseTree };
     for (const phase of pipeline.pipeline) progress = await runPhase(context, phase, progress);
-    const decisions = decisionsOf(progress.spec);
-    journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", progress.spec === about.issue ? [] : decisions);
+    journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { ...judge(view(), progress.tree), tree: progress.tree || null };
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
@@ -54,7 +53,7 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   const end = (status: RunPhase["status"], reason: string | null) => {
     const record: RunPhase = { name: phase.phase, status, reason, startedAt, finishedAt: new Date().toISOString() };
     journal.put(head, status === "failed" ? "failed" : "done", record, reason ?? undefined);
-    tell("phase.finished", { phase: record });
+    tell("phase.finished", { ...record });
   };
 
   const skipped = whyLeftOut(context, phase, progress);
@@ -65,7 +64,7 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   }
   const begun: RunPhase = { name: phase.phase, status: "running", reason: null, startedAt, finishedAt: null };
   journal.put(head, "begun", begun);
-  tell("phase.started", { phase: begun });
+  tell("phase.started", { ...begun });
   try {
     const next = await dispatch(context, phase, progress);
     end("done", null);

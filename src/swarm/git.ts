@@ -15,6 +15,8 @@ export interface Repo {
   /** Null when the head is detached. */
   branch: string | null;
   dirty: boolean;
+  /** What git has to be told to commit in a repository whose user has no name. */
+  identity: readonly string[];
 }
 
 export interface Saved {
@@ -71,20 +73,25 @@ export async function must(cwd: string, args: readonly string[], options: GitOpt
 
 /** What a folder is to git; undefined when it is in no repository. */
 export async function openRepo(folder: string): Promise<Repo | undefined> {
-  const top = await git(folder, ["rev-parse", "--show-toplevel"]);
-  if (top.ending === "not-started") throw new UserError("git cannot be started. Install it, and see that it is in the PATH.");
-  if (top.code !== 0) return undefined;
-  const root = top.stdout.trim();
-  const prefix = await must(folder, ["rev-parse", "--show-prefix"]);
-  const head = await git(root, ["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
-  const branch = await git(root, ["symbolic-ref", "-q", "--short", "HEAD"]);
-  const status = await must(root, ["status", "--porcelain", "--untracked-files=normal"]);
+  const [places, status, email] = await Promise.all([
+    git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"]),
+    git(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=normal"]),
+    git(folder, ["config", "user.email"]),
+  ]);
+  if (places.ending === "not-started") throw new UserError("git cannot be started. Install it, and see that it is in the PATH.");
+  if (places.code !== 0 || status.code !== 0) return undefined;
+  const [root = folder, prefix = ""] = places.stdout.split("\n");
+  const lines = status.stdout.split("\n");
+  const header = (name: string) => lines.find((line) => line.startsWith(`# ${name} `))?.slice(name.length + 3);
+  const head = header("branch.oid");
+  const branch = header("branch.head");
   return {
     root,
     prefix: prefix.replace(/\/$/, ""),
-    head: head.code === 0 ? head.stdout.trim() : null,
-    branch: branch.code === 0 ? branch.stdout.trim() : null,
-    dirty: status !== "",
+    head: head === undefined || head === "(initial)" ? null : head,
+    branch: branch === undefined || branch === "(detached)" ? null : branch,
+    dirty: lines.some((line) => line !== "" && !line.startsWith("#")),
+    identity: email.code === 0 ? [] : NAMELESS,
   };
 }
 
@@ -114,6 +121,8 @@ export async function addWorktree(
     rmSync(path, { recursive: true, force: true });
   }
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fresh = await git(repo.root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
+  if (fresh.code === 0) return prepareSubmodules(repo, path);
   await must(repo.root, ["worktree", "prune"]);
   const known = await git(repo.root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
   await must(repo.root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
@@ -147,10 +156,9 @@ async function prepareSubmodules(repo: Repo, path: string): Promise<void> {
 }
 
 /** Commits whatever is in a worktree; without a change it is the commit that is there. */
-export async function commitAll(path: string, branch: string, message: string): Promise<Saved> {
+export async function commitAll(repo: Repo, path: string, branch: string, message: string): Promise<Saved> {
   await must(path, ["add", "-A"]);
-  const identity = (await git(path, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
-  const made = await git(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
+  const made = await git(path, [...repo.identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
     input: message,
   });
   if (made.code !== 0 && !/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
@@ -178,23 +186,21 @@ export async function isAncestor(repo: string, commit: string, of: string): Prom
 
 /** Merges a commit into a worktree. With conflicts nothing is left behind but their list. */
 export async function mergeInto(
-  path: string,
-  branch: string,
-  commit: string,
-  message: string,
+  repo: Repo,
+  { path, branch, commit, message }: { path: string; branch: string; commit: string; message: string },
 ): Promise<{ saved: Saved; conflicts: string[] }> {
-  if (!(await isAncestor(path, commit, "HEAD"))) {
-    if (await merging(path)) await must(path, ["merge", "--abort"]);
-    const identity = (await git(path, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
-    const merged = await git(path, [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit]);
-    if (merged.code !== 0) {
-      const conflicts = await conflictsOf(path);
-      if (await merging(path)) await must(path, ["merge", "--abort"]);
-      if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
-      return { saved: await current(path, branch), conflicts };
-    }
+  const merge = () => git(path, [...repo.identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit]);
+  let merged = await merge();
+  if (merged.code !== 0 && /MERGE_HEAD exists|not concluded your merge|unmerged files/.test(merged.output)) {
+    // An earlier life was cut off in the middle of this merge.
+    await must(path, ["merge", "--abort"]);
+    merged = await merge();
   }
-  return { saved: await current(path, branch), conflicts: [] };
+  if (merged.code === 0) return { saved: await current(path, branch), conflicts: [] };
+  const conflicts = await conflictsOf(path);
+  if (await merging(path)) await must(path, ["merge", "--abort"]);
+  if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
+  return { saved: await current(path, branch), conflicts };
 }
 
 /** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
@@ -298,8 +304,7 @@ export async function applyBranch(repo: Repo, branch: string): Promise<string | 
   if (!now?.head) return "the checkout has no commit to merge into";
   if (await isAncestor(repo.root, branch, "HEAD")) return undefined;
   if (!now.branch) return "the checkout is on no branch (detached head)";
-  const identity = (await git(repo.root, ["config", "user.email"])).code === 0 ? [] : NAMELESS;
-  const merged = await git(repo.root, [...identity, "merge", "-q", "--no-edit", branch]);
+  const merged = await git(repo.root, [...repo.identity, "merge", "-q", "--no-edit", branch]);
   if (merged.code === 0) return undefined;
   if (await merging(repo.root)) await git(repo.root, ["merge", "--abort"]);
   return `git merge ${branch} failed: ${merged.output.trim().slice(-400)}`;

@@ -59,7 +59,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
   const time = () => now().toISOString();
   const tell = (type: "step.started" | "step.finished", key: string) => {
     const row = runs.step(runId, key);
-    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, step: stepOf(row) } });
+    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, ...stepOf(row) } });
   };
   return {
     runId,
@@ -99,7 +99,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         if (known) return;
         runs.note(runId, head.key, JSON.stringify(value));
       } else {
-        runs.end(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
+        runs.conclude(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
       }
     },
   };

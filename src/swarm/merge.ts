@@ -36,12 +36,12 @@ export async function mergeStream(
     const { commit } = stream.state();
     if (commit === null) throw new RunFailed("the stream has no commit");
     const merged = await journal.step(Merged, { ...at, key: `${stream.prefix}/merge/${round}` }, { commit }, async () => {
-      const { saved, conflicts: files } = await mergeInto(
-        ground.workspace.path,
-        ground.branch,
+      const { saved, conflicts: files } = await mergeInto(ground.repo, {
+        path: ground.workspace.path,
+        branch: ground.branch,
         commit,
-        `Merge stream ${number}: ${title(stream.task)}`,
-      );
+        message: `Merge stream ${number}: ${title(stream.task)}`,
+      });
       return { value: { ...saved, conflicts: files }, verdict: files.length > 0 ? "conflict" : "merged" };
     });
 
@@ -69,10 +69,13 @@ export async function mergeStream(
       if (ref) context.note(`the checks after merging stream ${number} left files, set aside as ${ref}`);
     };
     const own = stream.state();
-    const evidence =
-      merged.tree === own.tree
-        ? [...own.evidence]
-        : await checks.run({ prefix: "run", phase: "implement", folder: ground.workspace.cwd, tree: merged.tree, after: tidy });
+    const evidence = await checks.run({
+      prefix: "run",
+      phase: "implement",
+      folder: ground.workspace.cwd,
+      tree: merged.tree,
+      after: tidy,
+    });
     if (passed(evidence) || !passed(own.evidence) || fixes >= MAX_MERGE_FIXES) return { tree: merged.tree, evidence };
     fixes += 1;
     await journal.step(Begun, { ...at, key: `${stream.prefix}/sync/${round}` }, { onto: merged.commit }, async () => {

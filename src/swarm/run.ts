@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
@@ -20,6 +19,7 @@ import type { Settings } from "./env.ts";
 import { apply, type Ending, execute } from "./execute.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./file.ts";
 import { dropMerged, removeWorktree } from "./git.ts";
+import { fingerprint, Inputs, kept, whatChanged } from "./inputs.ts";
 import { createJournal, hashOf, RunStopped } from "./journal.ts";
 import { type Plan, resolvePlan } from "./plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
@@ -90,28 +90,6 @@ export function exitCodeOf(run: Pick<Run, "status" | "outcome">): ExitCode {
   return run.status === "cancelled" || run.status === "interrupted" ? ExitCode.interrupted : ExitCode.failed;
 }
 
-const Inputs = z.object({
-  pipelineFile: z.string().nullable(),
-  pipelineHash: z.string(),
-  agents: z.record(z.string(), z.string()),
-  issueHash: z.string(),
-  primaryModel: z.string(),
-  reviewModel: z.string(),
-  apply: z.boolean(),
-  decisions: z.array(z.string()),
-  settings: z.object({
-    verbose: z.boolean(),
-    agentsDir: z.string(),
-    docDir: z.string(),
-    sessionTimeoutMs: z.number(),
-    maxRetries: z.number(),
-    summaryFileName: z.string(),
-    primaryModel: z.string().optional(),
-    reviewModel: z.string().optional(),
-  }),
-});
-type Inputs = z.infer<typeof Inputs>;
-
 const BEAT_MS = 1_000;
 
 export function createSwarm(parts: SwarmParts): Swarm {
@@ -165,7 +143,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     }, BEAT_MS);
     const tell = (type: EventType, data: Record<string, unknown>) =>
       emit({ type, ...(row.conversation !== null && { conversation: row.conversation }), data: { runId: id, ...data } });
-    tell("run.started", { run: summarizeRun(runs, known(id), now()) });
+    tell("run.started", { ...summarizeRun(runs, known(id), now()) });
     const finished = work(known(id), loaded, inputs, settings, stop.signal, tell)
       .catch((error: unknown) => {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
@@ -300,7 +278,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       runs.release(id);
     }
     const run = view(id);
-    if (run.status !== "interrupted") tell("run.finished", { run });
+    if (run.status !== "interrupted") tell("run.finished", { ...run });
     return run;
   }
 
@@ -397,36 +375,4 @@ function openProject(path: string): string {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw usageError(`${folder}: is no folder. Name the project's folder.`);
   return realpathSync(folder);
-}
-
-function kept({ issue: _, primaryModel, reviewModel, ...rest }: Settings): Inputs["settings"] {
-  return { ...rest, ...(primaryModel !== undefined && { primaryModel }), ...(reviewModel !== undefined && { reviewModel }) };
-}
-
-type Fingerprint = Pick<Inputs, "pipelineHash" | "agents" | "issueHash" | "primaryModel" | "reviewModel">;
-
-function fingerprint({ pipeline, agents }: LoadedPipeline, issue: string): Fingerprint {
-  const { primaryModel, reviewModel, ...rest } = pipeline;
-  return {
-    pipelineHash: hashOf(rest),
-    agents: Object.fromEntries(
-      [...agents].map(([name, agent]) => [name, hashOf([agent.instructions, agent.tools, agent.model])]),
-    ),
-    issueHash: createHash("sha256").update(issue).digest("hex"),
-    primaryModel,
-    reviewModel,
-  };
-}
-
-function whatChanged(then: Fingerprint, now: Fingerprint): string[] {
-  const agents = [...new Set([...Object.keys(then.agents), ...Object.keys(now.agents)])].filter(
-    (name) => then.agents[name] !== now.agents[name],
-  );
-  return [
-    ...(then.issueHash !== now.issueHash ? ["the request has changed"] : []),
-    ...(then.pipelineHash !== now.pipelineHash ? ["the pipeline file has changed"] : []),
-    ...(agents.length > 0 ? [`the instructions of ${agents.join(", ")} have changed`] : []),
-    ...(then.primaryModel !== now.primaryModel ? [`the primary model was ${then.primaryModel} and is ${now.primaryModel}`] : []),
-    ...(then.reviewModel !== now.reviewModel ? [`the review model was ${then.reviewModel} and is ${now.reviewModel}`] : []),
-  ];
 }

@@ -70,7 +70,7 @@ async function runStream(
   const { number } = record;
   const at = { kind: "git" as const, phase: "implement", stream: number };
   context.recordStream({ ...record, status: "running" });
-  context.tell("stream.started", { stream: { ...record, status: "running" } });
+  context.tell("stream.started", { ...record, status: "running" });
   let stream: Stream | undefined;
   try {
     if (ground.kind === "in place") {
@@ -129,7 +129,7 @@ function finish(context: RunContext, record: RunStream, stream?: Stream, agent?:
       `Stream ${record.number} by ${agent}`,
       describe(record, stream),
     );
-  context.tell("stream.finished", { stream: record });
+  context.tell("stream.finished", { ...record });
   return record;
 }
 

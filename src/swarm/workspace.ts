@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { bringDependencies } from "./dependencies.ts";
 import { addWorktree, baseCommit, commitAll, current, diffOf, openRepo, openShadow, type Repo, setAside } from "./git.ts";
 
 /** A folder that agents work in, whose every state has a name. */
@@ -49,6 +50,7 @@ export async function openGround(
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
 }
 
@@ -59,8 +61,8 @@ export async function openStream(
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(ground.branch, number);
   const path = join(ground.folder, "worktrees", `stream-${number}`);
-  const { commit } = await current(ground.workspace.path, ground.branch);
-  await addWorktree(ground.repo, { path, branch, base: commit });
+  await addWorktree(ground.repo, { path, branch, base: ground.branch });
+  await bringDependencies(ground.repo, path);
   const at = await current(path, branch);
   return { branch, path, base: at.commit, tree: at.tree };
 }
@@ -72,11 +74,16 @@ export function streamBranch(runBranch: string, number: number): string {
 export function worktree(repo: Repo, path: string, branch: string): Workspace & { path: string } {
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
+  let last: { key: string; text: Promise<string> } | undefined;
   return {
     path,
     cwd,
-    save: (message) => commitAll(path, branch, message),
-    diff: (from, to) => diffOf(path, from, to),
+    save: (message) => commitAll(repo, path, branch, message),
+    diff(from, to) {
+      const key = `${from} ${to}`;
+      if (last?.key !== key) last = { key, text: diffOf(path, from, to) };
+      return last.text;
+    },
     tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm\//, "")}/${label}`),
   };
 }

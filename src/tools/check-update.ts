@@ -1,4 +1,3 @@
-import { request } from "undici";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
 import { type ExecOptions, type ExecResult, exec } from "../lib/exec.ts";
@@ -63,6 +62,7 @@ function npmLogin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
   const url = `${base.replace(/\/+$/, "")}/${PACKAGE}/latest`;
   try {
+    const { request } = await import("undici");
     const { statusCode, body } = await request(url, {
       signal: AbortSignal.any([signal, AbortSignal.timeout(15_000)]),
       headers: { accept: "application/json" },

@@ -4,7 +4,7 @@ import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface ConfigUpdateParts {
   configPath: string;
-  onChange: (config: Config) => void;
+  onChange: (config: Config, key: ConfigKey) => void;
 }
 
 /** The keys that cannot widen what a model may do, reach or spend without limit; all others are the user's alone. */
@@ -32,7 +32,7 @@ export function configUpdate({ configPath, onChange }: ConfigUpdateParts): Tool 
       if (value === undefined || value === null) throw new ToolError(`value: is missing; ${key} needs one.`);
       const fitting = Config.shape[own].safeParse(value).success ? value : unquoted(value);
       const config = updateConfig(configPath, { [own]: fitting });
-      onChange(config);
+      onChange(config, own);
       return `${key} is now ${JSON.stringify(config[own])}.`;
     },
   });

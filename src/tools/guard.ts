@@ -38,7 +38,7 @@ export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): P
       join(paths.home, name),
     );
   const code = () => CODE.map((name) => join(packageRoot, name));
-  const readOnly = () => [paths.daemon, ...(selfEdit() ? [] : code())];
+  const readOnly = () => [paths.daemon, paths.skills, ...(selfEdit() ? [] : code())];
 
   const isSecret = (real: string): boolean => {
     const home = identity(paths.home);
@@ -56,8 +56,7 @@ export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): P
     return stats.nlink > 1 && holds(paths.sessions, idOf(stats));
   };
 
-  const isReadOnly = (real: string): boolean => {
-    const own = readOnly();
+  const isBelow = (real: string, own: readonly string[]): boolean => {
     const known = new Set(own.map(identity).filter((id) => id !== undefined));
     const spelled = own.map((path) => fold(realOf(path)));
     return ancestors(real).some((path) => {
@@ -76,7 +75,10 @@ export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): P
           return `${path} is part of a running process; no tool may reach into it.`;
         }
         if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
-        if (how === "write" && isReadOnly(real)) {
+        if (how === "write" && isBelow(real, [paths.skills])) {
+          return `${path} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
+        }
+        if (how === "write" && isBelow(real, readOnly())) {
           return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
         }
       }

@@ -2,11 +2,10 @@ import { lookup as systemLookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import type { Readable as Stream } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { Agent, request } from "undici";
+import type { Agent } from "undici";
 import { z } from "zod";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { isAllowed, isPublic } from "./addresses.ts";
-import { readable } from "./readable.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 
@@ -42,14 +41,16 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
     async run({ url, max_length }, { signal }) {
       const slow = AbortSignal.timeout(capMs);
       const stop = AbortSignal.any([signal, slow]);
+      // Loaded when first needed: a daemon that fetches nothing starts without them.
+      const { Agent, request } = await import("undici");
       const agent = new Agent({
         connect: { lookup: judgedLookup(resolve, judge), timeout: capMs },
         headersTimeout: capMs,
         bodyTimeout: capMs,
       });
       try {
-        const page = await follow(addressOf(url), agent, judge, stop, maxBytes);
-        return present(page, max_length);
+        const page = await follow(addressOf(url), request, agent, judge, stop, maxBytes);
+        return await present(page, max_length);
       } catch (error) {
         if (slow.aborted && !signal.aborted)
           throw new ToolError(`${clip(url)} took longer than ${capMs / 1000} s and was given up.`);
@@ -69,7 +70,14 @@ interface Page {
   cut: boolean;
 }
 
-async function follow(first: URL, agent: Agent, judge: Judge, signal: AbortSignal, maxBytes: number): Promise<Page> {
+async function follow(
+  first: URL,
+  request: Request,
+  agent: Agent,
+  judge: Judge,
+  signal: AbortSignal,
+  maxBytes: number,
+): Promise<Page> {
   let url = first;
   for (let hop = 0; hop <= HOPS; hop += 1) {
     // A literal address is connected to without being looked up, so it is judged here.
@@ -99,6 +107,7 @@ async function follow(first: URL, agent: Agent, judge: Judge, signal: AbortSigna
   throw new ToolError(`${clip(first.href)} was redirected more than ${HOPS} times and was given up.`);
 }
 
+type Request = typeof import("undici").request;
 type Judge = (host: string, address: string) => Error | undefined;
 
 /** Looks a name up once, judges every answer, and hands on exactly what was judged. */
@@ -172,7 +181,7 @@ function unpackerOf(encoding: string | undefined) {
   throw new ToolError(`The page is packed in a way that was not asked for (${clip(name)}) and cannot be read.`);
 }
 
-function present({ url, status, type, bytes, cut }: Page, limit: number): string {
+async function present({ url, status, type, bytes, cut }: Page, limit: number): Promise<string> {
   const [mime = ""] = type.split(";");
   const kind = kindOf(mime.trim(), bytes);
   const where = `${clip(url.href)} (HTTP ${status}${mime ? `, ${clip(mime.trim())}` : ""})`;
@@ -182,7 +191,10 @@ function present({ url, status, type, bytes, cut }: Page, limit: number): string
     return text;
   }
   const source = decode(bytes, type);
-  const page = kind === "html" ? readable(source, url.href, limit + 2_000) : { title: "", text: source, cut: false };
+  const page =
+    kind === "html"
+      ? (await import("./readable.ts")).readable(source, url.href, limit + 2_000)
+      : { title: "", text: source, cut: false };
   const whole = page.title ? `Title: ${page.title}\n\n${page.text}` : page.text;
   const shortened = whole.length > limit || cut || page.cut;
   const note = `\nOnly the first ${Math.min(limit, whole.length)} characters are shown. max_length can be up to 50000.`;

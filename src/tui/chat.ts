@@ -1,8 +1,10 @@
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../lib/errors.ts";
+import type { Status, Stopped } from "../protocol/api.ts";
 import { shownFailure } from "../protocol/messages.ts";
 import type { Client } from "./client.ts";
+import { describeStatus } from "./status.ts";
 
 export interface ChatParts {
   client: Client;
@@ -65,8 +67,11 @@ export async function chat({ client, conversation, input, output, colour }: Chat
 
   async function command(name: string): Promise<boolean> {
     if (name === "/exit" || name === "/quit") return false;
-    if (name === "/stop") output.write(`${JSON.stringify(await client.request("POST", "/api/stop"))}\n`);
-    else if (name === "/status") output.write(`${JSON.stringify(await client.request("GET", "/api/status"), null, 2)}\n`);
+    if (name === "/stop") {
+      const { messages, tasks, runs } = await client.request<Stopped>("POST", "/api/stop");
+      output.write(`stopped: ${messages} messages, ${tasks} tasks, ${runs} runs\n`);
+    } else if (name === "/status")
+      output.write(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
     else output.write(`${dim(HELP)}\n`);
     return true;
   }

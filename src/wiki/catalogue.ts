@@ -23,8 +23,9 @@ const SLICE = 2_000;
 export function createCatalogue({ file, index, onError, delayMs = 2_000 }: CatalogueParts): Catalogue {
   let timer: NodeJS.Timeout | undefined;
   let lastMs = 0;
+  let writing: Promise<void> | undefined;
 
-  const write = () =>
+  const writeOnce = () =>
     index(async (pages) => {
       if (!pages.uncatalogued() && existsSync(file)) return;
       pages.catalogued();
@@ -32,6 +33,12 @@ export function createCatalogue({ file, index, onError, delayMs = 2_000 }: Catal
       writeFileAtomic(file, await compose(pages));
       lastMs = performance.now() - started;
     });
+  const write = () => {
+    writing ??= writeOnce().finally(() => {
+      writing = undefined;
+    });
+    return writing;
+  };
 
   return {
     changed() {
@@ -44,7 +51,10 @@ export function createCatalogue({ file, index, onError, delayMs = 2_000 }: Catal
         Math.max(delayMs, lastMs * 50),
       ).unref();
     },
-    flush: write,
+    async flush() {
+      await writing;
+      await write();
+    },
     stop: () => clearTimeout(timer),
   };
 }

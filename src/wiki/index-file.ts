@@ -68,7 +68,9 @@ function open(path: string): IndexFile {
   const db = new DatabaseSync(path);
   try {
     // NORMAL: a power cut may take the last rows, which the sweep at the next open finds again from the files.
-    db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;");
+    db.exec(
+      "PRAGMA busy_timeout = 5000; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32000;",
+    );
     if (versionOf(db) === 0) make(db);
     if (versionOf(db) !== SCHEMA_VERSION) throw new Error(`${path}: unfit index`);
     return { db, inode: statSync(path).ino };

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { dropIndexFile, isBroken, openIndexFile } from "./index-file.ts";
+import { dropIndexFile, type IndexFile, isBroken, openIndexFile } from "./index-file.ts";
 import { type PageDoc, readDoc, readText, stampOf, stampText } from "./page-file.ts";
 import { createPageIndex, type PageIndex } from "./page-index.ts";
 import type { Versions } from "./versions.ts";
@@ -56,7 +56,7 @@ const FOREIGN_AT_ONCE = 200;
 
 export function createKeeper({ root, file, versions, log, onIndexed, onForeign }: KeeperParts): Keeper {
   const fileOf = (path: string) => join(root, path);
-  let opened = openIndexFile(file);
+  let opened = openFirst(file);
   let index = createPageIndex(opened.db);
   let unswept = true;
   let sweeping: Promise<void> | undefined;
@@ -67,6 +67,8 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
   let closed = false;
   /** The state of pages that this process wrote or has told about; "" for removed ones. */
   const told = new Map<string, string>();
+  /** Changed pages that could not be marked yet, another process being busy with the index. */
+  const unmarked = new Set<string>();
 
   const watcher = createWatcher(join(root, "pages"), () => {
     if (noticeTimer !== undefined || closed) return;
@@ -82,6 +84,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     } catch {
       // A file that broke while it was open may not close cleanly; it is left behind.
     }
+    opened = { ...opened, inode: -1 };
     if (drop) dropIndexFile(file);
     opened = openIndexFile(file);
     index = createPageIndex(opened.db);
@@ -95,7 +98,13 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
   const trouble = (error: unknown) => {
     unswept = true;
     log.warn("the wiki's index is in trouble", { error: messageOf(error) });
-    if (isBroken(error)) reopen(true);
+    if (!isBroken(error)) return;
+    try {
+      reopen(true);
+    } catch (failure) {
+      // The next question opens it again; until then pages are saved and read without it.
+      log.error("the wiki's index cannot be made anew", { error: messageOf(failure) });
+    }
   };
   const softly = (work: (index: PageIndex) => void) => {
     if (closed) return;
@@ -113,17 +122,32 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     told.set(path, stamp ? stampText(stamp) : "");
   };
 
+  const mark = (paths: Iterable<string>) => {
+    for (const path of paths) unmarked.add(path);
+    if (unmarked.size === 0) return;
+    try {
+      index.transaction(() => unmarked.forEach(index.mark));
+      unmarked.clear();
+    } catch (error) {
+      if (isBroken(error)) throw error;
+      log.info("the wiki's index is busy; changed pages are read from their files meanwhile", { error: messageOf(error) });
+    }
+    later();
+  };
+
   /** Marks what the watcher told of, unless the index already knows it so. */
   const notice = () => {
     const { pages, all } = watcher.take();
     if (all) unswept = true;
     const foreign: string[] = [];
+    const changed: string[] = [];
     for (const path of pages) {
       const stamp = stampOf(fileOf(path));
       const now = stamp ? stampText(stamp) : "";
       if (told.get(path) !== now) foreign.push(path);
-      if ((index.get(path)?.stamp ?? "") !== now) index.mark(path);
+      if ((index.get(path)?.stamp ?? "") !== now) changed.push(path);
     }
+    mark(changed);
     if (foreign.length <= FOREIGN_AT_ONCE) {
       for (const path of foreign) {
         remember(path);
@@ -131,7 +155,6 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
       }
     }
     if (unswept) void sweep().catch(trouble);
-    if (pages.size > 0) later();
   };
 
   const sweep = () => {
@@ -154,17 +177,17 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     }
     changed.push(...known.keys());
     for (let at = 0; at < changed.length; at += 5_000) {
-      index.transaction(() => changed.slice(at, at + 5_000).forEach(index.mark));
+      mark(changed.slice(at, at + 5_000));
       await turn();
     }
-    if (changed.length > 0) later();
   };
 
   const absorb = (path: string, copies: boolean) => {
     const doc = readDoc(path, fileOf(path));
     if (doc === undefined) index.remove(path);
     else {
-      const racy = BigInt(Date.now()) * 1_000_000n - doc.stamp.mtimeNs < RACY_NS;
+      const age = BigInt(Date.now()) * 1_000_000n - doc.stamp.mtimeNs;
+      const racy = age < RACY_NS && age > -RACY_NS;
       index.put({ ...doc, stamp: racy ? "" : stampText(doc.stamp) }, doc.text);
     }
     index.unmark(path);
@@ -176,7 +199,8 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     }
   };
   const drainAll = async () => {
-    const copies = index.marked(BULK + 1).length <= BULK;
+    mark([]);
+    const bulk = index.marked(BULK + 1).length > BULK;
     let any = false;
     for (;;) {
       while (viewers > 0) await turn();
@@ -187,15 +211,18 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
       const until = performance.now() + (waiting.length >= BULK ? BULK_SLICE_MS : SLICE_MS);
       index.transaction(() => {
         for (const path of waiting) {
-          absorb(path, copies);
+          absorb(path, !bulk);
           if (performance.now() > until) break;
         }
       });
       await turn();
     }
-    for (const _ of index.recount()) {
-      await turn();
-      if (closed) return;
+    const chores = [...(bulk ? [index.tidy()] : []), index.recount()];
+    for (const chore of chores) {
+      for (const _ of chore) {
+        await turn();
+        if (closed) return;
+      }
     }
     if (any) onIndexed();
   };
@@ -228,7 +255,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     await settle();
     return {
       index,
-      fresh: new Set(index.marked()),
+      fresh: new Set([...index.marked(), ...unmarked]),
       has: (path) => stampOf(fileOf(path)) !== undefined,
       read: (path) => readDoc(path, fileOf(path)),
       text: (path) => readText(fileOf(path)),
@@ -295,4 +322,14 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
       index.close();
     },
   };
+}
+
+function openFirst(file: string): IndexFile {
+  try {
+    return openIndexFile(file);
+  } catch (error) {
+    throw new UserError(`${file}: ${messageOf(error)}. Check that the folder can be written and that the disk has room.`, {
+      cause: error,
+    });
+  }
 }

@@ -24,7 +24,7 @@ export function stampOf(file: string): Stamp | undefined {
     const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
     return stat?.isFile() ? stat : undefined;
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return undefined;
+    if (codeOf(error) === "ENOTDIR" || codeOf(error) === "EACCES") return undefined;
     throw error;
   }
 }
@@ -40,8 +40,8 @@ export function readText(file: string): string | undefined {
     handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
     return readFileSync(handle, "utf8");
   } catch (error) {
-    // Removed, or replaced by a folder or a link since it was listed: no page any more.
-    if (["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EMLINK"].includes(codeOf(error) ?? "")) return undefined;
+    // Removed, or replaced by a folder or a link since it was listed, or kept from us by its mode: no page to us.
+    if (["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EMLINK", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return undefined;
     throw error;
   } finally {
     if (handle !== undefined) closeSync(handle);

@@ -1,4 +1,4 @@
-import type { Database } from "../store/open.ts";
+import { createTransaction, type Database } from "../store/open.ts";
 import { fold } from "./fold.ts";
 import type { Meta } from "./markdown.ts";
 
@@ -46,10 +46,12 @@ export interface PageIndex {
   titled(text: string, limit: number): Candidate[];
   /** Pages too long to be indexed, which are always read. */
   long(): Candidate[];
-  /** The few of these trigrams by which the pages that hold them all are found soonest. */
-  telling(grams: readonly string[], most: number): string[];
+  /** The few of these trigrams, some from each group, by which the pages that hold them all are found soonest. */
+  telling(groups: readonly (readonly string[])[], most: number): string[];
   /** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
   recount(): Generator<void>;
+  /** After much was indexed: joins the pieces of the index and gives back the space they took, a slice a step. */
+  tidy(): Generator<void>;
   /** Whether pages changed since index.md was written, whichever process changed them. */
   uncatalogued(): boolean;
   catalogued(): void;
@@ -61,10 +63,14 @@ const LONG_PAGE = 500_000;
 /** Ends every indexed text, so that its last one and two letters begin a trigram too. */
 const END = "\u0003\u0003";
 const FIRST_COUNT = 1_000;
+const MERGED_PAGES = 250;
+const FREED_PAGES = 500;
 /** About how many pages hold a trigram that was not counted, being rare. */
 const UNCOUNTED = 5;
 /** Reading one page to see whether it is a hit takes as long as walking past so many pages in a trigram's list. */
-const READ_COST = 500;
+const READ_COST = 1_000;
+/** What part of the pages that hold some trigrams of a phrase hold one more of them: they keep each other company. */
+const STILL_LEFT = 0.3;
 
 /** All trigrams of a text, as the tokenizer cuts them: by code points. */
 export function gramsOf(folded: string): string[] {
@@ -123,6 +129,9 @@ export function createPageIndex(db: Database): PageIndex {
     setCounted: sql("INSERT OR REPLACE INTO state (key, value) VALUES ('counted', ?)"),
     uncatalogued: sql("SELECT value FROM state WHERE key = 'uncatalogued'"),
     setUncatalogued: sql("INSERT OR REPLACE INTO state (key, value) VALUES ('uncatalogued', ?)"),
+    merge: sql("INSERT INTO tri (tri, rank) VALUES ('merge', ?)"),
+    changes: sql("SELECT total_changes() AS n"),
+    free: sql("PRAGMA freelist_count"),
     addGram: sql("INSERT INTO gram (term, pages) VALUES (?, ?)"),
   };
   const count = (under = "pages/") =>
@@ -134,24 +143,9 @@ export function createPageIndex(db: Database): PageIndex {
     statements.setUncatalogued.run(1);
     if (known.long === 0) statements.removeText.run(Number(known.id));
   };
-  let depth = 0;
 
   const index: PageIndex = {
-    transaction(work) {
-      if (depth > 0) return work();
-      db.exec("BEGIN IMMEDIATE");
-      depth += 1;
-      try {
-        const result = work();
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec("ROLLBACK");
-        throw error;
-      } finally {
-        depth -= 1;
-      }
-    },
+    transaction: createTransaction(db),
     mark: (path) => void statements.mark.run(path),
     marked: (limit = -1) => statements.marked.all(limit).map((row) => String(row.path)),
     unmark: (path) => void statements.unmark.run(path),
@@ -188,20 +182,24 @@ export function createPageIndex(db: Database): PageIndex {
       candidates(statements.holdingShort.all(indexable(text), `${indexable(text)}${"\u{10ffff}".repeat(3)}`)),
     titled: (text, limit) => candidates(statements.titled.all(text, limit)),
     long: () => candidates(statements.long.all()),
-    telling(grams, most) {
-      if (grams.length < 2) return [...grams];
-      const counts = new Map(statements.counts.all(JSON.stringify(grams)).map((row) => [row.term, Number(row.pages)]));
-      const counted = grams.map((gram) => ({ gram, pages: counts.get(gram) ?? UNCOUNTED }));
-      counted.sort((a, b) => a.pages - b.pages);
-      const chosen: string[] = [];
+    telling(groups, most) {
+      const rows = statements.counts.all(JSON.stringify([...new Set(groups.flat())]));
+      const counts = new Map(rows.map((row) => [row.term, Number(row.pages)]));
+      const ordered = groups.map((grams) => {
+        const counted = grams.map((gram) => ({ gram, pages: counts.get(gram) ?? UNCOUNTED }));
+        return counted.sort((a, b) => a.pages - b.pages).slice(0, most);
+      });
+      const chosen = new Set<string>();
       let left = Number.POSITIVE_INFINITY;
-      for (const { gram, pages } of counted.slice(0, most)) {
-        if (left * READ_COST < pages) break;
-        // Trigrams of one phrase keep each other company: each halves what is left, rarely more.
-        left = Math.min(pages, left / 2);
-        chosen.push(gram);
+      for (let round = 0; round < most; round += 1) {
+        const next = ordered.flatMap((counted) => counted[round] ?? []).sort((a, b) => a.pages - b.pages);
+        for (const { gram, pages } of next) {
+          if (chosen.size >= most || left * READ_COST < pages) return [...chosen];
+          left = Math.min(pages, left * STILL_LEFT);
+          chosen.add(gram);
+        }
       }
-      return chosen;
+      return [...chosen];
     },
     *recount() {
       const pages = count();
@@ -222,6 +220,19 @@ export function createPageIndex(db: Database): PageIndex {
         for (const [term, times] of common) statements.addGram.run(term, times);
         statements.setCounted.run(pages);
       });
+    },
+    *tidy() {
+      const merged = (pages: number) => {
+        const before = Number(statements.changes.get()?.n);
+        statements.merge.run(pages);
+        return Number(statements.changes.get()?.n) - before > 1;
+      };
+      // A negative number begins with everything, however few the pieces; the steps after it go on from there.
+      for (let more = merged(-MERGED_PAGES); more; more = merged(MERGED_PAGES)) yield;
+      while (Number(statements.free.get()?.freelist_count) > FREED_PAGES) {
+        db.exec(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
+        yield;
+      }
     },
     uncatalogued: () => statements.uncatalogued.get()?.value !== 0,
     catalogued: () => void statements.setUncatalogued.run(0),

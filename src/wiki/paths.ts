@@ -18,7 +18,7 @@ const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
 /** The one check of every page path, by its letters and then by where it really leads. */
 export function placeOf(pages: string, given: string): PagePlace {
   const wanted = plainPath(given);
-  const root = realpathSync(pages);
+  const root = realpathSync.native(pages);
   const file = realFile(join(root, ...wanted.split("/")), given);
   const inside = relative(root, file).split(sep).join("/");
   if (inside === "" || inside.startsWith("../") || inside === ".." || join(root, inside) !== file) {
@@ -71,7 +71,7 @@ function realFile(file: string, given: string): string {
   const missing: string[] = [];
   for (let at = file; ; at = dirname(at)) {
     try {
-      return join(realpathSync(at), ...missing);
+      return join(realpathSync.native(at), ...missing);
     } catch (error) {
       const code = codeOf(error);
       if (code === "ENOTDIR") throw refuse(given, "a part of it is a page, not a folder");

@@ -29,9 +29,9 @@ const DEFAULT_LIMIT = 20;
 /** Among how many hits, the newest, the best are chosen; a query with fewer is ranked whole. */
 const RANKED = 300;
 /** At least so many pages are read in looking for "words" hits, the newest that may be. */
-const WORD_READS = 48;
+const WORD_READS = 30;
 const PHRASE_GRAMS = 8;
-const WORD_GRAMS = 8;
+const WORD_GRAMS = 4;
 const MAX_QUERY = 2_000;
 const LONE_SURROGATE = /\p{Cs}/u;
 
@@ -45,7 +45,8 @@ interface Match {
 }
 
 /** Every page whose text holds the query, best first; then, where there is room, pages that hold all its words. */
-export async function searchPages(view: View, query: string, { limit = DEFAULT_LIMIT }: SearchOptions = {}): Promise<Hits> {
+export async function searchPages(view: View, query: string, options: SearchOptions = {}): Promise<Hits> {
+  const limit = Math.max(1, Math.floor(options.limit ?? DEFAULT_LIMIT));
   if (query === "") throw new UserError("Say what to look for: the query is empty.");
   if (query.length > MAX_QUERY) throw new UserError(`The query is too long: at most ${MAX_QUERY} characters.`);
   const wanted = fold(query);
@@ -57,7 +58,8 @@ export async function searchPages(view: View, query: string, { limit = DEFAULT_L
   const words = wordsOf(wanted);
   if (words.length === 0) return { items, more: false };
   const room = limit - items.length;
-  const rules = { reads: Math.max(WORD_READS, room * 2), except: found };
+  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
+  const rules = { reads: found.size > 0 ? Math.ceil(room / 2) : Math.max(WORD_READS, room), except: found };
   const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
   items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
   return { items: items.slice(0, limit), more: items.length > limit };
@@ -105,7 +107,7 @@ function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate
   if (LONE_SURROGATE.test(wanted)) return yield* everything(index);
   yield index.long();
   const grams = gramsOf(wanted);
-  if (grams.length > 0) return yield* batches(index, index.telling(grams, PHRASE_GRAMS), wanted);
+  if (grams.length > 0) return yield* batches(index, index.telling([grams], PHRASE_GRAMS), wanted);
   yield index.titled(wanted, RANKED);
   // A letter or two stand in most pages: the newest usually hold enough of them, and the rare case is looked up.
   yield index.newest(RANKED * 2);
@@ -114,19 +116,19 @@ function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate
 
 function* wordCandidates({ index }: View, words: readonly string[]): Generator<Candidate[]> {
   yield index.long();
-  const grams = [...new Set(words.flatMap(gramsOf))];
+  const grams = words.map(gramsOf).filter((group) => group.length > 0);
   if (grams.length > 0) yield* batches(index, index.telling(grams, WORD_GRAMS));
   else yield index.newest(RANKED);
 }
 
-const FIRST_BATCH = 64;
+const FIRST_BATCH = 32;
 
 function* batches(index: View["index"], grams: readonly string[], wanted?: string): Generator<Candidate[]> {
   let before = Number.MAX_SAFE_INTEGER;
   for (let size = FIRST_BATCH; ; size *= 4) {
     const batch = index.holding(grams, before, size);
-    const many = size === FIRST_BATCH * 4 && batch.length === size;
-    if (many && wanted) yield index.titled(wanted, RANKED);
+    // From here on not every hit may be looked at: those with it in the title go first.
+    if (size === FIRST_BATCH * 16 && batch.length > size / 4 && wanted) yield index.titled(wanted, RANKED);
     yield batch;
     if (batch.length < size) return;
     before = batch.at(-1)!.id;

@@ -1,3 +1,4 @@
+import { estimateTokens } from "../lib/tokens.ts";
 import type { View } from "./keeper.ts";
 import type { Entry } from "./page-index.ts";
 
@@ -6,25 +7,11 @@ export const SUMMARY_TOKENS = 1_500;
 const CONSIDERED = 200;
 const DAY_MS = 86_400_000;
 
-/**
- * About how many tokens a model counts for a text, rather too many than too few: one for each three ASCII
- * characters (English and code come to about four), one for each other character.
- */
-export function estimateTokens(text: string): number {
-  let plain = 0;
-  let other = 0;
-  for (const letter of text) {
-    if (letter.charCodeAt(0) < 128) plain += 1;
-    else other += 1;
-  }
-  return Math.ceil(plain / 3) + other;
-}
-
 /** What the wiki knows, for a prompt: the pages used most and changed last, a line each, never more than asked for. */
 export function summarize(view: View, maxTokens: number, now: number): string {
   const { index, fresh } = view;
   const used = index.mostRead(CONSIDERED);
-  const changed = [...[...fresh].slice(0, CONSIDERED), ...used.filter((path) => fresh.has(path))];
+  const changed = [...[...fresh].slice(-CONSIDERED), ...used.filter((path) => fresh.has(path))];
   const known = [...index.newest(CONSIDERED), ...index.getAll(used)].filter(({ path }) => !fresh.has(path));
   const entries = new Map<string, Entry>();
   for (const entry of [...known, ...changed.flatMap((path) => view.read(path) ?? [])]) entries.set(entry.path, entry);

@@ -5,7 +5,7 @@ import type { Wiki } from "./wiki.ts";
 
 const DEADLINE_MS = 30_000;
 const LISTED = 200;
-const READ_CHARACTERS = 60_000;
+const READ_CHARACTERS = 20_000;
 const Path = z.string().min(1).describe('such as "projects/my-app"');
 
 /** The wiki in the model's hands. */

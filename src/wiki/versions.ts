@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -72,6 +73,9 @@ export function createVersions(folder: string): Versions {
       const stamp = stampOf(file);
       if (stamp === undefined) return;
       const target = join(placeOf(path), nameOf(stamp));
+      // A copy that a power cut cut short is not this text: it makes way.
+      const kept = stampOf(target);
+      if (kept && kept.size !== stamp.size) unlinkSync(target);
       into(target, () => {
         try {
           linkSync(file, target);
@@ -84,7 +88,11 @@ export function createVersions(folder: string): Versions {
     },
     keepCopy(path, stamp, text) {
       const target = join(placeOf(path), nameOf(stamp));
-      into(target, () => writeFileSync(target, text, { flag: "wx", mode: 0o600 }));
+      const half = `${target}.half`;
+      if (stampOf(target) === undefined) {
+        into(half, () => writeFileSync(half, text, { mode: 0o600 }));
+        renameSync(half, target);
+      }
       prune(path, nameOf(stamp));
     },
     list(path, file) {

@@ -106,8 +106,8 @@ function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // It was removed while we walked, or is no folder after all.
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return [];
+    // It was removed while we walked, is no folder after all, or is kept from us by its mode.
+    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return [];
     throw error;
   }
 }

@@ -119,7 +119,10 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
   const existing = (place: PagePlace) => {
     const doc = readDoc(place.path, place.file);
     if (doc !== undefined) return doc;
-    if (stampOf(place.file)) throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+    const stamp = stampOf(place.file);
+    if (stamp && stamp.size > MAX_PAGE_BYTES)
+      throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+    if (stamp) throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
     throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
   };
 

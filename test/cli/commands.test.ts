@@ -60,6 +60,7 @@ test("doctor looks at everything, names a remedy for each finding, and mends wha
     "port",
     "git",
     "gh",
+    "sandbox",
     "runtime",
     "model",
   ]);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { SessionSpec } from "../../src/engine/port.ts";
+import { pidFileOf } from "../../src/engine/runtime.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createGate } from "../../src/tools/gate.ts";
@@ -50,7 +51,7 @@ test.each(["in the middle of the effect", "right after the effect"])(
     const folder = temporaryFolder();
     const ledger = join(folder, "ledger");
     const store = openStore(join(folder, "io.db"));
-    const pidFile = join(folder, "runtime.pid");
+    const pidFile = pidFileOf(folder, process.pid);
     const killRuntime = () => process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL");
     const pay = tool({
       name: "pay",
@@ -93,7 +94,7 @@ test("a turn survives the runtime dying twice", async () => {
       onEvent: (event) => {
         if (event.kind === "delta" && deaths < 2) {
           deaths += 1;
-          process.kill(Number(readFileSync(join(folder, "runtime.pid"), "utf8")), "SIGKILL");
+          process.kill(Number(readFileSync(pidFileOf(folder, process.pid), "utf8")), "SIGKILL");
         }
       },
     }),

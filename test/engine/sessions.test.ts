@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SessionSpec } from "../../src/engine/port.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import { pidFileOf } from "../../src/engine/runtime.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -31,7 +32,7 @@ test("a hundred sessions come and go and leave the processes and open files wher
   const folder = temporaryFolder();
   const model = await scriptedModel(() => ({ say: "ok" }));
   const engine = await startEngine(folder, model.url, { maxLiveSessions: 2 });
-  const runtime = Number(readFileSync(join(folder, "runtime.pid"), "utf8"));
+  const runtime = Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
   const cycle = async (name: string) => {
     expect((await engine.session(spec(name, folder)).run(turn("hello"))).outcome).toBe("done");
     await engine.deleteSession(name);
@@ -59,7 +60,7 @@ test("a hundred sessions come and go and leave the processes and open files wher
     );
   });
   expect(readdirSync(join(folder, "session-state")).filter((name) => !name.startsWith("."))).toEqual([]);
-  expect(Number(readFileSync(join(folder, "runtime.pid"), "utf8"))).toBe(runtime);
+  expect(Number(readFileSync(pidFileOf(folder, process.pid), "utf8"))).toBe(runtime);
 });
 
 test("more conversations than the cap are all remembered, though few are held in memory", async () => {
@@ -94,9 +95,9 @@ test("a runtime that grows past its limit is renewed, and conversations go on", 
   }));
   const engine = await startEngine(folder, model.url, { runtimeMaxMb: 100 }, { healthEveryMs: 200 });
   const session = engine.session(spec("s", folder));
-  const first = Number(readFileSync(join(folder, "runtime.pid"), "utf8"));
+  const first = Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
   await session.run(turn("one"));
-  await until("a new runtime", () => Number(readFileSync(join(folder, "runtime.pid"), "utf8")) !== first);
+  await until("a new runtime", () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8")) !== first);
   expect((await session.run(turn("two"))).text).toBe("2");
 });
 

@@ -118,6 +118,15 @@ test("a command is seen wherever it stands in a very long line", () => {
   expect(inspectText(text)).toMatchObject([{ kind: "download-and-run", line: 2 }]);
 });
 
+test.each(["curl ", "curl | sudo -a ", "| tee ", "base64 -d ", "~/", "eval $( "])(
+  "half a megabyte of %j is looked through in seconds",
+  (text) => {
+    const started = performance.now();
+    inspectText(text.repeat(500_000 / text.length));
+    expect(performance.now() - started).toBeLessThan(15_000);
+  },
+);
+
 test.each([
   "cat ~/.ssh/id_ed25519",
   'open(os.path.expanduser("~/.aws/credentials"))',

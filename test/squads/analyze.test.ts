@@ -332,3 +332,20 @@ test("a path that is missing or no folder is refused with help, and an analysis 
   await expect(analyzeProject(`${root}\u0000`)).rejects.toThrow(/there is no such folder/);
   await expect(analyzeProject(root, { signal: AbortSignal.abort(new Error("stopped")) })).rejects.toThrow("stopped");
 });
+
+test("package files that were written to make a reader hang are read in seconds", async () => {
+  const root = project({
+    "a/pom.xml": "<parent>".repeat(100_000),
+    "b/Cargo.toml": `[a${" ".repeat(900_000)}`,
+    "c/requirements.txt": "\n".repeat(900_000),
+    "d/setup.py": '"a['.repeat(300_000),
+    "e/e.csproj": "<PackageReference ".repeat(50_000),
+    "f/deno.json": "/*".repeat(400_000),
+    "g/package.json": "[".repeat(100_000),
+    "h/Package.swift": 'url: "/'.repeat(100_000),
+  });
+  const started = performance.now();
+  const analysis = await analyzeProject(root);
+  expect(performance.now() - started).toBeLessThan(15_000);
+  expect(analysis.packages).toHaveLength(8);
+});

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Task } from "../../src/protocol/squads.ts";
 import { runIo } from "../support/daemon.ts";
 import { scriptedModel } from "../support/model.ts";
-import { characterOf, daemonOn, delegate, ended, lastResult, project, squadWith, stepOf } from "./support.ts";
+import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "./support.ts";
 
 test("what cannot be done is refused with a sentence that helps, and nothing is half made", async () => {
   const model = await scriptedModel(() => ({ say: "ready" }));
@@ -115,5 +115,4 @@ test("squads and tasks are managed from the command line", async () => {
   expect(await io("squad", "delete", "my-app", "--yes", "--json")).toMatchObject({ code: 0 });
   expect(await io("squad", "show", "my-app")).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no squad") });
   expect((await io("squad", "delegate", "--help")).code).toBe(0);
-  await delegate(daemon, "my-app", { task: "x" });
 });

@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { pidFileOf } from "../../src/engine/runtime.ts";
 import { readDaemonFile } from "../../src/lib/daemon-file.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
+import { isAlive } from "../../src/lib/process.ts";
 import type { Message, NewMessage } from "../../src/protocol/messages.ts";
 import { readEvents, type ServerEvent } from "../../src/tui/sse.ts";
+import type { AtTheEnd } from "./home.ts";
 import { until } from "./until.ts";
 
 export const IO = join(packageRoot, "bin", "io.js");
@@ -45,7 +48,12 @@ export function providerEnvironment(url: string): NodeJS.ProcessEnv {
   return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_API_KEY: "scripted-key-0123456789", COPILOT_MODEL: "scripted" };
 }
 
-export async function startDaemonProcess(home: string, extra: NodeJS.ProcessEnv = {}): Promise<TestDaemon> {
+/** Started for one test, or with `afterAll` for all tests of a file. */
+export async function startDaemonProcess(
+  home: string,
+  extra: NodeJS.ProcessEnv = {},
+  atTheEnd: AtTheEnd = onTestFinished,
+): Promise<TestDaemon> {
   const child = spawn(process.execPath, [IO, "--daemon"], {
     env: cleanEnvironment(home, extra),
     stdio: ["ignore", "pipe", "pipe"],
@@ -58,9 +66,12 @@ export async function startDaemonProcess(home: string, extra: NodeJS.ProcessEnv 
     output += chunk;
   });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  onTestFinished(async () => {
+  atTheEnd(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await exited;
+    // Its runtime notices a moment later, and until then writes into the folder that is to go.
+    const runtime = runtimeOf(home, child.pid ?? 0);
+    if (runtime) await until("the end of the runtime", () => !isAlive(runtime));
   });
   const file = await until(`a daemon on ${home}`, () => {
     if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}: ${output}`);
@@ -103,13 +114,18 @@ export async function startDaemonProcess(home: string, extra: NodeJS.ProcessEnv 
       read().catch(() => undefined);
       return { events, of: (type) => events.filter(({ event }) => event === type), leave: () => abort.abort() };
     },
-    runtimePid: () => Number(readFileSync(join(home, "sessions", "runtime.pid"), "utf8")),
+    runtimePid: () => runtimeOf(home, file!.pid) ?? Number.NaN,
     async kill(signal) {
       child.kill(signal);
       await exited;
     },
   };
   return daemon;
+}
+
+function runtimeOf(home: string, pid: number): number | undefined {
+  const file = pidFileOf(join(home, "sessions"), pid);
+  return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
 }
 
 /** Runs `io` to its end. */

@@ -3,16 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
+/** When what a test needs is put away: after the test, or after its file. */
+export type AtTheEnd = (work: () => void | Promise<void>) => void;
+
 /** A temporary folder, gone when the test is over. */
-export function temporaryFolder(): string {
+export function temporaryFolder(atTheEnd: AtTheEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), "io-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  atTheEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
 /** An IO_HOME of its own, with this in its config file. */
-export function temporaryHome(config: Record<string, unknown> = {}): string {
-  const home = temporaryFolder();
+export function temporaryHome(config: Record<string, unknown> = {}, atTheEnd: AtTheEnd = onTestFinished): string {
+  const home = temporaryFolder(atTheEnd);
   writeFileSync(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
   return home;
 }

@@ -1,11 +1,16 @@
 import { onTestFinished } from "vitest";
 import { type ModelServer, startModelServer } from "../../src/engine/rehearsal/server.ts";
 import { type ChatRequest, type Model, textOf } from "../../src/engine/rehearsal/wire.ts";
+import type { AtTheEnd } from "./home.ts";
 
 /** A scripted model on loopback, gone when the test is over. */
-export async function scriptedModel(model: Model, options?: { models?: string[] }): Promise<ModelServer> {
+export async function scriptedModel(
+  model: Model,
+  options?: { models?: string[] },
+  atTheEnd: AtTheEnd = onTestFinished,
+): Promise<ModelServer> {
   const server = await startModelServer(model, options);
-  onTestFinished(() => server.close());
+  atTheEnd(() => server.close());
   return server;
 }
 

@@ -43,7 +43,7 @@ const swarm = createSwarm({
     steps += 1;
     if (steps === killAt) process.kill(process.pid, "SIGKILL");
   },
-  bind: bindTools(store),
+  bind: bindTools(store, home),
   findChecks: async () => [{ name: "test", command: "test -f README.md", cwd: "." }],
   runsFolder: join(home, "runs"),
   log: quietLog,

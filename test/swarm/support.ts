@@ -139,7 +139,7 @@ export async function startSwarm({
     store,
     engine,
     emit: (each) => news.push(each),
-    bind: bindTools(store),
+    bind: bindTools(store, home),
     findChecks: async () => checks,
     runsFolder: join(home, "runs"),
     log: quietLog,

@@ -49,6 +49,27 @@ test("IO's secrets are out of reach by their plain names, and what stands beside
   expect(reads("config.json")).toBe(true);
 });
 
+test("no tool writes a skill or switches one on, by whatever path; reading them is allowed", () => {
+  const skill = join(paths.skills, "tidy");
+  mkdirSync(skill);
+  writeFileSync(join(skill, "SKILL.md"), "# tidy");
+  symlinkSync(paths.skills, join(cwd, "elsewhere"));
+  const spellings = [
+    join(skill, "SKILL.md"),
+    join(skill, ".io-skill.json"),
+    join(paths.skills, "new", "SKILL.md"),
+    relative(cwd, join(skill, ".io-skill.json")),
+    "elsewhere/tidy/.io-skill.json",
+    "elsewhere/fresh/SKILL.md",
+  ];
+  for (const path of spellings) {
+    expect([path, guard.refuse(path, "write", cwd)]).toEqual([path, expect.stringContaining("only a person")]);
+    expect([path, reads(path)]).toEqual([path, true]);
+  }
+  selfEdit = true;
+  expect(writes(join(skill, ".io-skill.json"))).toBe(false);
+});
+
 test("a half-written copy of a secret is out of reach too", () => {
   expect(reads(join(paths.home, ".config.json.0a1b2c.tmp"))).toBe(false);
   expect(reads(join(paths.home, ".token.0a1b2c.tmp"))).toBe(false);

@@ -24,9 +24,9 @@ export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: In
   });
   app.openapi(submit, async (context) => {
     const { text, conversation, source, idempotencyKey } = context.req.valid("json");
-    const message = inbox.submit({ text, conversation, source: { channel: source }, idempotencyKey });
-    if (context.req.valid("query").wait !== "true") return context.json({ id: message.id, status: "queued" as const }, 202);
-    return context.json(await inbox.finished(message.id), 200);
+    const submission = { text, conversation, source: { channel: source }, idempotencyKey };
+    if (context.req.valid("query").wait === "true") return context.json(await inbox.ask(submission), 200);
+    return context.json({ id: inbox.submit(submission).id, status: "queued" as const }, 202);
   });
 
   const list = createRoute({

@@ -18,13 +18,14 @@ import { type ErrorStatus, explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
+import { type RunParts, runRoutes } from "./runs.ts";
 import { type SettingsParts, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpParts extends SettingsParts {
+export interface HttpParts extends SettingsParts, RunParts {
   version: string;
   token: string;
   host: string;
@@ -44,8 +45,8 @@ export interface HttpParts extends SettingsParts {
 }
 
 const MAX_BODY = 1_000_000;
-/** A page of 10 MB, and the JSON around it. */
-const MAX_PAGE_BODY = 11_000_000;
+/** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
+const MAX_PAGE_BODY = 21_000_000;
 const STATUS: Record<Trouble, ErrorStatus> = { missing: 404, conflict: 409, "too large": 413, unavailable: 503 };
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
@@ -123,6 +124,7 @@ export function createHttp(parts: HttpParts) {
   skillRoutes(app, parts);
   squadRoutes(app, parts);
   taskRoutes(app, parts);
+  runRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );

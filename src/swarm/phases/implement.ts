@@ -10,7 +10,15 @@ export async function runImplement(context: RunContext, phase: ImplementPhase, p
   const tasks =
     progress.tasks.length > 0
       ? progress.tasks
-      : [{ id: "T1", text: progress.spec, acceptanceCriteria: [], dependsOn: [], frontend: false }];
+      : [
+          {
+            id: "T1",
+            text: progress.spec ? "Build what the specification says." : "Build what the request asks for.",
+            acceptanceCriteria: [],
+            dependsOn: [],
+            frontend: false,
+          },
+        ];
   const streams = await runStreams(context, phase, { ...progress, tasks });
   if (streams.every((stream) => stream.status === "failed")) {
     throw new RunFailed(`implement: no stream came to an end. Stream 1: ${streams[0]?.reason ?? "failed"}`);

@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readDaemonFile } from "../src/lib/daemon-file.ts";
+import { packageRoot } from "../src/lib/paths.ts";
+import type { Message } from "../src/protocol/messages.ts";
+
+/** A daemon as a user runs it: the built package, in a process and a home of its own. */
+export interface BenchDaemon {
+  pid: number;
+  home: string;
+  /** From the start of the process until its health route answered. */
+  readyMs: number;
+  runtimePid(): number;
+  ask(text: string, conversation: string): Promise<Message>;
+  stop(): Promise<void>;
+}
+
+/** Compiles src, so that what is measured is what stands there. */
+export function build(): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(packageRoot, "scripts", "build.js")], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`);
+}
+
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), "io-bench-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }) };
+}
+
+export async function startBenchDaemon(modelUrl: string, home: string): Promise<BenchDaemon> {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    IO_HOME: join(home, "io"),
+    IO_PORT: "0",
+    COPILOT_PROVIDER_BASE_URL: modelUrl,
+    COPILOT_PROVIDER_API_KEY: "none",
+    COPILOT_MODEL: "scripted",
+  };
+  const started = performance.now();
+  const child = spawn(process.execPath, [join(packageRoot, "bin", "io.js"), "--daemon"], { env, stdio: "ignore" });
+  const file = await daemonFile(child, join(env.IO_HOME, "daemon.json"));
+  const url = `http://127.0.0.1:${file.port}`;
+  const health = await fetch(`${url}/api/health`);
+  await health.arrayBuffer();
+  const readyMs = performance.now() - started;
+  const agent = new Agent({ keepAlive: true });
+  const token = readFileSync(join(env.IO_HOME, "token"), "utf8").trim();
+  return {
+    pid: file.pid,
+    home: env.IO_HOME,
+    readyMs,
+    runtimePid: () => Number(readFileSync(join(env.IO_HOME, "sessions", "runtime.pid"), "utf8")),
+    async ask(text, conversation) {
+      const message = await post(agent, `${url}/api/messages?wait=true`, token, { text, conversation });
+      if (message.status !== "done") throw new Error(`a message was not answered: ${JSON.stringify(message)}`);
+      return message;
+    },
+    stop() {
+      agent.destroy();
+      return end(child);
+    },
+  };
+}
+
+function post(agent: Agent, url: string, token: string, body: object): Promise<Message> {
+  return new Promise((done, failed) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const sent = request(url, { agent, method: "POST", headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.once("end", () => done(JSON.parse(text) as Message));
+    });
+    sent.once("error", failed);
+    sent.end(JSON.stringify(body));
+  });
+}
+
+async function daemonFile(child: ChildProcess, path: string) {
+  for (;;) {
+    const daemon = readDaemonFile(path);
+    if (daemon?.pid === child.pid) return daemon!;
+    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}`);
+    await sleep(2);
+  }
+}
+
+/** Ends a process that this bench started, and waits until it has ended. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await gone;
+  clearTimeout(late);
+}
+
+/** The value below which a share of the values lie. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(at)] ?? Number.NaN;
+  const high = sorted[Math.ceil(at)] ?? Number.NaN;
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** One line for a series of times. */
+export function describe(name: string, values: readonly number[]): string {
+  const ms = (value: number) => `${value.toFixed(1)} ms`;
+  return `${name.padEnd(26)} median ${ms(median(values))}, p95 ${ms(quantile(values, 0.95))}, ${values.length} runs`;
+}
+
+/** The resident memory of a process, in megabytes. */
+export function memoryMb(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kilobytes) / 1024;
+}
+
+/** Prints a figure beside its limit; a missed limit fails the bench at its end. */
+export function judge(what: string, value: number, limit: number, unit = ""): void {
+  const held = value <= limit;
+  console.log(`${held ? "held  " : "MISSED"} ${what}: ${value.toFixed(2)}${unit} (limit ${limit}${unit})`);
+  if (!held) process.exitCode = 1;
+}

@@ -1,0 +1,145 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createEngine } from "../src/engine/engine.ts";
+import { startModelServer } from "../src/engine/rehearsal/server.ts";
+import { type Act, type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
+import { Config } from "../src/lib/config.ts";
+import { createLog } from "../src/lib/log.ts";
+import { createRedactor } from "../src/lib/redact.ts";
+import type { Run } from "../src/protocol/runs.ts";
+import { openStore } from "../src/store/open.ts";
+import { readSettings } from "../src/swarm/env.ts";
+import { createSwarm } from "../src/swarm/run.ts";
+import { bindTools } from "../test/swarm/bind.ts";
+import { judge, temporaryFolder } from "./support.ts";
+
+const CONCURRENCY = 4;
+const CHECK_MS = 50;
+
+/** The default pipeline on a scripted model of fixed latency, against the critical path of those latencies. */
+export async function run(args: string[]): Promise<void> {
+  const latency = Number(args[0] ?? 1_000);
+  console.log(`default pipeline, ${latency} ms a model request, a check of ${CHECK_MS} ms, ${CONCURRENCY} streams at once`);
+  for (const tasks of [1, 3, 8]) {
+    const { wallMs, result, requests, sentTokens } = await measure(tasks, latency);
+    const { pathMs, steps } = criticalPath(tasks, latency);
+    const ownMs = (wallMs - pathMs) / steps;
+    console.log(
+      `\n${tasks} tasks: ${(wallMs / 1000).toFixed(2)} s, critical path ${(pathMs / 1000).toFixed(2)} s; ${requests} model requests, ` +
+        `${result.steps.length} steps, ${steps} of them on the path; ${sentTokens} tokens sent`,
+    );
+    if (latency >= 1_000) judge(`${tasks} tasks, times the critical path`, wallMs / pathMs, 1.15);
+    judge(`${tasks} tasks, our own a step on the path`, ownMs, 40, " ms");
+  }
+}
+
+async function measure(tasks: number, latency: number) {
+  const folder = temporaryFolder();
+  const model = await startModelServer((request) => ({ ...answer(request, tasks), delayMs: latency }));
+  const log = createLog({ redactor: createRedactor() });
+  const store = openStore(join(folder.path, "io.db"));
+  const config = Config.parse({});
+  const engine = await createEngine({
+    folder: join(folder.path, "sessions"),
+    config: () => config,
+    env: { PATH: process.env.PATH, HOME: folder.path },
+    choice: {
+      kind: "provider",
+      why: "the bench's model",
+      model: "scripted",
+      provider: { type: "openai", baseUrl: model.url, wireApi: "completions" },
+    },
+    rehearsal: () => ({ say: "never asked" }),
+    log,
+  });
+  await engine.start();
+  const swarm = createSwarm({
+    store,
+    engine,
+    emit: () => undefined,
+    bind: bindTools(store, folder.path),
+    findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
+    runsFolder: join(folder.path, "runs"),
+    log,
+    env: { PATH: process.env.PATH, HOME: folder.path },
+  });
+  const projectPath = makeProject(folder.path);
+  await warmUp(engine, folder.path);
+  model.requests.length = 0;
+  const started = performance.now();
+  const result = await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readSettings({}) })
+    .finished;
+  const wallMs = performance.now() - started;
+  await swarm.close();
+  await engine.stop();
+  await model.close();
+  store.close();
+  folder.remove();
+  expectApproved(result);
+  return { wallMs, result, requests: model.requests.length, sentTokens: result.usage.inputTokens };
+}
+
+/** The first turn of a runtime loads its tokenizer; a daemon has done that long before a run. */
+async function warmUp(engine: Awaited<ReturnType<typeof createEngine>>, folder: string): Promise<void> {
+  const spec = {
+    id: "warm-up",
+    systemMessage: () => "Warm up.",
+    tools: [],
+    workingDirectory: folder,
+    streaming: true,
+  };
+  const request = { owner: "bench", prompt: "hello", attempt: 1, signal: new AbortController().signal };
+  await engine.session(spec).run({ ...request, silenceMs: 60_000, capMs: 60_000 });
+}
+
+function expectApproved(result: Run): void {
+  if (result.outcome !== "approved") throw new Error(`the run ended as ${result.outcome}: ${result.reason}`);
+}
+
+function makeProject(folder: string): string {
+  const project = join(folder, "project");
+  mkdirSync(project);
+  writeFileSync(join(project, "README.md"), "A project.\n");
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=B", "-c", "user.email=b@localhost", ...args], { cwd: project });
+  git("init", "-q", "-b", "main");
+  git("add", "-A");
+  git("commit", "-q", "-m", "start");
+  return project;
+}
+
+function answer(request: ChatRequest, tasks: number): Act & { delayMs?: number } {
+  const system = textOf(request.messages[0]);
+  const last = request.messages.at(-1);
+  const prompt = textOf(last);
+  if (/^You are the product manager/.test(system)) {
+    const list = Array.from({ length: tasks }, (_, index) => ({ id: `T${index + 1}`, title: `Function ${index + 1}` }));
+    return { say: prompt.includes("Reply with a JSON array") ? JSON.stringify(list) : "Functions, one a file." };
+  }
+  if (/^You are the engineer/.test(system)) {
+    const id = /## Your task\n(\w+)/.exec(prompt)?.[1] ?? "T0";
+    if (last?.role === "tool") return { say: "Written; the checks pass." };
+    return { call: [{ tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } }] };
+  }
+  return { say: /^You are the tester/.test(system) ? "ALL_PASSED" : "APPROVED" };
+}
+
+/**
+ * The shortest time the latencies, checks, the order of merges and the limit on streams allow, and the steps on that way.
+ * Before the streams: specification, two reviews, tasks. A stream: two requests of the engineer, a check, review, test. After a
+ * merge the result is checked, one merge at a time; the first of them changes nothing and needs no check. Then the last review.
+ */
+function criticalPath(tasks: number, latency: number): { pathMs: number; steps: number } {
+  const slots = Array.from({ length: CONCURRENCY }, () => ({ at: 4 * latency, steps: 5 }));
+  let merge = { at: 0, steps: 0 };
+  for (let task = 0; task < tasks; task += 1) {
+    const slot = slots.sort((a, b) => a.at - b.at)[0]!;
+    const ready = { at: slot.at + 4 * latency + CHECK_MS, steps: slot.steps + 7 };
+    const from = merge.at > ready.at ? merge : ready;
+    const checked = task === 0 ? 0 : 1;
+    merge = { at: from.at + checked * CHECK_MS, steps: from.steps + 1 + checked };
+    Object.assign(slot, merge);
+  }
+  return { pathMs: merge.at + latency, steps: merge.steps + 3 };
+}

@@ -1,0 +1,120 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import { Conversation } from "../../protocol/messages.ts";
+import { Run, RunSummary } from "../../protocol/runs.ts";
+import { readSettings } from "../../swarm/env.ts";
+import type { Swarm } from "../../swarm/run.ts";
+import { HttpError } from "./errors.ts";
+import { answers, body } from "./shapes.ts";
+
+export interface RunParts {
+  swarm: Swarm;
+  env: NodeJS.ProcessEnv;
+  squadProject: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
+  /** Checks the text of a pipeline file. */
+  checkPipeline: (yaml: string) => { line: number; path: string; message: string }[];
+}
+
+const RunId = z.object({ id: z.string() });
+const NewRun = z.strictObject({
+  projectPath: z.string().min(1).optional(),
+  squad: z.string().min(1).optional(),
+  issue: z.string().trim().min(1, "a run needs an issue"),
+  conversation: Conversation.optional(),
+  apply: z.boolean().default(false),
+});
+const Problem = z.object({ line: z.number().int(), path: z.string(), message: z.string() });
+
+export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPipeline }: RunParts): void {
+  const find = (id: string): Run => {
+    const run = swarm.show(id);
+    if (!run) throw new HttpError(404, "There is no run with this id.");
+    return run;
+  };
+
+  const list = createRoute({
+    method: "get",
+    path: "/api/runs",
+    summary: "Swarm runs, the latest first",
+    request: { query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50), before: z.string().optional() }) },
+    responses: answers(200, z.object({ items: z.array(RunSummary), next: z.string().optional() })),
+  });
+  app.openapi(list, (context) => {
+    const { limit, before } = context.req.valid("query");
+    const items = swarm.list({ limit, ...(before && { before }) });
+    const last = items.at(-1);
+    return context.json({ items, ...(items.length === limit && last && { next: last.id }) }, 200);
+  });
+
+  const start = createRoute({
+    method: "post",
+    path: "/api/runs",
+    summary: "Starts a run for a folder or a squad's project",
+    request: { body: body(NewRun) },
+    responses: answers(201, Run),
+  });
+  app.openapi(start, (context) => {
+    const { projectPath, squad, issue, conversation, apply } = context.req.valid("json");
+    const team = squad === undefined ? undefined : squadProject(squad);
+    if (squad !== undefined && !team) throw new HttpError(404, "There is no squad with this slug.");
+    const folder = team?.projectPath ?? projectPath;
+    if (folder === undefined) throw new HttpError(400, "Give projectPath or squad.");
+    const { id } = swarm.start({
+      projectPath: folder,
+      issue,
+      settings: readSettings(env),
+      squad,
+      decisions: team?.decisions,
+      conversation,
+      apply,
+    });
+    return context.json(find(id), 201);
+  });
+
+  const validate = createRoute({
+    method: "post",
+    path: "/api/runs/validate",
+    summary: "Checks a pipeline file",
+    request: { body: body(z.strictObject({ yaml: z.string() })) },
+    responses: answers(200, z.object({ valid: z.boolean(), problems: z.array(Problem) })),
+  });
+  app.openapi(validate, (context) => {
+    const problems = checkPipeline(context.req.valid("json").yaml);
+    return context.json({ valid: problems.length === 0, problems }, 200);
+  });
+
+  const one = createRoute({
+    method: "get",
+    path: "/api/runs/{id}",
+    summary: "One run, whole",
+    request: { params: RunId },
+    responses: answers(200, Run),
+  });
+  app.openapi(one, (context) => context.json(find(context.req.valid("param").id), 200));
+
+  const resume = createRoute({
+    method: "post",
+    path: "/api/runs/{id}/resume",
+    summary: "Goes on with a run that stopped",
+    request: { params: RunId },
+    responses: answers(200, Run),
+  });
+  app.openapi(resume, (context) => {
+    const { id } = context.req.valid("param");
+    find(id);
+    swarm.resume(id);
+    return context.json(find(id), 200);
+  });
+
+  const cancel = createRoute({
+    method: "post",
+    path: "/api/runs/{id}/cancel",
+    summary: "Ends a run",
+    request: { params: RunId },
+    responses: answers(200, Run),
+  });
+  app.openapi(cancel, (context) => {
+    const { id } = context.req.valid("param");
+    find(id);
+    return context.json(swarm.cancel(id), 200);
+  });
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
+import type { Shell } from "./output.ts";
+
+/** Everything on standard input, whole characters however they were cut on the way. */
+export async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A text given as an argument, as a file, or on standard input as "-": one of them, not two. */
+export async function readContent(given: string | undefined, file: string | undefined): Promise<string> {
+  if (given !== undefined && file !== undefined) throw usageError("Give the text as an argument or with --file, not both.");
+  if (file !== undefined) return readTextFile(file);
+  if (given === undefined)
+    throw usageError('There is no text: give it as an argument, with --file, or as "-" on standard input.');
+  return given === "-" ? readInput() : given;
+}
+
+/** Asks a person before something is lost. Without a terminal only --yes is an answer. */
+export async function confirm(shell: Shell, question: string, yes: boolean | undefined): Promise<void> {
+  if (yes) return;
+  if (!shell.isTerminal) throw usageError(`${question} Nobody can be asked here: add --yes if that is what you want.`);
+  if (!(await askYesNo(question))) throw new UserError("Nothing was changed.");
+}
+
+/** One question with yes or no; anything but yes is no. */
+export async function askYesNo(question: string): Promise<boolean> {
+  const answers = openAnswers(true);
+  try {
+    return /^y(es)?$/i.test((await answers.next(`${question} [y/N] `)) ?? "");
+  } finally {
+    answers.close();
+  }
+}
+
+/** A person's answers, a line each, typed or piped. */
+export interface Answers {
+  /** The next answer; undefined once there are no more. */
+  next(question: string): Promise<string | undefined>;
+  close(): void;
+}
+
+export function openAnswers(isTerminal: boolean): Answers {
+  const lines = createInterface({ input: process.stdin, ...(isTerminal && { output: process.stderr }), terminal: isTerminal });
+  const given = lines[Symbol.asyncIterator]();
+  let interrupted = false;
+  lines.on("SIGINT", () => {
+    interrupted = true;
+    lines.close();
+  });
+  return {
+    async next(question) {
+      if (isTerminal) {
+        lines.setPrompt(question);
+        lines.prompt();
+      } else process.stderr.write(`${question}\n`);
+      const { value, done } = await given.next();
+      if (interrupted) throw new UserError("Interrupted. Nothing was changed.", { exitCode: ExitCode.interrupted });
+      return done ? undefined : String(value).trim();
+    },
+    close: () => lines.close(),
+  };
+}
+
+/** A text from outside as a terminal may show it: without what could move the cursor or hide a line. */
+export function harmless(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "�");
+}
+
+function readTextFile(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw usageError(`${file}: cannot be read (${codeOf(error) ?? "unknown"}).`, error);
+  }
+}

@@ -1,0 +1,115 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import type { FoundSkill, Skill } from "../protocol/skills.ts";
+import { askYesNo, confirm, harmless } from "./input.ts";
+import type { Shell } from "./output.ts";
+
+type SkillList = { items: Skill[] };
+type Json = { json?: boolean | undefined };
+
+const JSON_OPTION = ["--json", "print one JSON document"] as const;
+
+/** Skills from the command line: the one place where a person switches them on. */
+export function skillCommands(program: Command, shell: Shell): void {
+  const skill = program.command("skill").description("skills: folders with a SKILL.md that teach IO something");
+
+  skill
+    .command("list")
+    .description("the installed skills")
+    .option(...JSON_OPTION)
+    .action(async ({ json }: Json) => {
+      const list = await shell.client().request<SkillList>("GET", "/api/skills");
+      const text = list.items.map(({ slug, enabled, description }) => `${slug} (${enabled ? "on" : "off"})  ${description}`);
+      shell.print(list, () => harmless(text.join("\n") || "No skills are installed."), { json });
+    });
+
+  skill
+    .command("add")
+    .description("install the skills of a git repository, show them, and switch them on if you agree")
+    .argument("<repository>", "an address, owner/repo, or a folder of this machine")
+    .option("--yes", "switch them on without asking")
+    .option(...JSON_OPTION)
+    .action(async (given: string, { json, yes }: Json & { yes?: boolean }) => {
+      const client = shell.client();
+      const installed = await client.request<SkillList>("POST", "/api/skills", { repoUrl: addressOf(given), enable: false });
+      for (const one of installed.items) shell.note(harmless(describe(one)));
+      const many = installed.items.length === 1 ? "it" : "them";
+      const agreed = yes || (shell.isTerminal && (await askYesNo(`Switch ${many} on?`)));
+      const items = agreed ? await Promise.all(installed.items.map(({ slug }) => enable(slug))) : installed.items;
+      const names = items.map(({ slug }) => slug).join(", ");
+      const hint = items.map(({ slug }) => `io skill enable ${slug}`).join("; ");
+      shell.print({ items }, agreed ? `On: ${names}.` : `Installed and off: ${names}. To switch ${many} on: ${hint}`, { json });
+
+      function enable(slug: string): Promise<Skill> {
+        return client.request<Skill>("POST", `${route(slug)}/enable`);
+      }
+    });
+
+  skill
+    .command("show")
+    .description("a skill, its warnings, and the text the model reads")
+    .argument("<slug>")
+    .option(...JSON_OPTION)
+    .action(async (slug: string, { json }: Json) => {
+      const shown = await shell.client().request<{ skill: Skill; text: string }>("GET", route(slug));
+      shell.print(shown, () => harmless(`${describe(shown.skill)}\n\n${shown.text.trimEnd()}`), { json });
+    });
+
+  for (const action of ["enable", "disable"] as const) {
+    skill
+      .command(action)
+      .description(action === "enable" ? "switch a skill on" : "switch a skill off")
+      .argument("<slug>")
+      .option(...JSON_OPTION)
+      .action(async (slug: string, { json }: Json) => {
+        const changed = await shell.client().request<Skill>("POST", `${route(slug)}/${action}`);
+        shell.print(changed, `${changed.slug} is ${changed.enabled ? "on" : "off"}.`, { json });
+      });
+  }
+
+  skill
+    .command("remove")
+    .description("remove a skill")
+    .argument("<slug>")
+    .option("--yes", "do not ask")
+    .option(...JSON_OPTION)
+    .action(async (slug: string, { json, yes }: Json & { yes?: boolean }) => {
+      const client = shell.client();
+      await confirm(shell, `Remove the skill ${slug} and its files?`, yes);
+      const removed = await client.request<Skill>("DELETE", route(slug));
+      shell.print(removed, `Removed ${removed.slug}.`, { json });
+    });
+
+  skill
+    .command("search")
+    .description("search the skills registry")
+    .argument("<query>")
+    .option(...JSON_OPTION)
+    .action(async (q: string, { json }: Json) => {
+      const found = await shell
+        .client()
+        .request<{ items: FoundSkill[] }>("GET", `/api/skills/search?${new URLSearchParams({ q })}`);
+      const lines = found.items.map(({ name, description, url }) => `${name}  ${url}\n    ${description}`);
+      shell.print(found, () => harmless(lines.join("\n") || `The registry knows no skill for "${q}".`), { json });
+    });
+}
+
+function describe({ slug, name, description, enabled, url, commit, warnings }: Skill): string {
+  return [
+    `${slug} (${enabled ? "on" : "off"}): ${name === slug ? "" : `${name}. `}${description}`,
+    ...(url === null ? [] : [`  from ${url}${commit === null ? "" : `, commit ${commit}`}`]),
+    ...warnings.map(({ kind, file, line, text }) => `  warning, ${kind}: ${file}:${line}: ${text}`),
+    ...(warnings.length === 0 ? [] : ["  Look at these places before you switch it on."]),
+  ].join("\n");
+}
+
+/** The daemon stands in another folder, so a relative path is made absolute here. */
+function addressOf(given: string): string {
+  if (given === "~" || given.startsWith("~/")) return join(homedir(), given.slice(1));
+  return given === "." || given === ".." || /^\.\.?\//.test(given) ? resolve(given) : given;
+}
+
+function route(slug: string): string {
+  return `/api/skills/${encodeURIComponent(slug)}`;
+}

@@ -1,0 +1,236 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { Command } from "commander";
+import { missing, usageError } from "../lib/errors.ts";
+import type { Run } from "../protocol/runs.ts";
+import { readSettings, type Settings } from "../swarm/env.ts";
+import type { Plan } from "../swarm/plan.ts";
+import type { RunHandle } from "../swarm/run.ts";
+import { describeRun } from "../swarm/tools.ts";
+import type { Shell } from "./output.ts";
+import { createProgress } from "./progress.ts";
+
+interface RunOptions {
+  plan?: string;
+  verbose?: boolean;
+  apply?: boolean;
+  json?: boolean;
+}
+
+const JSON_OPTION = ["--json", "print one JSON document"] as const;
+
+/** `io swarm …`, which is also `swarm …`: the pipeline in this process, with or without a daemon, on the same store. */
+export function swarmCommands(program: Command, shell: Shell): void {
+  const swarm = program
+    .command("swarm")
+    .description("a pipeline that turns an issue into reviewed, tested code; works on the folder you stand in");
+
+  swarm
+    .command("run", { isDefault: true })
+    .description("run the pipeline on an issue")
+    .argument("[issue...]", "the issue, in words; else ISSUE_BODY")
+    .option("-p, --plan <file>", "take the issue from a plan, as `swarm plan` writes it")
+    .option("-v, --verbose", "show what the agents say")
+    .option("--apply", "merge the result into the checkout when everything is approved")
+    .option(...JSON_OPTION)
+    .action(async (words: string[], options: RunOptions) => {
+      const settings = readSettings(shell.env, {
+        words: options.plan ? readPlan(options.plan) : words.join(" "),
+        issueNeeded: true,
+      });
+      await follow(shell, settings, options, (open) =>
+        open.start({ projectPath: process.cwd(), issue: settings.issue!, settings, apply: options.apply }),
+      );
+    });
+
+  swarm
+    .command("plan")
+    .description("clarify an issue with the pm, have it analysed, and write plan.md")
+    .argument("[issue...]", "the issue, in words; else ISSUE_BODY")
+    .option("-v, --verbose", "show what the agents say")
+    .option(...JSON_OPTION)
+    .action(async (words: string[], options: RunOptions) => {
+      const settings = readSettings(shell.env, { words: words.join(" "), issueNeeded: true });
+      const ask = createAsker(shell);
+      await withSwarm(shell, true, {}, async ({ swarm: open }) => {
+        const verbose = options.verbose || settings.verbose;
+        const planned = await open.plan({
+          projectPath: process.cwd(),
+          issue: settings.issue!,
+          settings,
+          ask: ask.question,
+          ...(verbose && { onSay: (agent: string, text: string) => shell.note(`${agent}: ${text}`) }),
+        });
+        shell.print(planned, `The plan is in ${planned.path}. Run it with: swarm run -p ${planned.path}`, options);
+      }).finally(ask.close);
+    });
+
+  swarm
+    .command("validate")
+    .description("check the pipeline file, print what it resolves to and the most it can cost")
+    .argument("[file]", "a pipeline file; else swarm.config.yaml here, else the default")
+    .option(...JSON_OPTION)
+    .action(async (file: string | undefined, options: { json?: boolean }) => {
+      const settings = readSettings(shell.env);
+      await withSwarm(shell, false, {}, async ({ swarm: open }) => {
+        const plan = open.validate({ projectPath: process.cwd(), settings, pipelineFile: file && resolve(file) });
+        shell.print(plan, () => describePlan(plan), options);
+      });
+    });
+
+  swarm
+    .command("list")
+    .description("the runs, the latest first")
+    .option(...JSON_OPTION)
+    .action((options: { json?: boolean }) =>
+      withSwarm(shell, false, {}, async ({ swarm: open }) => {
+        const items = open.list();
+        const lines = items.map(
+          ({ id, status, outcome, createdAt, issue }) =>
+            `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${(outcome ?? status).padEnd(11)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
+        );
+        shell.print({ items }, lines.join("\n") || "There are no runs yet.", options);
+      }),
+    );
+
+  swarm
+    .command("show")
+    .description("one run: phases, streams, verdicts, evidence")
+    .argument("<run>")
+    .option(...JSON_OPTION)
+    .action((id: string, options: { json?: boolean }) =>
+      withSwarm(shell, false, {}, async ({ swarm: open }) => {
+        const run = open.show(id);
+        if (!run) throw missing(`There is no run "${id}". List the runs with: swarm list`);
+        shell.print(run, () => describeRun(run), options);
+      }),
+    );
+
+  swarm
+    .command("resume")
+    .description("go on with a run that was interrupted, cancelled or has failed")
+    .argument("<run>")
+    .option("-v, --verbose", "show what the agents say")
+    .option(...JSON_OPTION)
+    .action((id: string, options: RunOptions) => follow(shell, readSettings(shell.env), options, (open) => open.resume(id)));
+
+  swarm
+    .command("cancel")
+    .description("end a run, wherever it works")
+    .argument("<run>")
+    .option(...JSON_OPTION)
+    .action((id: string, options: { json?: boolean }) =>
+      withSwarm(shell, false, {}, async ({ swarm: open }) => {
+        const run = open.cancel(id);
+        shell.print(run, `Run ${id}: ${run.status === "running" ? "is being cancelled" : run.status}.`, options);
+      }),
+    );
+}
+
+type OpenSwarm = Awaited<ReturnType<typeof import("../core.ts").openSwarm>>;
+
+async function withSwarm<T>(
+  shell: Shell,
+  needsEngine: boolean,
+  options: { onSay?: (agent: string, text: string) => void },
+  work: (open: OpenSwarm) => Promise<T>,
+): Promise<T> {
+  const { openSwarm } = await import("../core.ts");
+  const open = await openSwarm({ env: shell.env, needsEngine, ...options });
+  try {
+    return await work(open);
+  } finally {
+    await open.close();
+  }
+}
+
+/** Starts or resumes a run and shows it to its end. Ctrl-C leaves it to be resumed. */
+async function follow(
+  shell: Shell,
+  settings: Settings,
+  options: RunOptions,
+  begin: (swarm: OpenSwarm["swarm"]) => RunHandle,
+): Promise<void> {
+  const progress = createProgress({
+    write: (text) => process.stderr.write(text),
+    live: process.stderr.isTTY === true && !shell.env.CI,
+    colour: process.stderr.isTTY === true && !shell.env.NO_COLOR,
+  });
+  const onSay = options.verbose || settings.verbose ? { onSay: progress.say } : {};
+  const { exitCodeOf } = await import("../swarm/run.ts");
+  await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
+    shell.note(`Model: ${choice.why}.`);
+    const unsubscribe = hub.subscribe((event) => progress.hear(event));
+    const handle = begin(swarm);
+    const interrupt = () => void swarm.close();
+    process.once("SIGINT", interrupt);
+    process.once("SIGTERM", interrupt);
+    const run = await handle.finished;
+    unsubscribe();
+    progress.end();
+    shell.print(run, () => ending(run), options);
+    process.exitCode = exitCodeOf(run);
+  });
+}
+
+function ending(run: Run): string {
+  const resume = run.status === "interrupted" ? `\nGo on with it: swarm resume ${run.id}` : "";
+  const look =
+    run.branch && !run.applied && run.outcome === "approved"
+      ? `\nLook at it: git diff ...${run.branch}    Take it: git merge ${run.branch}`
+      : "";
+  return `${describeRun(run)}${look}${resume}`;
+}
+
+function describePlan(plan: Plan): string {
+  const phases = plan.phases.flatMap(({ phase, condition, agents, maxCalls }) => [
+    `${phase}${condition ? ` (if ${condition})` : ""}: at most ${maxCalls} calls${phase === "implement" ? " a task" : ""}`,
+    ...agents.map(
+      ({ name, duty, model, tools, path }) => `  ${name} ${duty} on ${model}, tools: ${tools.join(", ") || "none"} (${path})`,
+    ),
+  ]);
+  const costs = plan.maxCalls.map(({ tasks, calls }) => `${calls} with ${tasks} task${tasks === 1 ? "" : "s"}`).join(", ");
+  return [
+    `${plan.file} is in order.`,
+    `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}. Checks: ${plan.checks?.join("; ") ?? "found in the project"}.`,
+    ...phases,
+    `Most agent calls: ${costs}; each may be tried ${plan.triesPerCall} times.`,
+    ...plan.notes,
+  ].join("\n");
+}
+
+function readPlan(file: string): string {
+  const path = resolve(file);
+  if (!existsSync(path)) throw usageError(`${path}: there is no such plan. Make one with: swarm plan "<issue>"`);
+  const text = readFileSync(path, "utf8");
+  if (text.trim() === "") throw usageError(`${path}: the plan is empty.`);
+  return text;
+}
+
+/** Puts questions to a person, or reads answers from a pipe; an empty line or the end of input means: use your judgement. */
+function createAsker(shell: Shell) {
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  const waiting: ((line: string | null) => void)[] = [];
+  const ready: string[] = [];
+  let ended = false;
+  lines.on("line", (line) => {
+    const next = waiting.shift();
+    if (next) next(line);
+    else ready.push(line);
+  });
+  lines.on("close", () => {
+    ended = true;
+    for (const next of waiting.splice(0)) next(null);
+  });
+  return {
+    question(questions: string): Promise<string | null> {
+      shell.note(`\n${questions}\n\n(your answer, or an empty line for: use your judgement)`);
+      const line = ready.shift();
+      if (line !== undefined) return Promise.resolve(line);
+      if (ended) return Promise.resolve(null);
+      return new Promise((answer) => waiting.push(answer));
+    },
+    close: () => lines.close(),
+  };
+}

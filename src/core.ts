@@ -1,0 +1,163 @@
+import { createEngine } from "./engine/engine.ts";
+import { type Choice, chooseEngine } from "./engine/ladder.ts";
+import type { Model } from "./engine/rehearsal/wire.ts";
+import type { Config } from "./lib/config.ts";
+import { createLog } from "./lib/log.ts";
+import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
+import { createRedactor } from "./lib/redact.ts";
+import { createSettings, type Settings } from "./lib/settings.ts";
+import { readToken } from "./lib/token.ts";
+import { analyzeProject, findChecks } from "./squads/analyze.ts";
+import { createEventLog } from "./store/events.ts";
+import { createHub } from "./store/hub.ts";
+import { openStore } from "./store/open.ts";
+import { createUsageLog } from "./store/usage.ts";
+import { createSwarm, type Swarm } from "./swarm/run.ts";
+import { fileOps } from "./tools/file-ops.ts";
+import { createGate } from "./tools/gate.ts";
+import { createPathGuard } from "./tools/guard.ts";
+import { createPolicy } from "./tools/policy.ts";
+import { createSandbox } from "./tools/sandbox.ts";
+import { shell } from "./tools/shell.ts";
+
+export interface CoreParts {
+  env: NodeJS.ProcessEnv;
+  paths: Paths;
+  settings: Settings;
+  token: string | undefined;
+  /** Told each line of the log, for somebody who watches. */
+  echo?: (line: string) => void;
+}
+
+/** What the daemon and `swarm` share: the store, the events, the engine, the gate and the tools of the machine. */
+export async function createCore({ env, paths, settings, token, echo }: CoreParts) {
+  const config = settings.current();
+  const redactor = createRedactor(secretsOf(config, env, token));
+  const log = createLog({ folder: paths.logs, level: config.logLevel, redactor, ...(echo && { echo }) });
+  const store = openStore(paths.database);
+  const events = createEventLog(store);
+  const hub = createHub({ events, log });
+  const usage = createUsageLog(store);
+  const choice = await chooseEngine(config, env);
+  const engine = await createEngine({
+    folder: paths.sessions,
+    config: settings.current,
+    env,
+    choice,
+    rehearsal: await rehearsalFor(choice, paths.home),
+    log,
+    onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
+  });
+  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => settings.current().selfEditEnabled });
+  const sandbox = createSandbox({ home: paths.home, guard });
+  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
+  const machine = {
+    shell: shell({ sandbox, redactor, env }),
+    files: fileOps({ guard, write: true }),
+    filesToRead: fileOps({ guard, write: false }),
+  };
+  return {
+    redactor,
+    log,
+    store,
+    events,
+    hub,
+    usage,
+    choice,
+    engine,
+    gate,
+    sandbox,
+    machine,
+    async close() {
+      await engine.stop();
+      hub.close();
+      store.close();
+    },
+  };
+}
+export type Core = Awaited<ReturnType<typeof createCore>>;
+
+/** The pipeline's room on top of a core. */
+export function createSwarmOn(
+  { store, engine, hub, gate, machine, log, usage }: Core,
+  paths: Paths,
+  env: NodeJS.ProcessEnv,
+  onSay?: (agent: string, text: string) => void,
+): Swarm {
+  const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
+  return createSwarm({
+    store,
+    engine,
+    emit: hub.emit,
+    bind: (names, scope) =>
+      gate.bind(
+        names.map((name) => tools[name]),
+        scope,
+      ),
+    findChecks: async (folder) => findChecks(await analyzeProject(folder)),
+    runsFolder: paths.runs,
+    log,
+    env,
+    recordUsage: usage.record,
+    ...(onSay && { onSay: ({ agent, text }) => onSay(agent, text) }),
+  });
+}
+
+/** The pipeline in a process of its own. */
+export async function openSwarm({
+  env,
+  needsEngine,
+  onSay,
+}: {
+  env: NodeJS.ProcessEnv;
+  needsEngine: boolean;
+  onSay?: (agent: string, text: string) => void;
+}) {
+  const paths = pathsOf(env);
+  const settings = createSettings(paths.config);
+  ensureHome(paths);
+  const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token) });
+  const swarm = createSwarmOn(core, paths, env, onSay);
+  try {
+    if (needsEngine) await core.engine.start();
+  } catch (error) {
+    await core.close();
+    throw error;
+  }
+  return {
+    swarm,
+    hub: core.hub,
+    choice: core.choice,
+    async close() {
+      await swarm.close();
+      await core.close();
+    },
+  };
+}
+
+/** The improviser and its rules are loaded only where they are to play. */
+async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
+  if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
+  const { createImproviser, loadRules } = await import("./engine/rehearsal/improvise.ts");
+  return createImproviser(loadRules(home));
+}
+
+/** Every secret IO knows of. */
+export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
+  const names = [
+    "COPILOT_PROVIDER_API_KEY",
+    "COPILOT_PROVIDER_BEARER_TOKEN",
+    "COPILOT_GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "TELEGRAM_BOT_TOKEN",
+  ];
+  const keyName = config.provider?.apiKeyEnv;
+  return [
+    token,
+    config.telegramBotToken,
+    config.provider?.apiKey,
+    keyName ? env[keyName] : undefined,
+    ...names.map((name) => env[name]),
+  ];
+}

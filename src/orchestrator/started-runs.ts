@@ -1,0 +1,8 @@
+import type { State } from "../store/state.ts";
+
+/** Which runs a message set going, for the record of how it was routed. */
+export function createStartedRuns(state: State) {
+  const key = (messageId: string) => `runs:${messageId}`;
+  const of = (messageId: string): string[] => JSON.parse(state.get(key(messageId)) ?? "[]");
+  return { of, add: (messageId: string, runId: string) => state.set(key(messageId), JSON.stringify([...of(messageId), runId])) };
+}

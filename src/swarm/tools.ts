@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { Run } from "../protocol/runs.ts";
+import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import { readSettings } from "./env.ts";
+import type { Swarm } from "./run.ts";
+
+export interface SwarmToolsParts {
+  swarm: Swarm;
+  env: NodeJS.ProcessEnv;
+  /** The project of a squad, and what the squad has decided. */
+  squad: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
+  /** The conversation that a turn belongs to, so that it is told how the run ends. */
+  conversationOf: (owner: string) => string | undefined;
+  /** Remembers that a turn set a run going. */
+  onStarted: (owner: string, runId: string) => void;
+}
+
+/** The pipeline in IO's hands: it runs in the background, and its end is told to whoever asked. */
+export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: SwarmToolsParts): Tool[] {
+  return [
+    tool({
+      name: "swarm_run",
+      description:
+        "Run the whole pipeline (spec, tasks, code, review, tests) on an issue, for a squad's project or a folder. It works in the background.",
+      schema: z.strictObject({
+        slug: z.string().min(1).optional(),
+        project_path: z.string().min(1).optional(),
+        issue: z.string().min(1),
+      }),
+      kind: "effect",
+      deadlineMs: 30_000,
+      touches: ({ project_path }) => (project_path === undefined ? [] : [{ path: project_path, how: "write" }]),
+      async run({ slug, project_path, issue }, { owner }) {
+        if ((slug === undefined) === (project_path === undefined))
+          throw new ToolError("Give either slug or project_path, and not both.");
+        const team = slug === undefined ? undefined : squad(slug);
+        if (slug !== undefined && !team) throw new ToolError(`There is no squad "${slug}". squad_status lists them.`);
+        const { id } = swarm.start({
+          projectPath: team?.projectPath ?? project_path!,
+          issue,
+          settings: readSettings(env),
+          squad: slug,
+          decisions: team?.decisions,
+          conversation: conversationOf(owner),
+        });
+        onStarted(owner, id);
+        return `Run ${id} has begun. You will be told when it ends; swarm_status {"run_id": "${id}"} tells how it stands.`;
+      },
+    }),
+    tool({
+      name: "swarm_status",
+      description: "How a run stands, or the latest runs.",
+      schema: z.strictObject({ run_id: z.string().min(1).optional() }),
+      kind: "read",
+      deadlineMs: 10_000,
+      async run({ run_id }) {
+        if (run_id === undefined) {
+          const runs = swarm.list({ limit: 10 });
+          return runs.length === 0
+            ? "There are no runs yet."
+            : runs
+                .map(({ id, status, outcome, issue }) => `${id} ${status}${outcome ? ` (${outcome})` : ""}: ${firstLine(issue)}`)
+                .join("\n");
+        }
+        const run = swarm.show(run_id);
+        if (!run) throw new ToolError(`There is no run "${run_id}". Call swarm_status without run_id for the ones there are.`);
+        return describeRun(run);
+      },
+    }),
+  ];
+}
+
+/** A run in a few lines: its state, phases, streams, what was not approved, and where the result is. */
+export function describeRun(run: Run): string {
+  const phases = run.phases.map(({ name, status }) => `${name} ${status}`).join(", ");
+  const streams = run.streams.map(
+    ({ number, status, task, reason }) => `  ${number}. ${status}: ${firstLine(task)}${reason ? ` (${reason})` : ""}`,
+  );
+  const open = run.loops
+    .filter(({ outcome }) => outcome !== "approved" && outcome !== "skipped")
+    .map(({ key, outcome, findings }) => `  ${key}: ${outcome}${findings ? `: ${firstLine(findings)}` : ""}`);
+  const failing = run.evidence
+    .filter(({ exitCode }) => exitCode !== 0)
+    .slice(-3)
+    .map(({ command, exitCode }) => `  ${command}: exit ${exitCode}`);
+  return [
+    `Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${run.reason})` : ""}`,
+    `Issue: ${firstLine(run.issue)}`,
+    ...(phases ? [`Phases: ${phases}`] : []),
+    ...(streams.length > 0 ? ["Streams:", ...streams] : []),
+    ...(open.length > 0 ? ["Not approved:", ...open] : []),
+    ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),
+    ...(run.branch ? [`Branch: ${run.branch}${run.applied ? " (applied)" : ""}`] : []),
+    `Tokens: ${run.usage.inputTokens} in, ${run.usage.outputTokens} out, ${run.usage.calls} calls`,
+  ].join("\n");
+}
+
+function firstLine(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
+}

@@ -1,0 +1,33 @@
+import type { Status } from "../protocol/api.ts";
+
+/** How to connect a real model, in one sentence. */
+export const CONNECT =
+  "To connect a real model: set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.";
+
+/** Which model answers, and how to connect a real one. */
+export function engineLine({ engine }: Pick<Status, "engine">): string {
+  const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
+  return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
+}
+
+/** The daemon in three lines. */
+export function describeStatus(status: Status, url: string): string {
+  const { queue, counts } = status;
+  const numbers = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  return [
+    `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptimeSeconds)}`,
+    engineLine(status),
+    `${queue.running} running, ${queue.waiting} waiting; ${numbers.join(", ")}`,
+  ].join("\n");
+}
+
+function span(seconds: number): string {
+  const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
+  const units = ["d", "h", "min", "s"];
+  const first = Math.max(
+    0,
+    parts.findIndex((part) => part > 0),
+  );
+  const shown = parts.map((part, index) => `${part} ${units[index]}`).slice(first === -1 ? 3 : first);
+  return shown.slice(0, 2).join(" ");
+}

@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { describe, expect, test } from "vitest";
+import { packageRoot } from "../src/lib/paths.ts";
+
+const src = join(packageRoot, "src");
+
+/** Who may import whom. A room may always import from itself. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  lib: [],
+  protocol: ["lib"],
+  store: ["lib", "protocol"],
+  engine: ["lib", "protocol"],
+  tools: ["lib", "protocol", "store"],
+  wiki: ["lib", "protocol", "store", "engine", "tools"],
+  skills: ["lib", "protocol", "store", "engine", "tools"],
+  squads: ["lib", "protocol", "store", "engine", "tools", "wiki", "skills"],
+  swarm: ["lib", "protocol", "store", "engine", "tools", "wiki", "skills"],
+  orchestrator: ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm"],
+  channels: ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator"],
+  tui: ["lib", "protocol"],
+  "doctor.ts": ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
+  "core.ts": ["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm"],
+  "app.ts": [
+    ...["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
+    ...["doctor.ts", "core.ts"],
+  ],
+  cli: [
+    ...["lib", "protocol", "store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
+    ...["tui", "doctor.ts", "core.ts", "app.ts"],
+  ],
+};
+const SDK = "@github/copilot-sdk";
+const MAX_LINES = 400;
+
+interface Source {
+  path: string;
+  room: string;
+  lines: number;
+  /** Relative imports as paths below src, others by their name. */
+  imports: string[];
+}
+
+const sources = readSources();
+
+describe("the house", () => {
+  test("no room imports from a room that may not be known to it", () => {
+    expect(sources.flatMap(forbiddenImports)).toEqual([]);
+  });
+
+  test("only the engine knows the Copilot SDK", () => {
+    const others = sources.filter(({ room, imports }) => room !== "engine" && imports.some((name) => name.startsWith(SDK)));
+    expect(others.map(({ path }) => `src/${path} imports ${SDK}: only src/engine may.`)).toEqual([]);
+  });
+
+  test("no imports run in a circle", () => {
+    expect(findCycle(sources)).toBeUndefined();
+  });
+
+  test(`no file of src is longer than ${MAX_LINES} lines`, () => {
+    const long = sources.filter(({ lines }) => lines > MAX_LINES);
+    expect(long.map(({ path, lines }) => `src/${path} has ${lines} lines: at most ${MAX_LINES} are allowed.`)).toEqual([]);
+  });
+});
+
+describe("the rules themselves", () => {
+  const source = (path: string, ...imports: string[]): Source => ({ path, room: roomOf(path), lines: 1, imports });
+
+  test("an import against the direction is named with its file and rule", () => {
+    expect(forbiddenImports(source("store/open.ts", "orchestrator/inbox.ts"))).toEqual([
+      "src/store/open.ts imports src/orchestrator/inbox.ts: store may import only lib, protocol.",
+    ]);
+  });
+
+  test("a room that is not in the table is named", () => {
+    expect(forbiddenImports(source("attic/box.ts", "lib/ids.ts"))).toEqual([
+      "src/attic/box.ts: the room attic is not in the table of test/architecture.test.ts.",
+    ]);
+  });
+
+  test("a circle is found through several files", () => {
+    const circle = [source("a/x.ts", "b/y.ts"), source("b/y.ts", "c/z.ts"), source("c/z.ts", "a/x.ts")];
+    expect(findCycle(circle)).toBe("a/x.ts -> b/y.ts -> c/z.ts -> a/x.ts");
+  });
+});
+
+function forbiddenImports({ path, room, imports }: Source): string[] {
+  const allowed = MAY_IMPORT[room];
+  if (!allowed) return [`src/${path}: the room ${room} is not in the table of test/architecture.test.ts.`];
+  return imports
+    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => roomOf(name) !== room && !allowed.includes(roomOf(name)))
+    .map((name) => `src/${path} imports src/${name}: ${room} may import only ${allowed.join(", ") || "from itself"}.`);
+}
+
+function findCycle(all: readonly Source[]): string | undefined {
+  const byPath = new Map(all.map((source) => [source.path, source]));
+  const finished = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): string | undefined => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path].join(" -> ");
+    if (finished.has(path)) return undefined;
+    for (const next of byPath.get(path)?.imports ?? []) {
+      const cycle = byPath.has(next) ? visit(next, [...trail, path]) : undefined;
+      if (cycle) return cycle;
+    }
+    finished.add(path);
+    return undefined;
+  };
+  for (const { path } of all) {
+    const cycle = visit(path, []);
+    if (cycle) return cycle;
+  }
+  return undefined;
+}
+
+/** The folder directly below src, or the file itself if it stands there. */
+function roomOf(path: string): string {
+  return path.split("/")[0]!;
+}
+
+function readSources(): Source[] {
+  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  return files.map((name) => {
+    const path = name.split(sep).join("/");
+    const text = readFileSync(join(src, name), "utf8");
+    const found = [...text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)["']([^"']+)["']/g)].map((match) => match[1]!);
+    const imports = found.map((given) =>
+      given.startsWith(".")
+        ? relative(src, resolve(src, dirname(name), given))
+            .split(sep)
+            .join("/")
+        : given,
+    );
+    return { path, room: roomOf(path), lines: text.split("\n").length - 1, imports };
+  });
+}

@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { exec } from "../../src/lib/exec.ts";
+import type { Message } from "../../src/protocol/messages.ts";
+import { cleanEnvironment, IO, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { temporaryHome } from "../support/home.ts";
+import { lastUserText, scriptedModel } from "../support/model.ts";
+import { ensureProgram } from "../support/program.ts";
+import { until } from "../support/until.ts";
+
+/** A real terminal with a command in it. */
+async function openTerminal(folder: string, command: string[], env: NodeJS.ProcessEnv) {
+  await ensureProgram("tmux");
+  const socket = join(folder, "tmux.sock");
+  const tmux = (...args: string[]) =>
+    exec("tmux", ["-S", socket, ...args], { env: { PATH: process.env.PATH, TERM: "xterm-256color", LANG: "C.UTF-8" } });
+  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const started = await tmux(
+    "new-session",
+    "-d",
+    "-s",
+    "t",
+    "-x",
+    "100",
+    "-y",
+    "40",
+    "env",
+    "-i",
+    ...settings,
+    "TERM=xterm-256color",
+    "LANG=C.UTF-8",
+    ...command,
+  );
+  if (started.code !== 0) throw new Error(started.output);
+  onTestFinished(async () => void (await tmux("kill-server")));
+  return {
+    type: (text: string) => tmux("send-keys", "-t", "t", "-l", text),
+    press: (key: string) => tmux("send-keys", "-t", "t", key),
+    screen: async () => (await tmux("capture-pane", "-t", "t", "-p")).stdout,
+    isOpen: async () => (await tmux("has-session", "-t", "t")).code === 0,
+  };
+}
+
+test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and leaves with Ctrl-D", {
+  timeout: 90_000,
+}, async () => {
+  const model = await scriptedModel((request) => {
+    const text = lastUserText(request);
+    if (text.includes("long")) return { stall: "Once upon a time" };
+    return { say: [`You said: ${/\] (.*)$/.exec(text)?.[1]}`] };
+  });
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  const terminal = await openTerminal(home, [process.execPath, IO], cleanEnvironment(home));
+  await until("the prompt", async () => /API at http.*›/s.test(await terminal.screen()));
+  await terminal.type("good day");
+  await terminal.press("Enter");
+  await until("the answer", async () => (await terminal.screen()).includes("You said: good day"));
+  expect(lastUserText(model.requests[0]!)).toContain("[via tui] good day");
+
+  await terminal.type("a long story");
+  await terminal.press("Enter");
+  await until("its beginning", async () => (await terminal.screen()).includes("Once upon a time"));
+  await terminal.press("C-c");
+  await until("the stop", async () => (await terminal.screen()).includes("stopped"));
+  await until("the cancellation", async () => {
+    const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
+    return items[0]?.text === "a long story" && items[0].status === "cancelled";
+  });
+  await terminal.type("still there?");
+  await terminal.press("Enter");
+  await until("the next answer", async () => (await terminal.screen()).includes("You said: still there?"));
+  await terminal.type("/status");
+  await terminal.press("Enter");
+  await until("the status", async () => /Engine: provider, ready/.test(await terminal.screen()));
+  await terminal.press("C-d");
+  await until("the end of the chat", async () => !(await terminal.isOpen()));
+  expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200);
+});

@@ -1,0 +1,75 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Config, loadConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
+import { ExitCode, UserError } from "../../src/lib/errors.ts";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { temporaryFolder } from "../support/home.ts";
+
+function fileWith(text: string): string {
+  const file = join(temporaryFolder(), "config.json");
+  writeFileSync(file, text);
+  return file;
+}
+
+function failureOf(work: () => unknown): UserError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof UserError) return error;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+test("without a file the defaults hold, and none is made", () => {
+  const file = join(temporaryFolder(), "config.json");
+  expect(loadConfig(file)).toMatchObject({ host: "127.0.0.1", port: 3170, allowRemote: false, maxLiveSessions: 40 });
+  expect(existsSync(file)).toBe(false);
+});
+
+test("a mistyped key is an error that names it and the one that was meant", () => {
+  const error = failureOf(() => loadConfig(fileWith('{"prot": 4000}')));
+  expect(error.exitCode).toBe(ExitCode.usage);
+  expect(error.message).toContain('prot: no such key. Did you mean "port"?');
+});
+
+test("a bad value is an error that names the key, the value and what is allowed", () => {
+  const error = failureOf(() => loadConfig(fileWith('{"port": 70000, "logLevel": "loud"}')));
+  expect(error.message).toContain("port: 70000 is not allowed");
+  expect(error.message).toMatch(/logLevel: "loud" is not allowed.*debug/);
+});
+
+test("a bad secret is not shown in the error about it", () => {
+  const error = failureOf(() => loadConfig(fileWith('{"telegramBotToken": 123456789}')));
+  expect(error.message).toContain("telegramBotToken: (hidden)");
+  expect(error.message).not.toContain("123456789");
+  expect(SECRET_KEYS).toContain("telegramBotToken");
+});
+
+test.each(['{"port": 1', "[1]", "null"])("a file that holds %s is left as it is, and nothing is written over it", (text) => {
+  const file = fileWith(text);
+  expect(failureOf(() => loadConfig(file)).exitCode).toBe(ExitCode.usage);
+  expect(failureOf(() => updateConfig(file, { port: 1 })).message).toContain("left as it is");
+  expect(readFileSync(file, "utf8")).toBe(text);
+});
+
+test("an update keeps what else a person wrote, takes keys out, and is readable by its owner alone", () => {
+  const file = fileWith('{"port": 4000, "host": "localhost"}');
+  expect(updateConfig(file, { port: undefined, logLevel: "debug" })).toMatchObject({ port: 3170, logLevel: "debug" });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ host: "localhost", logLevel: "debug" });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("an update with a bad value changes nothing", () => {
+  const file = fileWith('{"port": 4000}');
+  failureOf(() => updateConfig(file, { port: -1 }));
+  expect(readFileSync(file, "utf8")).toBe('{"port": 4000}');
+});
+
+test("docs/configuration.md has a row for each key of config.json and for no other", () => {
+  const text = readFileSync(join(packageRoot, "docs", "configuration.md"), "utf8");
+  const table = text.slice(text.indexOf("## config.json"), text.indexOf("## Environment"));
+  const documented = [...table.matchAll(/^\| `([A-Za-z]+)` +\|/gm)].map((match) => match[1]!);
+  expect(documented.sort()).toEqual(Object.keys(Config.shape).sort());
+});

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createLog } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { temporaryFolder } from "../support/home.ts";
+
+test("a secret is in no line of the log, wherever it stood", () => {
+  const folder = temporaryFolder();
+  const log = createLog({ folder, redactor: createRedactor(["hush-hush-0123"]) });
+  log.info("calling with hush-hush-0123", { header: "Bearer hush-hush-0123", deep: { key: "hush-hush-0123" } });
+  log.error("it failed", { error: new Error("refused hush-hush-0123", { cause: new Error("hush-hush-0123") }) });
+  const text = readFileSync(join(folder, "io.log"), "utf8");
+  expect(text).not.toContain("hush-hush");
+  const lines = text.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).level)).toEqual(["info", "error"]);
+});
+
+test("what looks like a secret is hidden though nobody told of it", () => {
+  const { clean } = createRedactor();
+  const seen = [
+    `ghp_${"a".repeat(36)}`,
+    `sk-${"b".repeat(40)}`,
+    `123456789:${"c".repeat(35)}`,
+    "Authorization: Bearer abcdefghijklmnop",
+    "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
+  ].map(clean);
+  expect(seen).toEqual(["[secret]", "[secret]", "[secret]", "Authorization: Bearer [secret]", "[secret]"]);
+});
+
+test("a short word is not taken for a secret", () => {
+  const redactor = createRedactor(["key", undefined]);
+  redactor.hide("");
+  expect(redactor.clean("the key to it")).toBe("the key to it");
+});
+
+test("a full log is put aside and only so many are kept", () => {
+  const folder = temporaryFolder();
+  const log = createLog({ folder, redactor: createRedactor(), maxBytes: 300, keep: 2 });
+  for (let index = 0; index < 40; index += 1) log.info(`line ${index}`);
+  const text = (name: string) => readFileSync(join(folder, name), "utf8");
+  expect(text("io.log")).toContain("line 39");
+  expect(text("io.log").length).toBeLessThanOrEqual(301);
+  expect(text("io.log.1").length).toBeGreaterThan(0);
+  expect(text("io.log.2").length).toBeGreaterThan(0);
+  expect(existsSync(join(folder, "io.log.3"))).toBe(false);
+});
+
+test("lines below the level are not written, and a folder that is gone ends nobody", () => {
+  const lines: string[] = [];
+  const log = createLog({
+    folder: join(temporaryFolder(), "gone"),
+    level: "warn",
+    redactor: createRedactor(),
+    echo: (line) => lines.push(line),
+  });
+  log.info("quiet");
+  log.warn("heard");
+  expect(lines[0]).toContain("heard");
+  expect(lines[1]).toContain("the log cannot be written");
+});

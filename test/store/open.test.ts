@@ -1,0 +1,86 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
+import { openStore } from "../../src/store/open.ts";
+import { temporaryFolder } from "../support/home.ts";
+
+const FIRST: Migration = { name: "a-first", sql: "CREATE TABLE notes (text TEXT NOT NULL)" };
+const SECOND: Migration = { name: "b-second", sql: "ALTER TABLE notes ADD COLUMN author TEXT" };
+const BROKEN: Migration = { name: "c-broken", sql: "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1)" };
+
+const pathOf = () => join(temporaryFolder(), "io.db");
+const tablesOf = (path: string, migrations: readonly Migration[]) => {
+  const store = openStore(path, migrations);
+  const rows = store.db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all() as { name: string }[];
+  store.close();
+  return rows.map(({ name }) => name);
+};
+
+test("a new database has every table, is readable by its owner alone, and makes no backup of nothing", () => {
+  const path = pathOf();
+  const tables = tablesOf(path, MIGRATIONS);
+  for (const name of ["io_state", "messages", "events", "tool_calls", "usage", "conversation_log", "squads", "agent_tasks"])
+    expect(tables).toContain(name);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(existsSync(`${path}.before-${MIGRATIONS[0]!.name}.bak`)).toBe(false);
+});
+
+test("a migration keeps the data, runs once, and leaves a copy of what was there before", () => {
+  const path = pathOf();
+  const before = openStore(path, [FIRST]);
+  before.db.exec("INSERT INTO notes VALUES ('kept')");
+  before.close();
+
+  const after = openStore(path, [FIRST, SECOND]);
+  expect(after.db.prepare("SELECT text, author FROM notes").all()).toEqual([{ text: "kept", author: null }]);
+  after.close();
+  openStore(path, [FIRST, SECOND]).close();
+
+  const backup = openStore(`${path}.before-b-second.bak`, [FIRST]);
+  expect(backup.db.prepare("SELECT * FROM notes").all()).toEqual([{ text: "kept" }]);
+  backup.close();
+  expect(statSync(`${path}.before-b-second.bak`).mode & 0o777).toBe(0o600);
+});
+
+test("a migration that fails takes all of its company back with it", () => {
+  const path = pathOf();
+  openStore(path, [FIRST]).close();
+  expect(() => openStore(path, [FIRST, SECOND, BROKEN])).toThrow(/nowhere/);
+  const store = openStore(path, [FIRST]);
+  expect(store.db.prepare("SELECT name FROM migrations").all()).toEqual([{ name: "a-first" }]);
+  expect(store.db.prepare("SELECT name FROM pragma_table_info('notes')").all()).toEqual([{ name: "text" }]);
+  store.close();
+  expect(tablesOf(path, [FIRST])).not.toContain("half");
+});
+
+test("a database of a newer version is refused with a sentence, and not touched", () => {
+  const path = pathOf();
+  openStore(path, [FIRST, SECOND]).close();
+  const bytes = readFileSync(path);
+  expect(() => openStore(path, [FIRST])).toThrow(/written by a newer IO \(it has b-second\)/);
+  expect(readFileSync(path).equals(bytes)).toBe(true);
+});
+
+test("a damaged file is refused with a remedy", () => {
+  const path = pathOf();
+  writeFileSync(path, "this is not a database at all, but long enough to be looked at".repeat(20));
+  expect(() => openStore(path)).toThrow(/damaged.*io doctor/);
+});
+
+test("a transaction that throws leaves nothing behind, one inside another is part of it", () => {
+  const store = openStore(":memory:", [FIRST]);
+  const add = store.db.prepare("INSERT INTO notes VALUES (?)");
+  expect(() =>
+    store.transaction(() => {
+      store.transaction(() => add.run("inner"));
+      store.soft(() => add.run("soft"));
+      throw new Error("no");
+    }),
+  ).toThrow("no");
+  expect(store.db.prepare("SELECT COUNT(*) AS count FROM notes").get()).toEqual({ count: 0 });
+  store.soft(() => store.transaction(() => add.run("kept")));
+  expect(store.db.prepare("SELECT text FROM notes").all()).toEqual([{ text: "kept" }]);
+  expect(store.db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
+  store.close();
+});

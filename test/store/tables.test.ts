@@ -1,0 +1,112 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createLog } from "../../src/lib/log.ts";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import type { Event } from "../../src/protocol/events.ts";
+import { createConversationLog } from "../../src/store/conversation-log.ts";
+import { createEventLog } from "../../src/store/events.ts";
+import { createHub } from "../../src/store/hub.ts";
+import { createMessages } from "../../src/store/messages.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createUsageLog } from "../../src/store/usage.ts";
+import { temporaryFolder } from "../support/home.ts";
+import { until } from "../support/until.ts";
+
+function open(path = ":memory:") {
+  const store = openStore(path);
+  onTestFinished(() => store.close());
+  return store;
+}
+const log = createLog({ redactor: createRedactor() });
+const outcome = {
+  status: "done" as const,
+  reply: "yes",
+  partial: false,
+  error: null,
+  route: { answered: "directly" as const, tools: [], tasks: [], runs: [] },
+};
+
+test("messages of a conversation come in the order they were given, each until it is finished", () => {
+  const store = open();
+  const messages = createMessages(store, createUsageLog(store));
+  const add = (id: string, conversation: string) =>
+    messages.add({ id, conversation, source: { channel: "api" }, text: id, idempotencyKey: undefined });
+  for (const id of ["a1", "a2", "a3"]) add(id, "a");
+  add("b1", "b");
+  expect(messages.next("a")?.message.id).toBe("a1");
+  messages.start("a1", "s1");
+  messages.accepted("a1", "p1");
+  expect(messages.next("a")).toMatchObject({ message: { id: "a1" }, begun: { sessionId: "s1", promptId: "p1" } });
+  expect(messages.finish("a1", outcome)).toBe(true);
+  expect(messages.finish("a1", { ...outcome, reply: "twice" })).toBe(false);
+  expect(messages.find("a1")?.reply).toBe("yes");
+  expect(messages.next("a")?.message.id).toBe("a2");
+  expect(messages.next("a")?.begun).toBeUndefined();
+  expect(messages.conversationsWaiting().sort()).toEqual(["a", "b"]);
+  expect(messages.list("a", 2).map(({ id }) => id)).toEqual(["a3", "a2"]);
+  expect(messages.list("a", 2, "a2").map(({ id }) => id)).toEqual(["a1"]);
+});
+
+test("the same idempotency key again is the first message", () => {
+  const store = open();
+  const messages = createMessages(store, createUsageLog(store));
+  const give = (id: string) =>
+    messages.add({ id, conversation: "main", source: { channel: "api" }, text: id, idempotencyKey: "k" });
+  expect(give("first").isNew).toBe(true);
+  expect(give("second")).toMatchObject({ isNew: false, message: { id: "first" } });
+  expect(messages.counts().queued).toBe(1);
+});
+
+test("of what was said the last thousand lines are kept", () => {
+  const store = open();
+  const talk = createConversationLog(store);
+  store.transaction(() => {
+    for (let index = 0; index < 1_050; index += 1) talk.add("main", "user", "api", `line ${index}`);
+  });
+  expect(store.db.prepare("SELECT COUNT(*) AS count FROM conversation_log").get()).toEqual({ count: 1_000 });
+  const kept = talk.last("main", 2_000);
+  expect(kept[0]?.content).toBe("line 50");
+  expect(kept.at(-1)?.content).toBe("line 1049");
+});
+
+test("news of another process reaches listeners here, in order and once", async () => {
+  const path = join(temporaryFolder(), "io.db");
+  const store = open(path);
+  const hub = createHub({ events: createEventLog(store), log, pollMs: 20 });
+  onTestFinished(() => hub.close());
+  const heard: Event[] = [];
+  hub.subscribe((event) => heard.push(event));
+
+  const tell = (name: string) => hub.emit({ type: "squad.updated", data: { name } });
+  tell("here 1");
+  const script = `
+    import { DatabaseSync } from "@photostructure/sqlite";
+    const insert = new DatabaseSync(process.argv[1]).prepare("INSERT INTO events (type, data, created_at) VALUES ('squad.updated', ?, '')");
+    for (const name of ["there 1", "there 2"]) insert.run(JSON.stringify({ name }));`;
+  const other = spawnSync(process.execPath, ["--input-type=module", "-e", script, path], { cwd: packageRoot, encoding: "utf8" });
+  expect(other.stderr).toBe("");
+  tell("here 2");
+  expect(heard.map(({ data }) => data.name)).toEqual(["here 1", "there 1", "there 2", "here 2"]);
+
+  spawnSync(process.execPath, ["--input-type=module", "-e", script, path], { cwd: packageRoot });
+  await until("news that only the poll can find", () => heard.length === 6);
+  const ids = heard.map(({ id }) => id);
+  expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+});
+
+test("a listener that fails does not keep the news from the others, and quick deltas are told together", async () => {
+  const hub = createHub({ events: createEventLog(open()), log });
+  onTestFinished(() => hub.close());
+  const heard: Event[] = [];
+  hub.subscribe(() => {
+    throw new Error("a bad listener");
+  });
+  hub.subscribe((event) => heard.push(event));
+  for (const text of ["a", "b", "c", "d"]) hub.emit({ type: "message.delta", data: { id: "m", text } });
+  hub.emit({ type: "message.finished", data: { id: "m" } });
+  expect(heard.map(({ data }) => data.text).join("")).toBe("abcd");
+  expect(heard.length).toBeLessThan(5);
+  expect(heard.at(-1)?.type).toBe("message.finished");
+});

@@ -1,0 +1,12 @@
+import { exec } from "../../src/lib/exec.ts";
+
+/** Finds a program that a test needs, or installs it; a test is never left out for want of one. */
+export async function ensureProgram(name: string, debianPackage = name): Promise<void> {
+  if ((await exec("which", [name])).code === 0) return;
+  await exec("apt-get", ["update"], { deadlineMs: 120_000 });
+  const installed = await exec("apt-get", ["install", "-y", debianPackage], {
+    deadlineMs: 300_000,
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  });
+  if (installed.code !== 0) throw new Error(`${name} is needed and could not be installed:\n${installed.output}`);
+}
