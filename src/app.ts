@@ -15,9 +15,12 @@ import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
 import { createInbox } from "./orchestrator/inbox.ts";
 import { createStartedRuns } from "./orchestrator/started-runs.ts";
-import { selfEditPolicy } from "./orchestrator/system-message.ts";
+import { NO_SQUADS, selfEditPolicy } from "./orchestrator/system-message.ts";
+import type { Origin } from "./protocol/squads.ts";
 import { openSkills } from "./skills/open.ts";
 import { skillTools } from "./skills/tools.ts";
+import { createSquads } from "./squads/squads.ts";
+import { squadTools, tellSquads } from "./squads/tools.ts";
 import { createConversationLog } from "./store/conversation-log.ts";
 import { takeLock } from "./store/lock.ts";
 import { createMessages } from "./store/messages.ts";
@@ -28,6 +31,7 @@ import type { Swarm } from "./swarm/run.ts";
 import { describeRun, swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";
 import { configUpdate } from "./tools/config-update.ts";
+import { cleanEnvironment } from "./tools/environment.ts";
 import { github } from "./tools/github.ts";
 import type { Tool } from "./tools/tool.ts";
 import { webFetch } from "./tools/web-fetch.ts";
@@ -66,7 +70,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   }
   const token = env.IO_TOKEN || ensureToken(paths.token);
   const core = await createCore({ env, paths, settings, token, ...(echo && { echo }) });
-  const { store, events, hub, usage, engine, gate, machine, log, redactor } = core;
+  const { store, events, hub, usage, engine, gate, sandbox, machine, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -80,6 +84,34 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
 
   const wiki = openWiki({ root: paths.wiki, emit, log });
   const skills = openSkills({ root: paths.skills, emit, log, registry: () => settings.current().skillsRegistry });
+  const shared = ["wiki_read", "wiki_write", "wiki_search", "wiki_list"];
+  const squads = createSquads({
+    store,
+    engine,
+    gate,
+    tools: [machine.shell, machine.files, ...wikiTools(wiki).filter(({ name }) => shared.includes(name))],
+    wrap: sandbox.wrap,
+    env: () => cleanEnvironment(env, redactor),
+    redactor,
+    config: settings.current,
+    emit,
+    log,
+    deliver: ({ task, text, origin, key }) =>
+      inbox.submit({
+        text,
+        conversation: origin.conversation,
+        source: { channel: "background", about: task.id },
+        idempotencyKey: key,
+      }),
+  });
+  /** Who a call of the orchestrator's is made for: a result that comes back is still for who asked first. */
+  const originOf = (messageId: string): Origin => {
+    const message = messages.find(messageId);
+    if (!message) return { conversation: "main", source: { channel: "api" } };
+    const { conversation, source } = message;
+    const earlier = source.channel === "background" ? squads.originOf(source.about) : undefined;
+    return { conversation, source: earlier?.source ?? source, messageId };
+  };
   const followed: Settings = {
     current: settings.current,
     replace(config) {
@@ -98,7 +130,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     ...swarmTools({
       swarm,
       env,
-      squad: () => undefined,
+      squad: (slug) => squads.projectOf(slug),
       conversationOf: (owner) => messages.find(owner)?.conversation,
       onStarted: startedRuns.add,
     }),
@@ -107,6 +139,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     machine.files,
     github({ redactor }),
     ...skillTools(skills),
+    ...squadTools(squads, originOf),
     configUpdate({ configPath: paths.config, onChange: onConfig }),
     checkUpdate({ version, registry: () => settings.current().updateRegistry, redactor }),
   ];
@@ -120,6 +153,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         title: "What the wiki holds (most used and newest first; read a page before you rely on it)",
         text: () => wiki.summary(),
       },
+      { title: "Squads", text: () => tellSquads(squads) || NO_SQUADS },
       { title: "Your own code", text: () => selfEditPolicy(settings.current().selfEditEnabled) },
     ],
     skills: skills.directories,
@@ -129,7 +163,11 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     talk,
     log,
   });
-  const routed = (id: string) => ({ tools: gate.callsOf(id).map((call) => call.tool), tasks: [], runs: startedRuns.of(id) });
+  const routed = (id: string) => ({
+    tools: gate.callsOf(id).map((call) => call.tool),
+    tasks: squads.tasksOf(id),
+    runs: startedRuns.of(id),
+  });
   const inbox = createInbox({
     store,
     messages,
@@ -161,7 +199,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     version,
     swarm,
     env,
-    squadProject: () => undefined,
+    squadProject: (slug) => squads.projectOf(slug),
     checkPipeline,
     token,
     host,
@@ -177,6 +215,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     events,
     wiki,
     skills,
+    squads,
     log,
     status: () => {
       const { queued, running, ...counts } = messages.counts();
@@ -188,18 +227,18 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
         home: paths.home,
         engine: engine.status(),
         queue: { waiting: queued, running },
-        counts,
+        counts: { ...counts, ...squads.counts() },
       };
     },
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
-    stopAll: () => ({ messages: inbox.stopAll(), tasks: 0, runs: stopRuns(swarm) }),
+    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
   });
 
   const stop = async () => {
     rmSync(paths.daemon, { force: true });
     await http.close();
     await swarm.close();
-    await inbox.close();
+    await Promise.all([inbox.close(), squads.close()]);
     await wiki.close();
     await core.close();
     lock.release();
@@ -218,6 +257,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
       : error;
   }
   inbox.start();
+  squads.start();
   for (const { id, status, conversation } of swarm.list({ limit: 200 })) {
     if (status !== "interrupted" || conversation === null) continue;
     try {

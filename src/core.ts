@@ -66,6 +66,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     choice,
     engine,
     gate,
+    sandbox,
     machine,
     async close() {
       await engine.stop();

@@ -11,7 +11,9 @@ import { createShell, report, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
+import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
+import { taskCommands } from "./task.ts";
 import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
@@ -42,6 +44,8 @@ function buildProgram(shell: Shell): Command {
   sendCommand(program, shell);
   setupCommand(program, shell);
   doctorCommand(program, shell);
+  squadCommands(program, shell);
+  taskCommands(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

@@ -104,7 +104,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
       const told = { system: await spec.systemMessage(), skills: spec.skills?.() ?? [] };
-      const key = JSON.stringify(told);
+      const key = JSON.stringify([told, spec.model]);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {
         known.turn.now = now;

@@ -33,3 +33,7 @@ export function selfEditPolicy(enabled: boolean): string {
     ? "The user lets you change your own installed code in this life. Say what you change and why before you do it."
     : "You may not change your own installed code or settings that widen your powers; the user can, with --self-edit and config.json.";
 }
+
+/** What stands in place of the roster while there is none. */
+export const NO_SQUADS =
+  "None yet. For work on a project: squad_create, then squad_analyze, squad_add_agent for each specialist it really needs, and squad_delegate.";

@@ -65,6 +65,12 @@ export const Evidence = z
     commands: z.array(z.object({ command: z.string(), exitCode: z.number().int().nullable() })),
     treeBefore: z.string().nullable(),
     treeAfter: z.string().nullable(),
+    /** The last command that looks like a test. */
+    lastTest: z.object({ command: z.string(), exitCode: z.number().int().nullable() }).nullable().optional(),
+    /** What the above says about the agent's claim. */
+    verdict: z.string().optional(),
+    /** Other tasks at work in the same folder meanwhile: a changed file may be theirs. */
+    alongside: z.array(z.string()).optional(),
   })
   .meta({ id: "Evidence" });
 export type Evidence = z.infer<typeof Evidence>;
@@ -96,3 +102,15 @@ export const Task = z
   })
   .meta({ id: "Task" });
 export type Task = z.infer<typeof Task>;
+
+/** One thing that was seen of a task while it went on. */
+export const Activity = z
+  .object({
+    id: z.number().int(),
+    kind: z.enum(["queued", "joined", "started", "resumed", "model", "tool", "decision", "ended"]),
+    summary: z.string(),
+    data: z.record(z.string(), z.unknown()).nullable(),
+    createdAt: z.string(),
+  })
+  .meta({ id: "Activity" });
+export type Activity = z.infer<typeof Activity>;

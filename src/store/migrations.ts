@@ -202,4 +202,27 @@ export const MIGRATIONS: readonly Migration[] = [
       );
     `,
   },
+  {
+    name: "0004-squads",
+    sql: `
+      CREATE TABLE task_activity (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        task_id TEXT NOT NULL REFERENCES agent_tasks(id) ON DELETE CASCADE,
+        kind TEXT NOT NULL CHECK (kind IN ('queued','joined','started','resumed','model','tool','decision','ended')),
+        summary TEXT NOT NULL,
+        data TEXT,
+        created_at TEXT NOT NULL
+      );
+      CREATE INDEX task_activity_by_task ON task_activity (task_id, id);
+
+      CREATE TABLE task_askers (
+        task_id TEXT NOT NULL REFERENCES agent_tasks(id) ON DELETE CASCADE,
+        conversation TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        PRIMARY KEY (task_id, conversation, message_id)
+      ) WITHOUT ROWID;
+      CREATE INDEX task_askers_by_message ON task_askers (message_id);
+    `,
+  },
 ];

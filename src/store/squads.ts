@@ -49,6 +49,14 @@ export interface TaskRecord extends Task {
   delivered: boolean;
 }
 
+/** What is under way, in short. */
+export interface OpenHead {
+  id: string;
+  agent: string;
+  isRunning: boolean;
+  description: string;
+}
+
 export interface SquadStore {
   create(squad: { slug: string; name: string; projectPath: string; universe: UniverseName }): Squad;
   find(slug: string): Squad | undefined;
@@ -66,7 +74,10 @@ export interface SquadStore {
 
   addAgent(slug: string, agent: { characterName: string; roleTitle: string; charter: string; modelTier: ModelTier }): Agent;
   removeAgent(slug: string, characterName: string): boolean;
-  agents(slug: string): Agent[];
+  /** In the order in which they joined. */
+  agents(slug: string, limit?: number): Agent[];
+  /** An agent by its name, however it is capitalised. */
+  findAgent(slug: string, characterName: string): Agent | undefined;
   setAgentStatus(slug: string, characterName: string, status: WorkStatus): void;
 
   addDecision(slug: string, decision: { decision: string; context?: string | undefined; author?: string | undefined }): Decision;
@@ -77,11 +88,20 @@ export interface SquadStore {
 
   insertTask(task: NewTask): TaskRecord;
   updateTask(id: string, change: TaskChange): TaskRecord | undefined;
+  /** Notes the prompt that the runtime took on for a task. */
+  accepted(id: string, promptId: string): void;
   findTask(id: string): TaskRecord | undefined;
   /** Newest first. `before` is the id of a task: only older ones are listed. */
   listTasks(filter?: { squad?: string; agent?: string; status?: TaskStatus; limit?: number; before?: string }): TaskRecord[];
   /** What waits or runs, in the order it was asked for: after a restart, what is to be taken up again. */
-  openTasks(): TaskRecord[];
+  openTasks(squad?: string): TaskRecord[];
+  /** The same of one squad, with no more than is needed to compare them. */
+  openHeads(squad: string): OpenHead[];
+  /** The first of an agent's tasks that waits or was left running. */
+  nextTask(squad: string, agent: string): TaskRecord | undefined;
+  /** Those of a squad's tasks that were at work in a span of time. */
+  tasksDuring(squad: string, from: string): string[];
+  taskCounts(): { queued: number; running: number; all: number };
   /** Ended tasks whose end nobody was told of yet. */
   undeliveredTasks(): TaskRecord[];
 }
@@ -119,7 +139,10 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
         OR substr(sessions.owner, 1, length(slug) + 7) = 'squad:' || slug || '/') ORDER BY id`),
     forget: db.prepare("DELETE FROM sessions WHERE id = ?"),
     deleteSquad: db.prepare("DELETE FROM squads WHERE slug = ?"),
-    agents: db.prepare("SELECT * FROM squad_agents WHERE squad_slug = ? ORDER BY id"),
+    agents: db.prepare("SELECT * FROM squad_agents WHERE squad_slug = ? ORDER BY id LIMIT ?"),
+    agent: db.prepare(
+      "SELECT * FROM squad_agents WHERE squad_slug = ? AND character_name = ? COLLATE NOCASE ORDER BY id LIMIT 1",
+    ),
     insertAgent: db.prepare(
       `INSERT INTO squad_agents (squad_slug, character_name, role_title, charter, model_tier, created_at)
        VALUES (?, ?, ?, ?, ?, ?) RETURNING *`,
@@ -138,11 +161,29 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
       `UPDATE agent_tasks SET status = ?, result = ?, error = ?, evidence = ?, reason = ?, model = ?, session_id = ?,
        prompt_id = ?, attempts = ?, delivered = ?, started_at = ?, finished_at = ? WHERE id = ?`,
     ),
+    accepted: db.prepare("UPDATE agent_tasks SET prompt_id = ? WHERE id = ?"),
     task: db.prepare(`${TASK} WHERE t.id = ?`),
     tasks: db.prepare(`${TASK} WHERE (:squad IS NULL OR t.squad_slug = :squad) AND (:agent IS NULL OR t.agent = :agent)
       AND (:status IS NULL OR t.status = :status)
       AND (:before IS NULL OR t.seq < (SELECT seq FROM agent_tasks WHERE id = :before)) ORDER BY t.seq DESC LIMIT :limit`),
-    open: db.prepare(`${TASK} WHERE t.status IN ('queued','running') ORDER BY t.seq`),
+    open: db.prepare(
+      `${TASK} WHERE t.status IN ('queued','running') AND (:squad IS NULL OR t.squad_slug = :squad) ORDER BY t.seq`,
+    ),
+    heads: db.prepare(
+      `SELECT id, agent, status, description FROM agent_tasks
+       WHERE squad_slug = ? AND status IN ('queued','running') ORDER BY seq`,
+    ),
+    next: db.prepare(
+      `${TASK} WHERE t.squad_slug = ? AND t.agent = ? AND t.status IN ('queued','running') ORDER BY t.seq LIMIT 1`,
+    ),
+    during: db.prepare(
+      `SELECT id FROM agent_tasks WHERE squad_slug = ? AND started_at IS NOT NULL AND (finished_at IS NULL OR finished_at > ?)
+       ORDER BY seq`,
+    ),
+    counts: db.prepare(
+      `SELECT count(*) AS "all", count(*) FILTER (WHERE status = 'queued') AS queued,
+       count(*) FILTER (WHERE status = 'running') AS running FROM agent_tasks`,
+    ),
     undelivered: db.prepare(`${TASK} WHERE t.status IN ('done','failed','cancelled') AND t.delivered = 0 ORDER BY t.seq`),
   };
   const one = (row: unknown) => row as Row | undefined;
@@ -185,7 +226,8 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
         sql.touch.run(time(), slug);
         return Number(sql.deleteAgent.run(slug, characterName).changes) > 0;
       }),
-    agents: (slug) => many(sql.agents.all(slug)).map(toAgent),
+    agents: (slug, limit = -1) => many(sql.agents.all(slug, limit)).map(toAgent),
+    findAgent: (slug, characterName) => optional(one(sql.agent.get(slug, characterName)), toAgent),
     setAgentStatus: (slug, characterName, status) => void sql.agentStatus.run(status, slug, characterName),
 
     addDecision: (slug, { decision, context, author }) =>
@@ -223,12 +265,26 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
         );
         return findTask(id);
       }),
+    accepted: (id, promptId) => void sql.accepted.run(promptId, id),
     findTask,
     listTasks: ({ squad, agent, status, limit = 100, before } = {}) => {
       const filter = { squad: squad ?? null, agent: agent ?? null, status: status ?? null, before: before ?? null, limit };
       return many(sql.tasks.all(filter)).map(toTask);
     },
-    openTasks: () => many(sql.open.all()).map(toTask),
+    openTasks: (squad) => many(sql.open.all({ squad: squad ?? null })).map(toTask),
+    openHeads: (squad) =>
+      many(sql.heads.all(squad)).map(({ id, agent, status, description }) => ({
+        id: String(id),
+        agent: String(agent),
+        isRunning: status === "running",
+        description: String(description),
+      })),
+    nextTask: (squad, agent) => optional(one(sql.next.get(squad, agent)), toTask),
+    tasksDuring: (squad, from) => many(sql.during.all(squad, from)).map((row) => String(row.id)),
+    taskCounts: () => {
+      const row = one(sql.counts.get());
+      return { queued: Number(row?.queued ?? 0), running: Number(row?.running ?? 0), all: Number(row?.all ?? 0) };
+    },
     undeliveredTasks: () => many(sql.undelivered.all()).map(toTask),
   };
 }

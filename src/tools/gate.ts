@@ -48,6 +48,14 @@ export function createGate({
 }: GateParts): Gate {
   const journal = createToolCalls(store);
   const running = new Map<string, Promise<Answer>>();
+  const shapes = new WeakMap<Tool["schema"], { strict: Tool["schema"]; parameters: Record<string, unknown> }>();
+
+  /** Tools are bound anew for every agent; what their schemas come to is worked out once. */
+  function shapeOf({ schema }: Tool) {
+    const known = shapes.get(schema) ?? { strict: schema.strict(), parameters: parametersOf(schema) };
+    shapes.set(schema, known);
+    return known;
+  }
 
   async function pass(
     tool: Tool,
@@ -184,11 +192,11 @@ export function createGate({
   return {
     bind(tools, scope) {
       return tools.map((tool) => {
-        const schema = tool.schema.strict();
+        const { strict: schema, parameters } = shapeOf(tool);
         return {
           name: tool.name,
           description: tool.description,
-          parameters: parametersOf(tool.schema),
+          parameters,
           call(args, invocation) {
             const key = JSON.stringify([invocation.sessionId, invocation.callId, invocation.attempt, tool.name]);
             const live = running.get(key);

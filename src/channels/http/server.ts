@@ -8,6 +8,7 @@ import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
 import { DoctorReport } from "../../protocol/doctor.ts";
 import type { Skills } from "../../skills/open.ts";
+import type { Squads } from "../../squads/squads.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
@@ -21,6 +22,7 @@ import { type RunParts, runRoutes } from "./runs.ts";
 import { type SettingsParts, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
+import { squadRoutes, taskRoutes } from "./squads.ts";
 import { wikiRoutes } from "./wiki.ts";
 
 export interface HttpParts extends SettingsParts, RunParts {
@@ -34,6 +36,7 @@ export interface HttpParts extends SettingsParts, RunParts {
   events: EventLog;
   wiki: Wiki;
   skills: Skills;
+  squads: Squads;
   status: () => Status;
   /** Ends everything that runs and cancels what waits. */
   stopAll: () => z.infer<typeof Stopped>;
@@ -119,6 +122,8 @@ export function createHttp(parts: HttpParts) {
   settingsRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
+  squadRoutes(app, parts);
+  taskRoutes(app, parts);
   runRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),

@@ -1,0 +1,212 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import { Analysis } from "../../protocol/analysis.ts";
+import { Conversation } from "../../protocol/messages.ts";
+import { Activity, Agent, Decision, ModelTier, Squad, Task, TaskStatus, UniverseName } from "../../protocol/squads.ts";
+import type { Squads } from "../../squads/squads.ts";
+import { answers, body } from "./shapes.ts";
+
+const Slug = z.object({ slug: z.string() });
+const Id = z.object({ id: z.string() });
+const SquadView = Squad.extend({ agents: z.array(Agent), decisions: z.array(Decision), tasks: z.array(Task) }).meta({
+  id: "SquadView",
+});
+const list = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
+const Limit = z.coerce.number().int().min(1).max(200);
+
+export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
+  const all = createRoute({ method: "get", path: "/api/squads", summary: "All squads", responses: answers(200, list(Squad)) });
+  app.openapi(all, (context) => context.json({ items: squads.list() }, 200));
+
+  const create = createRoute({
+    method: "post",
+    path: "/api/squads",
+    summary: "Makes the squad of a project; 200 if the folder already has one",
+    request: {
+      body: body(
+        z.strictObject({
+          name: z.string().min(1),
+          projectPath: z.string().min(1),
+          slug: z.string().min(1).optional(),
+          universe: UniverseName.optional(),
+        }),
+      ),
+    },
+    responses: { ...answers(201, Squad), ...answers(200, Squad) },
+  });
+  app.openapi(create, (context) => {
+    const { squad, isNew } = squads.create(context.req.valid("json"));
+    return isNew ? context.json(squad, 201) : context.json(squad, 200);
+  });
+
+  const one = createRoute({
+    method: "get",
+    path: "/api/squads/{slug}",
+    summary: "A squad with its agents, latest decisions and latest tasks",
+    request: { params: Slug },
+    responses: answers(200, SquadView),
+  });
+  app.openapi(one, (context) => context.json(squads.recall(context.req.valid("param").slug), 200));
+
+  const remove = createRoute({
+    method: "delete",
+    path: "/api/squads/{slug}",
+    summary: "Deletes a squad and all that is its own; the project's files stay",
+    request: { params: Slug },
+    responses: answers(200, Squad),
+  });
+  app.openapi(remove, async (context) => context.json(await squads.delete(context.req.valid("param").slug), 200));
+
+  const agents = createRoute({
+    method: "get",
+    path: "/api/squads/{slug}/agents",
+    summary: "The agents of a squad",
+    request: { params: Slug },
+    responses: answers(200, list(Agent)),
+  });
+  app.openapi(agents, (context) => context.json({ items: squads.agents(context.req.valid("param").slug) }, 200));
+
+  const addAgent = createRoute({
+    method: "post",
+    path: "/api/squads/{slug}/agents",
+    summary: "Adds an agent",
+    request: {
+      params: Slug,
+      body: body(z.strictObject({ roleTitle: z.string().min(1), charter: z.string().min(1), modelTier: ModelTier.optional() })),
+    },
+    responses: answers(201, Agent),
+  });
+  app.openapi(addAgent, (context) =>
+    context.json(squads.addAgent(context.req.valid("param").slug, context.req.valid("json")), 201),
+  );
+
+  const removeAgent = createRoute({
+    method: "delete",
+    path: "/api/squads/{slug}/agents/{character}",
+    summary: "Removes an agent",
+    request: { params: Slug.extend({ character: z.string() }) },
+    responses: answers(200, Agent),
+  });
+  app.openapi(removeAgent, async (context) => {
+    const { slug, character } = context.req.valid("param");
+    return context.json(await squads.removeAgent(slug, character), 200);
+  });
+
+  const decisions = createRoute({
+    method: "get",
+    path: "/api/squads/{slug}/decisions",
+    summary: "A squad's decisions, newest first; with q those that hold these words",
+    request: { params: Slug, query: z.object({ q: z.string().min(1).max(500).optional(), limit: Limit.default(50) }) },
+    responses: answers(200, list(Decision)),
+  });
+  app.openapi(decisions, (context) => {
+    const { q, limit } = context.req.valid("query");
+    return context.json({ items: squads.decisions(context.req.valid("param").slug, { text: q, limit }) }, 200);
+  });
+
+  const decide = createRoute({
+    method: "post",
+    path: "/api/squads/{slug}/decisions",
+    summary: "Logs a decision",
+    request: { params: Slug, body: body(z.strictObject({ decision: z.string().min(1), context: z.string().optional() })) },
+    responses: answers(201, Decision),
+  });
+  app.openapi(decide, (context) =>
+    context.json(squads.logDecision(context.req.valid("param").slug, { ...context.req.valid("json"), author: "user" }), 201),
+  );
+
+  const delegate = createRoute({
+    method: "post",
+    path: "/api/squads/{slug}/tasks",
+    summary: "Gives a task to a squad; on disk when this answers. 200 if the same is under way already",
+    request: {
+      params: Slug,
+      body: body(
+        z.strictObject({
+          task: z.string().min(1),
+          agent: z.string().min(1).optional(),
+          conversation: Conversation.default("main"),
+        }),
+      ),
+    },
+    responses: { ...answers(201, Task), ...answers(200, Task) },
+  });
+  app.openapi(delegate, (context) => {
+    const { task, agent, conversation } = context.req.valid("json");
+    const origin = { conversation, source: { channel: "api" as const } };
+    const made = squads.delegate(context.req.valid("param").slug, { task, agent, origin });
+    return made.joined ? context.json(made.task, 200) : context.json(made.task, 201);
+  });
+
+  const analyze = createRoute({
+    method: "post",
+    path: "/api/analyze",
+    summary: "What a project is made of, and who should work on it",
+    request: { body: body(z.strictObject({ projectPath: z.string().min(1) })) },
+    responses: answers(200, Analysis),
+  });
+  app.openapi(analyze, async (context) => {
+    const { projectPath } = context.req.valid("json");
+    return context.json(await squads.analyze(projectPath, { signal: context.req.raw.signal }), 200);
+  });
+}
+
+export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
+  const tasks = createRoute({
+    method: "get",
+    path: "/api/tasks",
+    summary: "Background tasks, newest first",
+    request: {
+      query: z.object({
+        squad: z.string().optional(),
+        status: TaskStatus.optional(),
+        limit: Limit.default(50),
+        before: z.string().optional(),
+      }),
+    },
+    responses: answers(200, list(Task)),
+  });
+  app.openapi(tasks, (context) => {
+    const { squad, status, limit, before } = context.req.valid("query");
+    const items = squads.tasks({ limit, ...(squad && { squad }), ...(status && { status }), ...(before && { before }) });
+    const oldest = items.at(-1);
+    return context.json({ items, ...(items.length === limit && oldest && { next: oldest.id }) }, 200);
+  });
+
+  const task = createRoute({
+    method: "get",
+    path: "/api/tasks/{id}",
+    summary: "One task, with what was seen of its work",
+    request: { params: Id },
+    responses: answers(200, Task),
+  });
+  app.openapi(task, (context) => context.json(squads.task(context.req.valid("param").id), 200));
+
+  const activity = createRoute({
+    method: "get",
+    path: "/api/tasks/{id}/activity",
+    summary: "What was seen of a task, oldest first",
+    request: {
+      params: Id,
+      query: z.object({
+        after: z.coerce.number().int().min(0).default(0),
+        limit: z.coerce.number().int().min(1).max(1_000).default(500),
+      }),
+    },
+    responses: answers(200, list(Activity)),
+  });
+  app.openapi(activity, (context) => {
+    const page = context.req.valid("query");
+    const items = squads.activity(context.req.valid("param").id, page);
+    const last = items.at(-1);
+    return context.json({ items, ...(items.length === page.limit && last && { next: String(last.id) }) }, 200);
+  });
+
+  const cancel = createRoute({
+    method: "post",
+    path: "/api/tasks/{id}/cancel",
+    summary: "Ends a task that waits or runs, with every process it began",
+    request: { params: Id },
+    responses: answers(200, Task),
+  });
+  app.openapi(cancel, async (context) => context.json(await squads.cancel(context.req.valid("param").id), 200));
+}

@@ -1,0 +1,107 @@
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
+import { usageError } from "../lib/errors.ts";
+import type { Agent, Decision, Squad, Task } from "../protocol/squads.ts";
+import type { Shell } from "./output.ts";
+import { taskLine } from "./task.ts";
+
+type View = Squad & { agents: Agent[]; decisions: Decision[]; tasks: Task[] };
+const at = (slug: string) => `/api/squads/${encodeURIComponent(slug)}`;
+
+export function squadCommands(program: Command, shell: Shell): void {
+  const squad = program.command("squad").description("lasting teams, one for each project");
+
+  squad
+    .command("list")
+    .description("all squads")
+    .option("--json", "print one JSON document")
+    .action(async (options: { json?: boolean }) => {
+      const squads = await shell.client().request<{ items: Squad[] }>("GET", "/api/squads");
+      const lines = squads.items.map(({ slug, name, status, projectPath }) => `${slug}  ${status}  ${name}  ${projectPath}`);
+      shell.print(squads, lines.join("\n") || 'There are no squads yet: io squad create "<name>" <folder>', options);
+    });
+
+  squad
+    .command("show")
+    .description("a squad with its agents, decisions and tasks")
+    .argument("<slug>")
+    .option("--json", "print one JSON document")
+    .action(async (slug: string, options: { json?: boolean }) => {
+      const view = await shell.client().request<View>("GET", at(slug));
+      shell.print(view, () => tell(view), options);
+    });
+
+  squad
+    .command("create")
+    .description("make the squad of a project's folder")
+    .argument("<name>")
+    .argument("<folder>", "the project's folder")
+    .option("--slug <slug>", "its short name; made from the name if left out")
+    .option("--universe <universe>", "a-team, transformers, thundercats, gi-joe, aliens or ghostbusters")
+    .option("--json", "print one JSON document")
+    .action(async (name: string, folder: string, options: { slug?: string; universe?: string; json?: boolean }) => {
+      const { slug, universe } = options;
+      const wanted = { name, projectPath: resolve(folder), ...(slug && { slug }), ...(universe && { universe }) };
+      const made = await shell.client().request<Squad>("POST", "/api/squads", wanted);
+      shell.print(made, `The squad "${made.slug}" works on ${made.projectPath} (${made.universe}).`, options);
+    });
+
+  squad
+    .command("delegate")
+    .description("give a task to a squad; it is done in the background")
+    .argument("<slug>")
+    .argument("<task>")
+    .option("--agent <character>", "who is to do it; the fitting one if left out")
+    .option("--conversation <name>", "where the result is told", "main")
+    .option("--json", "print one JSON document")
+    .action(async (slug: string, task: string, options: { agent?: string; conversation: string; json?: boolean }) => {
+      const { agent, conversation } = options;
+      const made = await shell
+        .client()
+        .request<Task>("POST", `${at(slug)}/tasks`, { task, conversation, ...(agent && { agent }) });
+      shell.print(made, `${made.id}: ${made.agent}. ${made.reason ?? ""}\nFollow it with: io task show ${made.id}`, options);
+    });
+
+  squad
+    .command("delete")
+    .description("delete a squad with its agents, decisions and tasks; the project's files stay")
+    .argument("<slug>")
+    .option("--yes", "do not ask")
+    .option("--json", "print one JSON document")
+    .action(async (slug: string, options: { yes?: boolean; json?: boolean }) => {
+      const client = shell.client();
+      const view = await client.request<View>("GET", at(slug));
+      if (!options.yes) await confirm(shell, view);
+      const gone = await client.request<Squad>("DELETE", at(slug));
+      shell.print(gone, `The squad "${gone.slug}" is deleted. ${gone.projectPath} was left as it is.`, options);
+    });
+}
+
+async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): Promise<void> {
+  const what = `${agents.length} agents, its decisions (${decisions.length} or more) and tasks (${tasks.length} or more)`;
+  if (!shell.isTerminal) throw usageError(`This deletes the squad "${slug}" with ${what}. Add --yes if you mean it.`);
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(`Delete the squad "${slug}" with ${what}? Type its slug to go on: `);
+  lines.close();
+  if (answer.trim() !== slug) throw usageError("Nothing was deleted.");
+}
+
+function tell({ slug, name, projectPath, status, universe, agents, decisions, tasks }: View): string {
+  const section = (title: string, lines: string[]) => [`${title}:`, ...(lines.length > 0 ? lines : ["  none yet"])];
+  return [
+    `${slug}: ${name}, ${projectPath} (${status}, ${universe})`,
+    ...section(
+      "Agents",
+      agents.map((agent) => `  ${agent.characterName}, ${agent.roleTitle} (tier ${agent.modelTier}, ${agent.status})`),
+    ),
+    ...section(
+      "Decisions",
+      decisions.map((one) => `  [${one.createdAt}] ${one.decision}${one.context ? ` (${one.context})` : ""}`),
+    ),
+    ...section(
+      "Tasks",
+      tasks.map((task) => `  ${taskLine(task)}`),
+    ),
+  ].join("\n");
+}

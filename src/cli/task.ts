@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import type { Activity, Task } from "../protocol/squads.ts";
+import type { Shell } from "./output.ts";
+
+const at = (id: string) => `/api/tasks/${encodeURIComponent(id)}`;
+
+export function taskCommands(program: Command, shell: Shell): void {
+  const task = program.command("task").description("what squads are doing in the background");
+
+  task
+    .command("list")
+    .description("the latest tasks")
+    .option("--squad <slug>", "only of this squad")
+    .option("--status <status>", "queued, running, done, failed or cancelled")
+    .option("--json", "print one JSON document")
+    .action(async (options: { squad?: string; status?: string; json?: boolean }) => {
+      const { squad, status } = options;
+      const query = new URLSearchParams({ ...(squad && { squad }), ...(status && { status }) });
+      const tasks = await shell.client().request<{ items: Task[] }>("GET", `/api/tasks?${query}`);
+      shell.print(tasks, tasks.items.map(taskLine).join("\n") || "No tasks.", options);
+    });
+
+  task
+    .command("show")
+    .description("a task, what was seen of it, and its result")
+    .argument("<id>")
+    .option("--json", "print one JSON document")
+    .action(async (id: string, options: { json?: boolean }) => {
+      const client = shell.client();
+      const shown = await client.request<Task>("GET", at(id));
+      if (options.json) return shell.print(shown, "", options);
+      const { items } = await client.request<{ items: Activity[] }>("GET", `${at(id)}/activity`);
+      shell.print(shown, tell(shown, items), options);
+    });
+
+  task
+    .command("cancel")
+    .description("end a task, with every process it began")
+    .argument("<id>")
+    .option("--json", "print one JSON document")
+    .action(async (id: string, options: { json?: boolean }) => {
+      const ended = await shell.client().request<Task>("POST", `${at(id)}/cancel`);
+      shell.print(ended, `${ended.id} is ${ended.status}.`, options);
+    });
+}
+
+/** A task in a line. */
+export function taskLine({ id, squad, agent, status, description, evidence }: Task): string {
+  const line = description.replace(/\s+/g, " ");
+  const doubt = evidence?.verdict?.includes(", but ") ? ` (${evidence.verdict})` : "";
+  return `${id}  ${status}${doubt}  ${squad}/${agent}  ${line.length > 80 ? `${line.slice(0, 79)}…` : line}`;
+}
+
+function tell(task: Task, seen: readonly Activity[]): string {
+  const { evidence, usage } = task;
+  return [
+    taskLine(task),
+    ...(task.reason ? [`chosen: ${task.reason}`] : []),
+    `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`,
+    ...seen.map(({ createdAt, summary }) => `  ${createdAt.slice(11, 19)} ${summary}`),
+    ...(evidence
+      ? [
+          ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
+          `files changed: ${evidence.filesChanged.join(", ") || "none seen"}`,
+          ...evidence.commands.map(
+            ({ command, exitCode }) => `  $ ${command.replace(/\s+/g, " ")} → ${exitCode ?? "no exit code"}`,
+          ),
+        ]
+      : []),
+    ...(task.error ? [`error: ${task.error.message}`] : []),
+    ...(task.result ? ["", task.result] : []),
+  ].join("\n");
+}

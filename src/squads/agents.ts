@@ -1,0 +1,89 @@
+import { z } from "zod";
+import type { Engine, Session } from "../engine/port.ts";
+import { newId } from "../lib/ids.ts";
+import type { Redactor } from "../lib/redact.ts";
+import type { Agent, Decision, Squad } from "../protocol/squads.ts";
+import type { SessionRows } from "../store/sessions.ts";
+import { type SquadStore, squadOwner } from "../store/squads.ts";
+import type { Gate } from "../tools/gate.ts";
+import { type Tool, tool } from "../tools/tool.ts";
+import { type SeenCall, watched } from "./activity.ts";
+import { modelTierFor } from "./complexity.ts";
+import type { Facts } from "./facts.ts";
+import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
+
+export interface AgentParts {
+  engine: Engine;
+  gate: Gate;
+  store: SquadStore;
+  sessions: SessionRows;
+  facts: Facts;
+  redactor: Redactor;
+  /** The tools every agent has: the shell, the files and the wiki. */
+  tools: readonly Tool[];
+  logDecision: (slug: string, decision: { decision: string; context?: string | undefined; author: string }) => Decision;
+  onCall: (call: SeenCall) => void;
+}
+
+/** A large squad is not told whole to each of its agents. */
+const MAX_COLLEAGUES = 12;
+const NewDecision = z.object({ decision: z.string().min(1), context: z.string().optional() });
+const FINGERPRINT = "squad-agent-1";
+
+/** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
+export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall }: AgentParts) {
+  const sessionWith = (id: string, squad: Squad, agent: Agent, model: string | null): Session => {
+    const { slug, projectPath } = squad;
+    const { characterName } = agent;
+    const own = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
+    const bound = gate.bind(own, { cwd: projectPath, actor: squadOwner(slug, characterName) });
+    return engine.session({
+      id,
+      ...(model !== null && { model }),
+      systemMessage: async () =>
+        agentPrompt({
+          squad,
+          agent,
+          colleagues: store.agents(slug, MAX_COLLEAGUES),
+          decisions: store.lastDecisions(slug, TOLD_DECISIONS),
+          facts: await facts.of(projectPath),
+        }),
+      tools: watched(bound, redactor, onCall),
+      workingDirectory: projectPath,
+      streaming: false,
+    });
+  };
+
+  return {
+    /** The model for a task: the agent's tier, raised or lowered by the task itself. */
+    modelFor(agent: Agent, description: string): { model: string; reason: string } {
+      const { tier, reason } = modelTierFor(agent.modelTier, description);
+      const served = engine.modelFor(tier);
+      return { model: served.model, reason: `model ${served.model}: ${reason}; ${served.reason}` };
+    },
+    /** Resolves when it is known which models there are. */
+    modelsKnown: () => engine.models().then(() => undefined),
+    /** The session an agent works in now; one begun by an earlier life is found by its id. */
+    session(squad: Squad, agent: Agent, { model, begunIn }: { model: string | null; begunIn: string | null }): Session {
+      const owner = squadOwner(squad.slug, agent.characterName);
+      const begun = begunIn === null ? undefined : sessions.find(begunIn);
+      const row = begun?.owner === owner ? begun : sessions.current(owner);
+      if (row) return sessionWith(row.id, squad, agent, model);
+      const id = newId(`squad-${squad.slug}`);
+      sessions.begin(id, owner, FINGERPRINT);
+      return sessionWith(id, squad, agent, model);
+    },
+  };
+}
+export type Agents = ReturnType<typeof createAgents>;
+
+function decisionTool(log: (decision: { decision: string; context?: string | undefined }) => Decision): Tool {
+  return tool({
+    name: "squad_log_decision",
+    description: "Log a decision that later work must keep to: one sentence, and why as its context.",
+    schema: NewDecision,
+    kind: "effect",
+    deadlineMs: 10_000,
+    run: async (given) => `Logged at ${log(given).createdAt}.`,
+  });
+}

@@ -1,0 +1,217 @@
+import { z } from "zod";
+import type { Analysis } from "../protocol/analysis.ts";
+import { type Agent, ModelTier, type Origin, UniverseName } from "../protocol/squads.ts";
+import { type Tool, tool } from "../tools/tool.ts";
+import { oneLine } from "./evidence.ts";
+import { tellDecisions, tellFacts } from "./prompt.ts";
+import { tellTask } from "./report.ts";
+import type { Squads } from "./squads.ts";
+
+const DEADLINE_MS = 15_000;
+const ANALYSIS_MS = 120_000;
+const Slug = z.string().min(1);
+const ProjectPath = z.string().min(1).describe("a folder that exists");
+const TaskId = z.object({ task_id: z.string().min(1) });
+
+/** The squads in the orchestrator's hands. `originOf` tells who a call is made for. */
+export function squadTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] {
+  return [
+    tool({
+      name: "squad_create",
+      description: "Create the lasting squad of a project. A folder has one squad: an existing one is returned.",
+      schema: z.object({
+        slug: Slug.optional(),
+        name: z.string().min(1),
+        project_path: ProjectPath,
+        universe: UniverseName.optional(),
+      }),
+      kind: "effect",
+      touches: ({ project_path }) => [{ path: project_path, how: "read" }],
+      deadlineMs: DEADLINE_MS,
+      async run({ slug, name, project_path, universe }, { cwd }) {
+        const { squad, isNew } = squads.create({ slug, name, projectPath: project_path, universe, cwd });
+        const made = `the squad "${squad.slug}" (${squad.name}) for ${squad.projectPath}, named from ${squad.universe}`;
+        return isNew
+          ? `Created ${made}. It has no agents yet: squad_analyze suggests a roster, squad_add_agent adds each.`
+          : `That folder already has ${made}. ${roster(squads.agents(squad.slug))}`;
+      },
+    }),
+    tool({
+      name: "squad_recall",
+      description: "Everything about one squad: agents, latest decisions and tasks.",
+      schema: z.object({ slug: Slug }),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      async run({ slug }) {
+        const squad = squads.recall(slug);
+        const tasks = squad.tasks.map(
+          ({ id, agent, status, description }) => `- ${id} ${agent}, ${status}: ${oneLine(description, 100)}`,
+        );
+        return [
+          `${squad.slug} (${squad.name}), ${squad.projectPath}, ${squad.status}, universe ${squad.universe}`,
+          roster(squad.agents),
+          `Decisions, oldest first:\n${tellDecisions(squad.decisions)}`,
+          `Tasks, newest first:\n${tasks.join("\n") || "None yet."}`,
+        ].join("\n\n");
+      },
+    }),
+    tool({
+      name: "squad_status",
+      description: "All squads, their agents and what is under way.",
+      schema: z.object({}),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: async () => tellSquads(squads) || "There are no squads yet.",
+    }),
+    tool({
+      name: "squad_log_decision",
+      description: "Log a decision that a squad must keep to, with why as its context.",
+      schema: z.object({ slug: Slug, decision: z.string().min(1), context: z.string().optional() }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      async run({ slug, decision, context }) {
+        const logged = squads.logDecision(slug, { decision, context, author: "user" });
+        return `Logged for ${logged.squad} at ${logged.createdAt}.`;
+      },
+    }),
+    tool({
+      name: "squad_delegate",
+      description:
+        "Give a squad's agent a task to do in the background. Answers at once with the task's id; its result comes later as a message. Without agent the fitting one is chosen.",
+      schema: z.object({
+        slug: Slug,
+        task: z.string().min(1),
+        agent: z.string().min(1).optional().describe("a character's name"),
+      }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      async run({ slug, task, agent }, { owner }) {
+        const { task: made, joined } = squads.delegate(slug, { task, agent, origin: originOf(owner) });
+        const { id, agent: name, status, reason } = made;
+        return joined
+          ? `The same task is under way already as ${id} (${name}, ${status}); it was joined, and its result will come here too.`
+          : `Task ${id} is queued for ${name} (${reason}). Its result comes as a message when it has ended; do not wait for it.`;
+      },
+    }),
+    tool({
+      name: "squad_analyze",
+      description: "Look at a project's files: languages, frameworks, packages, tests, CI, commands, and a suggested roster.",
+      schema: z.object({ project_path: ProjectPath }),
+      kind: "read",
+      touches: ({ project_path }) => [{ path: project_path, how: "read" }],
+      deadlineMs: ANALYSIS_MS,
+      run: async ({ project_path }, { cwd, signal }) => tellAnalysis(await squads.analyze(project_path, { cwd, signal })),
+    }),
+    tool({
+      name: "squad_add_agent",
+      description: "Add a specialist to a squad; the next character of its universe gets the role.",
+      schema: z.object({
+        slug: Slug,
+        role_title: z.string().min(1),
+        charter: z.string().min(1).describe("what it answers for"),
+        model_tier: ModelTier.optional(),
+      }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      async run({ slug, role_title, charter, model_tier }) {
+        const agent = squads.addAgent(slug, { roleTitle: role_title, charter, modelTier: model_tier });
+        return `Added ${agent.characterName}, ${agent.roleTitle} (tier ${agent.modelTier}).`;
+      },
+    }),
+    tool({
+      name: "squad_agents",
+      description: "The agents of a squad.",
+      schema: z.object({ slug: Slug }),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: async ({ slug }) => roster(squads.agents(slug)),
+    }),
+    tool({
+      name: "squad_remove_agent",
+      description: "Remove an agent from a squad.",
+      schema: z.object({ slug: Slug, character_name: z.string().min(1) }),
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      async run({ slug, character_name }) {
+        const agent = await squads.removeAgent(slug, character_name);
+        return `Removed ${agent.characterName}, ${agent.roleTitle}.`;
+      },
+    }),
+    tool({
+      name: "squad_delete",
+      description: "Delete a squad with its agents, decisions and tasks; running ones are ended. The project's files stay.",
+      schema: z.object({ slug: Slug }),
+      kind: "effect",
+      deadlineMs: 30_000,
+      async run({ slug }) {
+        const squad = await squads.delete(slug);
+        return `Deleted the squad "${squad.slug}". The files in ${squad.projectPath} were left as they are.`;
+      },
+    }),
+    tool({
+      name: "squad_task_status",
+      description: "How a task stands: its status, what was seen of it, and its result.",
+      schema: TaskId,
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: async ({ task_id }) => tellTask(squads.task(task_id), squads.lastActivity(task_id, 10)),
+    }),
+    tool({
+      name: "squad_task_cancel",
+      description: "End a task that waits or runs, with every process it began.",
+      schema: TaskId,
+      kind: "effect",
+      deadlineMs: DEADLINE_MS,
+      run: async ({ task_id }) => `Task ${task_id} is ${(await squads.cancel(task_id)).status}.`,
+    }),
+  ];
+}
+
+/** The squads as the orchestrator's system message shows them; empty without any. */
+export function tellSquads(squads: Squads): string {
+  return squads
+    .list()
+    .slice(0, 30)
+    .map(({ slug, name, projectPath, status }) => {
+      const people = squads
+        .agents(slug)
+        .map(
+          (agent) =>
+            `${agent.characterName} – ${oneLine(agent.roleTitle, 60)}${agent.status === "idle" ? "" : ` [${agent.status}]`}`,
+        );
+      const open = squads
+        .openTasks(slug)
+        .map(({ id, agent, status: state, description }) => `  ${id} ${agent}, ${state}: ${oneLine(description, 80)}`);
+      const shown = open.length > 5 ? [...open.slice(0, 5), `  … and ${open.length - 5} more tasks`] : open;
+      return [
+        `- ${slug} (${oneLine(name, 60)}), ${projectPath}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
+        ...shown,
+      ].join("\n");
+    })
+    .join("\n");
+}
+
+function roster(agents: readonly Agent[]): string {
+  if (agents.length === 0) return "It has no agents yet.";
+  return `Agents:\n${agents.map(({ characterName, roleTitle, charter, modelTier, status }) => `- ${characterName}, ${roleTitle} (tier ${modelTier}, ${status}): ${oneLine(charter, 200)}`).join("\n")}`;
+}
+
+function tellAnalysis(analysis: Analysis): string {
+  const problems = analysis.problems.slice(0, 10).map(({ file, message }) => `- ${file}: ${oneLine(message, 200)}`);
+  return [
+    `${analysis.projectPath} (${analysis.source === "git" ? "a git repository; ignored files left out" : "not a git repository"})`,
+    tellFacts(analysis),
+    ...(analysis.containers.length > 0 ? [`Containers and infrastructure: ${analysis.containers.join(", ")}.`] : []),
+    ...(problems.length > 0 ? [`Problems:\n${problems.join("\n")}`] : []),
+    `A roster that would fit, to take or leave:\n${JSON.stringify(
+      analysis.roster.map(({ roleTitle, charter, modelTier, reason }) => ({
+        role_title: roleTitle,
+        charter,
+        model_tier: modelTier,
+        reason,
+      })),
+      null,
+      1,
+    )}`,
+  ].join("\n");
+}

@@ -1,0 +1,118 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Task } from "../../src/protocol/squads.ts";
+import { runIo } from "../support/daemon.ts";
+import { scriptedModel } from "../support/model.ts";
+import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "./support.ts";
+
+test("what cannot be done is refused with a sentence that helps, and nothing is half made", async () => {
+  const model = await scriptedModel(() => ({ say: "ready" }));
+  const daemon = await daemonOn(model);
+  const folder = project();
+  const post = async (path: string, body: unknown) => {
+    const response = await daemon.fetch(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    });
+    const { error } = (await response.json()) as { error?: { message: string } };
+    return [response.status, error?.message ?? ""] as const;
+  };
+  const gone = join(folder, "nowhere");
+  expect(await post("/api/squads", { name: "a", projectPath: gone })).toEqual([
+    400,
+    expect.stringContaining("there is no such folder"),
+  ]);
+  expect(await post("/api/squads", { name: "a", projectPath: join(folder, "README.md") })).toEqual([
+    400,
+    expect.stringContaining("is not a folder"),
+  ]);
+  expect(await post("/api/squads", { name: "a", projectPath: "some/where" })).toEqual([
+    400,
+    expect.stringContaining("not a whole path"),
+  ]);
+  expect(await post("/api/squads", { name: "a", projectPath: folder, slug: "a/b/../c" })).toEqual([
+    400,
+    expect.stringContaining('"a-b-c" would do'),
+  ]);
+  expect(await post("/api/squads", { name: "a", projectPath: folder, universe: "smurfs" })).toEqual([
+    400,
+    expect.stringContaining("universe"),
+  ]);
+  expect(await daemon.json("GET", "/api/squads")).toEqual({ items: [] });
+
+  expect((await post("/api/squads", { name: "My App!", projectPath: folder }))[0]).toBe(201);
+  expect(await post("/api/squads/my-app/tasks", { task: "go" })).toEqual([409, expect.stringContaining("has no agents yet")]);
+  expect(await post("/api/squads/my-app/agents", { roleTitle: "x", charter: "y", modelTier: "huge" })).toEqual([
+    400,
+    expect.stringMatching(/high.*medium.*low/),
+  ]);
+  expect(await post("/api/squads/my-app/agents", { roleTitle: "x", charter: "y".repeat(100_000) })).toEqual([
+    400,
+    expect.stringContaining("at most 8000"),
+  ]);
+  expect(await post("/api/squads/my-app/agents", { roleTitle: "x", charter: "  " })).toEqual([
+    400,
+    expect.stringContaining("charter is empty"),
+  ]);
+  expect(await daemon.json("GET", "/api/squads/my-app/agents")).toEqual({ items: [] });
+  expect((await post("/api/squads/my-app/agents", { roleTitle: "Engineer", charter: "All." }))[0]).toBe(201);
+  expect(await post("/api/squads/my-app/tasks", { task: "go", agent: "Gargamel" })).toEqual([
+    404,
+    expect.stringContaining("Hannibal (Engineer)"),
+  ]);
+  expect(await post("/api/squads/my-ap/tasks", { task: "go" })).toEqual([404, expect.stringContaining('Did you mean "my-app"?')]);
+  expect((await daemon.fetch("/api/squads/my-app/agents/Gargamel", { method: "DELETE" })).status).toBe(404);
+  expect((await daemon.fetch("/api/squads/a%2Fb")).status).toBe(404);
+  rmSync(folder, { recursive: true });
+  expect(await post("/api/squads/my-app/tasks", { task: "go" })).toEqual([409, expect.stringContaining("is not there any more")]);
+  expect(await daemon.json("GET", "/api/tasks")).toEqual({ items: [] });
+});
+
+test("the model is told the same when it asks for what cannot be done", async () => {
+  const calls = [
+    { tool: "squad_create", args: { name: "a", project_path: "/no/such/folder" } },
+    { tool: "squad_create", args: { name: "a", project_path: "/tmp", slug: "a/b" } },
+    { tool: "squad_recall", args: { slug: "nobody" } },
+    { tool: "squad_add_agent", args: { slug: "one", role_title: "x", charter: "y", model_tier: "huge" } },
+    { tool: "squad_delegate", args: { slug: "one", task: "go", agent: "Gargamel" } },
+    { tool: "squad_task_status", args: { task_id: "t_none" } },
+  ];
+  const model = await scriptedModel((request) => {
+    const call = calls[stepOf(request)];
+    return call ? { call: [call] } : { say: "I see." };
+  });
+  const daemon = await daemonOn(model);
+  await squadWith(daemon, project(), "one", ["Engineer"]);
+  expect((await daemon.ask({ text: "try" })).status).toBe("done");
+  const answers = model.requests.slice(1).map(lastResult);
+  expect(answers[0]).toContain("there is no such folder");
+  expect(answers[1]).toContain('"a-b" would do');
+  expect(answers[2]).toContain('There is no squad called "nobody"');
+  expect(answers[3]).toMatch(/high.*medium.*low/);
+  expect(answers[4]).toContain("Hannibal (Engineer)");
+  expect(answers[5]).toContain("There is no task");
+  expect((await daemon.json<{ items: unknown[] }>("GET", "/api/squads")).items).toHaveLength(1);
+});
+
+test("squads and tasks are managed from the command line", async () => {
+  const model = await scriptedModel((request) => (characterOf(request) ? { say: "It is ready." } : { say: "noted" }));
+  const daemon = await daemonOn(model);
+  const folder = project();
+  const io = async (...args: string[]) => runIo(args, daemon.home);
+  const made = await io("squad", "create", "My App", folder, "--json");
+  expect(JSON.parse(made.stdout)).toMatchObject({ slug: "my-app", projectPath: folder });
+  await daemon.json("POST", "/api/squads/my-app/agents", { roleTitle: "Engineer", charter: "All." });
+  const task = JSON.parse((await io("squad", "delegate", "my-app", "do it", "--json")).stdout) as Task;
+  await ended(daemon, task.id);
+  expect((await io("squad", "list")).stdout).toContain(`my-app  idle  My App  ${folder}`);
+  expect((await io("squad", "show", "my-app")).stdout).toContain("Hannibal, Engineer");
+  expect((await io("task", "list")).stdout).toContain(`${task.id}  done  my-app/Hannibal  do it`);
+  expect((await io("task", "show", task.id)).stdout).toContain("It is ready.");
+  expect(await io("task", "cancel", task.id)).toMatchObject({ code: 1, stderr: expect.stringContaining("done already") });
+  expect(await io("squad", "delete", "my-app")).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });
+  expect(await io("squad", "delete", "my-app", "--yes", "--json")).toMatchObject({ code: 0 });
+  expect(await io("squad", "show", "my-app")).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no squad") });
+  expect((await io("squad", "delegate", "--help")).code).toBe(0);
+});
