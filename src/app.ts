@@ -14,6 +14,7 @@ import { ensureToken } from "./lib/token.ts";
 import { packageVersion } from "./lib/version.ts";
 import { createConversations } from "./orchestrator/conversations.ts";
 import { createInbox } from "./orchestrator/inbox.ts";
+import { createRunEndings } from "./orchestrator/run-endings.ts";
 import { createStartedRuns } from "./orchestrator/started-runs.ts";
 import { NO_SQUADS, selfEditPolicy } from "./orchestrator/system-message.ts";
 import type { Origin } from "./protocol/squads.ts";
@@ -28,7 +29,7 @@ import { createSessionRows } from "./store/sessions.ts";
 import { createState } from "./store/state.ts";
 import { readPipeline } from "./swarm/file.ts";
 import type { Swarm } from "./swarm/run.ts";
-import { describeRun, swarmTools } from "./swarm/tools.ts";
+import { swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";
 import { configUpdate } from "./tools/config-update.ts";
 import { cleanEnvironment } from "./tools/environment.ts";
@@ -180,17 +181,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     log,
     routed,
   });
-  // A run that a conversation asked for is told to that conversation when it ends, and taken up again after a restart.
-  hub.subscribe(({ type, data }) => {
-    const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
-    if (!run?.conversation) return;
-    inbox.submit({
-      text: `A swarm run has ended.\n${describeRun(run)}`,
-      conversation: run.conversation,
-      source: { channel: "background", about: run.id },
-      idempotencyKey: `run:${run.id}:${run.finishedAt}`,
-    });
-  });
+  const runEndings = createRunEndings({ hub, swarm, squads, inbox, state, log });
   const checkPipeline = (yaml: string) => {
     const read = readPipeline(yaml, { root: paths.runs, agentsDir: ".github/agents", shipped: join(packageRoot, "agents") });
     return "problems" in read ? read.problems : [];
@@ -258,14 +249,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   }
   inbox.start();
   squads.start();
-  for (const { id, status, conversation } of swarm.list({ limit: 200 })) {
-    if (status !== "interrupted" || conversation === null) continue;
-    try {
-      swarm.resume(id);
-    } catch (error) {
-      log.warn("a run could not be taken up again", { run: id, error });
-    }
-  }
+  runEndings.start();
   writeFileAtomic(
     paths.daemon,
     `${JSON.stringify({ pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() })}\n`,

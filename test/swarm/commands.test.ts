@@ -9,7 +9,7 @@ import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../su
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
-import { git, makeProject, play } from "./support.ts";
+import { git, makeProject, play, roleOf } from "./support.ts";
 
 interface Ended {
   code: number | null;
@@ -158,4 +158,39 @@ test("a message sets a run going, its progress and end reach the conversation th
     problems: [expect.objectContaining({ line: 1 })],
   });
   expect((await daemon.fetch("/api/runs/r_nope")).status).toBe(404);
+});
+
+test("a squad's decisions go into a run, what the run decided goes into the squad's log, and a killed daemon takes the run up again", {
+  timeout: 120_000,
+}, async () => {
+  const projectPath = makeProject();
+  let hold = true;
+  const scripted = play(({ role }) => (role === "eng-code-reviewer" && hold ? { hang: true } : undefined));
+  const model = await scriptedModel((request) =>
+    lastUserText(request).includes("[via background]") ? { say: "I see." } : scripted(request),
+  );
+  const home = temporaryHome();
+  const first = await startDaemonProcess(home, providerEnvironment(model.url));
+  await first.json("POST", "/api/squads", { name: "greeters", slug: "greeters", projectPath });
+  await first.json("POST", "/api/squads/greeters/decisions", { decision: "Greet warmly" });
+  const { id } = await first.json<Run>("POST", "/api/runs", { squad: "greeters", issue: "Add a greeting", conversation: "here" });
+  await until("the review", () => model.requests.some((request) => roleOf(request) === "eng-code-reviewer"), 60_000);
+  expect(lastUserText(model.requests[0]!)).toContain("Greet warmly");
+  await first.kill("SIGKILL");
+  hold = false;
+
+  const second = await startDaemonProcess(home, providerEnvironment(model.url));
+  const told = await until(
+    "the news of the end",
+    async () =>
+      (await second.json<{ items: Message[] }>("GET", "/api/messages?conversation=here")).items.find(
+        ({ status }) => status === "done",
+      ),
+    60_000,
+  );
+  expect(told).toMatchObject({ source: { channel: "background", about: id }, text: expect.stringContaining("approved") });
+  const drafts = model.requests.filter((request) => roleOf(request) === "pm" && !lastUserText(request).includes("JSON array"));
+  expect(drafts).toHaveLength(1);
+  const { items } = await second.json<{ items: { decision: string }[] }>("GET", "/api/squads/greeters/decisions");
+  expect(items.map(({ decision }) => decision).sort()).toEqual(["English only", "Greet warmly"]);
 });

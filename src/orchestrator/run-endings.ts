@@ -1,0 +1,64 @@
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Run } from "../protocol/runs.ts";
+import type { Squads } from "../squads/squads.ts";
+import type { Hub } from "../store/hub.ts";
+import type { State } from "../store/state.ts";
+import type { Swarm } from "../swarm/run.ts";
+import { describeRun } from "../swarm/tools.ts";
+import type { Inbox } from "./inbox.ts";
+
+export interface RunEndingsParts {
+  hub: Hub;
+  swarm: Swarm;
+  squads: Pick<Squads, "projectOf" | "logDecision">;
+  inbox: Pick<Inbox, "submit">;
+  state: State;
+  log: Log;
+}
+
+/** How many of the latest runs are looked at after a start, for ends that nobody was told of. */
+const LATEST = 100;
+
+/** What follows from a run's end, once each: whoever asked is told, and what it decided goes into its squad's log. */
+export function createRunEndings({ hub, swarm, squads, inbox, state, log }: RunEndingsParts) {
+  function settle(run: Run): void {
+    if (run.finishedAt === null) return;
+    const decided = `decided:${run.id}`;
+    if (run.squad !== null && state.get(decided) === undefined && squads.projectOf(run.squad)) {
+      for (const decision of run.decisions)
+        squads.logDecision(run.squad, { decision, context: `swarm run ${run.id}`, author: "swarm" });
+      state.set(decided, "yes");
+    }
+    tell(run, `A swarm run has ended.\n${describeRun(run)}`, run.finishedAt);
+  }
+
+  function tell({ id, conversation }: Run, text: string, occasion: string): void {
+    if (conversation === null) return;
+    inbox.submit({ text, conversation, source: { channel: "background", about: id }, idempotencyKey: `run:${id}:${occasion}` });
+  }
+
+  function takeUp(run: Run): void {
+    try {
+      swarm.resume(run.id);
+    } catch (error) {
+      log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
+      tell(run, `A swarm run was interrupted and cannot go on by itself: ${messageOf(error)}\n${describeRun(run)}`, "stuck");
+    }
+  }
+
+  return {
+    /** Takes up the runs that conversations asked for, and catches up on ends that an earlier life did not tell. */
+    start(): () => void {
+      for (const { id, status, conversation } of swarm.list({ limit: LATEST })) {
+        const run = status === "running" ? undefined : swarm.show(id);
+        if (run && status !== "interrupted") settle(run);
+        else if (run && conversation !== null) takeUp(run);
+      }
+      return hub.subscribe(({ type, data }) => {
+        const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
+        if (run) settle(run);
+      });
+    },
+  };
+}
