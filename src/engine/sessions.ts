@@ -47,6 +47,24 @@ export interface SessionsParts {
   modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
 }
 
+/** What the runtime would otherwise find, load, run or write down by itself; a project's files have no say in how IO works. */
+const NOTHING_BY_ITSELF = {
+  enableConfigDiscovery: false,
+  skipCustomInstructions: true,
+  enableOnDemandInstructionDiscovery: false,
+  enableFileHooks: false,
+  enableHostGitOperations: false,
+  enableSessionStore: false,
+  enableSessionTelemetry: false,
+  enableFileChangeTracking: false,
+  skipEmbeddingRetrieval: true,
+  embeddingCacheStorage: "in-memory",
+  customAgentsLocalOnly: true,
+  coauthorEnabled: false,
+  manageScheduleEnabled: false,
+  includedBuiltinSkills: [],
+} satisfies ResumeSessionConfig;
+
 export function createSessions({ folder, runtime, log, maxLive, modelConfig }: SessionsParts): Sessions {
   const entries = new Map<string, Entry>();
 
@@ -67,8 +85,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
       availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
       skillDirectories: told.skills,
       enableSkills: told.skills.length > 0,
-      enableConfigDiscovery: false,
-      skipCustomInstructions: true,
+      ...NOTHING_BY_ITSELF,
       toolSearch: { enabled: false },
       infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
       // Every tool is ours and passes the gate, which decides; the runtime's own question would only repeat it.
