@@ -7,6 +7,7 @@ import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sd
 import { z } from "zod";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
+import { pidFileOf } from "../src/engine/runtime.ts";
 import { findRuntime } from "../src/engine/runtime-path.ts";
 import { readDaemonFile } from "../src/lib/daemon-file.ts";
 import { packageRoot } from "../src/lib/paths.ts";
@@ -169,7 +170,7 @@ async function startDaemon(home: string, model: ModelServer) {
   };
   const memory = async (): Promise<Memory> => ({
     daemon: await residentMb(pid),
-    runtime: await residentMb(Number(readFileSync(join(home, "sessions", "runtime.pid"), "utf8"))),
+    runtime: await residentMb(Number(readFileSync(pidFileOf(join(home, "sessions"), pid), "utf8"))),
   });
 
   return {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
-import type { ChatRequest } from "../../src/engine/rehearsal/wire.ts";
+import { type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Task } from "../../src/protocol/squads.ts";
 import type { TestDaemon } from "../support/daemon.ts";
@@ -62,6 +62,10 @@ test("three tasks that were running when the daemon was killed are finished afte
   const second = await daemonOn(model, home);
   const finished = await allEndedOnce(second, rest);
   expect(finished.map(({ attempts }) => attempts)).toEqual([2, 2, 2]);
+  for (const { id } of finished) {
+    const last = model.requests.findLast((request) => characterOf(request) && taskOf(request) === id)!;
+    expect(last.messages.filter((message) => message.role === "user" && textOf(message).includes(`Task ${id}:`))).toHaveLength(1);
+  }
   expect(finished.every(({ evidence }) => evidence?.filesChanged.includes("done.txt"))).toBe(true);
   await second.kill("SIGTERM");
   const third = await daemonOn(model, home);
