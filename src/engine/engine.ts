@@ -172,6 +172,25 @@ export async function createEngine({
     return last!;
   }
 
+  async function prepare(spec: SessionSpec): Promise<void> {
+    try {
+      await listed;
+      await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => false });
+      sessions.release(spec.id);
+    } catch (error) {
+      log.debug("a session could not be prepared; its first turn will try again", { session: spec.id, error: messageOf(error) });
+    }
+  }
+
+  /** One thing at a time for each session. */
+  function inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(id) ?? Promise.resolve()).then(work);
+    turns.set(id, turn);
+    return turn.finally(() => {
+      if (turns.get(id) === turn) turns.delete(id);
+    });
+  }
+
   return {
     async start() {
       await runtime.start();
@@ -181,13 +200,8 @@ export async function createEngine({
     status: (): EngineStatus => ({ kind: choice.kind, state: runtime.state(), model: chosen.model, notes: chosen.notes }),
     session: (spec): Session => ({
       id: spec.id,
-      run(request) {
-        const turn = (turns.get(spec.id) ?? Promise.resolve()).then(() => run(spec, request));
-        turns.set(spec.id, turn);
-        return turn.finally(() => {
-          if (turns.get(spec.id) === turn) turns.delete(spec.id);
-        });
-      },
+      run: (request) => inTurn(spec.id, () => run(spec, request)),
+      prepare: () => inTurn(spec.id, () => prepare(spec)),
     }),
     deleteSession: (id) => sessions.remove(id),
     modelFor: (tier) => chosen.forTier(tier),

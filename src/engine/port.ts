@@ -31,6 +31,8 @@ export interface SessionSpec {
 export interface Session {
   readonly id: string;
   run(request: TurnRequest): Promise<TurnResult>;
+  /** Makes or resumes the session before it is needed, so that its first turn need not wait for that. Never rejects. */
+  prepare(): Promise<void>;
 }
 
 /** The Copilot runtime, behind the only door the rest of IO knows. */

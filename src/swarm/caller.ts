@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Engine } from "../engine/port.ts";
+import type { Engine, Session } from "../engine/port.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
 import type { Runs } from "../store/runs.ts";
@@ -31,7 +31,12 @@ export interface Call {
   session?: string;
   /** What the reply means, for the record. */
   verdict?: (text: string) => string;
+  /** Who will be asked after this, in a session of their own: it is made while this one works. */
+  next?: readonly Expected[];
 }
+
+/** Who will be asked soon, in a session of their own. */
+export type Expected = Pick<Call, "key" | "agent" | "duty" | "model" | "cwd">;
 
 /** Asks agents, one journal step a question. */
 export interface Caller {
@@ -60,6 +65,26 @@ const HOPELESS = new Set(["unauthorized"]);
 export function createCaller({ engine, bind, journal, runs, agents, settings, signal, onSay, recordUsage }: CallerParts): Caller {
   const begun = new Set<string>();
 
+  const open = (call: Expected, agent: Agent, sessionId: string): Session => {
+    begun.add(sessionId);
+    return engine.session({
+      id: sessionId,
+      model: agent.model ?? call.model,
+      systemMessage: () => agent.instructions,
+      tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, actor: `swarm:${call.agent}` }),
+      workingDirectory: call.cwd,
+      streaming: true,
+    });
+  };
+
+  const expect = (calls: readonly Expected[]): void => {
+    for (const call of calls) {
+      const agent = agents.get(call.agent);
+      if (!agent || runs.step(journal.runId, call.key)) continue;
+      void open(call, agent, sessionOf(journal.runId, `${call.key}#1`)).prepare();
+    }
+  };
+
   async function once(
     call: Call,
     agent: Agent,
@@ -70,16 +95,7 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
   ): Promise<TurnResult> {
     const actor = `swarm:${call.agent}`;
     const owner = `${journal.runId}/${call.key}#${attempt}`;
-    begun.add(sessionId);
-    const session = engine.session({
-      id: sessionId,
-      model: agent.model ?? call.model,
-      systemMessage: () => agent.instructions,
-      tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, actor }),
-      workingDirectory: call.cwd,
-      streaming: true,
-    });
-    return session.run({
+    return open(call, agent, sessionId).run({
       owner,
       prompt,
       attempt: journal.life,
@@ -119,7 +135,10 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
           const prompt = attempt > 1 && call.session ? `${again(reason)}\n\n${call.prompt}` : call.prompt;
           track({ attempts: attempt, sessionId, promptId: cutOff ? (earlier?.promptId ?? null) : null });
           const result = await once(call, agent, sessionId, attempt, prompt, {
-            accepted: (promptId) => track({ attempts: attempt, sessionId, promptId }),
+            accepted: (promptId) => {
+              track({ attempts: attempt, sessionId, promptId });
+              expect(call.next ?? []);
+            },
             interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
           });
           usage = add(usage, result.usage);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Evidence, RunStream } from "../protocol/runs.ts";
-import { type Call, type Reply, sessionOf } from "./caller.ts";
+import { type Call, type Expected, type Reply, sessionOf } from "./caller.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
@@ -70,6 +70,24 @@ export function createStream({ context, phase, progress, record, task, workspace
     state = { ...state, ...saved, evidence };
   }
 
+  const qa: Gate[] = phase.qa
+    ? [
+        {
+          key: `${prefix}/qa:${phase.qa.agent}`,
+          agent: phase.qa.agent,
+          maxIterations: phase.qa.maxIterations,
+          approvalKeyword: phase.qa.approvalKeyword,
+          onExhausted: phase.qa.onExhausted,
+        },
+      ]
+    : [];
+  const isQa = (gate: Gate) => qa[0]?.key === gate.key;
+
+  const gates = [...gatesOf(prefix, phase.reviews), ...qa];
+  const reviewers = gates.map(
+    (gate): Expected => ({ ...base, key: `${gate.key}/1`, agent: gate.agent, duty: isQa(gate) ? "qa" : "review" }),
+  );
+
   async function engineer(step: string, prompt: string): Promise<Reply> {
     const key = `${prefix}/${step}`;
     const call: Call = {
@@ -79,6 +97,7 @@ export function createStream({ context, phase, progress, record, task, workspace
       duty: "build",
       prompt,
       session: sessionOf(journal.runId, `stream-${number}`),
+      next: reviewers,
     };
     const answering = phase.clarificationAgent;
     const reply = await askWithAnswers(context, call, {
@@ -98,21 +117,8 @@ export function createStream({ context, phase, progress, record, task, workspace
     return reply;
   }
 
-  const qa: Gate[] = phase.qa
-    ? [
-        {
-          key: `${prefix}/qa:${phase.qa.agent}`,
-          agent: phase.qa.agent,
-          maxIterations: phase.qa.maxIterations,
-          approvalKeyword: phase.qa.approvalKeyword,
-          onExhausted: phase.qa.onExhausted,
-        },
-      ]
-    : [];
-  const isQa = (gate: Gate) => qa[0]?.key === gate.key;
-
   const loops = createLoops({
-    gates: [...gatesOf(prefix, phase.reviews), ...qa],
+    gates,
     phase: "implement",
     stream: number,
     record: context.recordLoop,

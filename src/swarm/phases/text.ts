@@ -1,4 +1,4 @@
-import type { Call, Reply } from "../caller.ts";
+import type { Call, Expected, Reply } from "../caller.ts";
 import { gatesOf, type RunContext } from "../context.ts";
 import { hashOf, RunFailed } from "../journal.ts";
 import { MAX_CLARIFICATIONS } from "../plan.ts";
@@ -17,6 +17,8 @@ export interface TextWork {
   spec: string;
   reviews: readonly Review[];
   clarificationAgent?: string | undefined;
+  /** Who is asked after this text, in later phases. */
+  next?: readonly Expected[];
 }
 
 /** Writes a text and takes it through its reviews; the last revision. */
@@ -24,24 +26,33 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
   const { caller, about, pipeline, ground } = context;
   const { phase, what, agent, spec } = work;
   const base = { phase, model: pipeline.primaryModel, cwd: ground.workspace.cwd };
-  const writer = (key: string, prompt: string): Call => ({ ...base, key, agent, duty: "plan", prompt });
+  const writer = (key: string, prompt: string, next: readonly Expected[]): Call => ({
+    ...base,
+    key,
+    agent,
+    duty: "plan",
+    prompt,
+    next,
+  });
   const clarify = (key: string, who: string, asker: string, question: string) =>
     caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
 
-  const write = (key: string, prompt: string): Promise<Reply> =>
-    askWithAnswers(context, writer(key, prompt), {
+  const write = (key: string, prompt: string, next: readonly Expected[] = []): Promise<Reply> =>
+    askWithAnswers(context, writer(key, prompt, next), {
       keyword: CLARIFICATION_KEYWORD,
       answer: work.clarificationAgent
         ? (round, question) => clarify(`${key}/clarify/${round}`, work.clarificationAgent!, agent, question)
         : undefined,
     });
 
-  const first = await write(`${phase}/draft:${agent}`, work.prompt);
+  const gates = gatesOf(phase, work.reviews);
+  const reviewers = gates.map((gate) => ({ ...base, key: `${gate.key}/1`, agent: gate.agent, duty: "review" as const }));
+  const first = await write(`${phase}/draft:${agent}`, work.prompt, [...reviewers, ...(work.next ?? [])]);
   if (!first.ok) throw new RunFailed(`${phase}: ${agent} gave no ${what}: ${first.reason}`);
   let text = first.text;
 
   const loops = createLoops({
-    gates: gatesOf(phase, work.reviews),
+    gates,
     phase,
     stream: null,
     record: context.recordLoop,
