@@ -62,7 +62,7 @@ function npmLogin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
   const url = `${base.replace(/\/+$/, "")}/${PACKAGE}/latest`;
   try {
-    const { request } = await import("undici");
+    const { request } = (await import("undici")).default;
     const { statusCode, body } = await request(url, {
       signal: AbortSignal.any([signal, AbortSignal.timeout(15_000)]),
       headers: { accept: "application/json" },

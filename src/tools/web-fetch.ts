@@ -42,7 +42,7 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
       const slow = AbortSignal.timeout(capMs);
       const stop = AbortSignal.any([signal, slow]);
       // Loaded when first needed: a daemon that fetches nothing starts without them.
-      const { Agent, request } = await import("undici");
+      const { Agent, request } = (await import("undici")).default;
       const agent = new Agent({
         connect: { lookup: judgedLookup(resolve, judge), timeout: capMs },
         headersTimeout: capMs,
