@@ -210,14 +210,14 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     log,
     status: () => {
       const { queued, running, ...counts } = messages.counts();
-      const uptimeSeconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
+      const uptime = Math.round((Date.now() - startedAt.getTime()) / 1000);
       return {
         version,
         pid: process.pid,
-        uptimeSeconds,
+        uptime,
         home: paths.home,
         engine: engine.status(),
-        queue: { waiting: queued, running },
+        queue: { depth: queued + running, waiting: queued, running },
         counts: { ...counts, ...squads.counts() },
       };
     },

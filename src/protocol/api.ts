@@ -16,10 +16,11 @@ export const Status = z
   .object({
     version: z.string(),
     pid: z.number().int(),
-    uptimeSeconds: z.number(),
+    /** Seconds. */
+    uptime: z.number(),
     home: z.string(),
     engine: EngineInfo,
-    queue: z.object({ waiting: z.number().int(), running: z.number().int() }),
+    queue: z.object({ depth: z.number().int(), waiting: z.number().int(), running: z.number().int() }),
     counts: z.record(z.string(), z.number().int()),
   })
   .meta({ id: "Status" });

@@ -15,7 +15,7 @@ export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
   const numbers = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
   return [
-    `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptimeSeconds)}`,
+    `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
     `${queue.running} running, ${queue.waiting} waiting; ${numbers.join(", ")}`,
   ].join("\n");
