@@ -73,7 +73,9 @@ async function measure(pages: number, speedup: number, material: string): Promis
     const bareOver: number[] = [];
     const saveNew: number[] = [];
     const saveOver: number[] = [];
+    // A folder as full as the one the pages go to: making a file takes longer the more there are beside it.
     mkdirSync(join(root, "bare"));
+    for (const name of readdirSync(join(root, "pages", "general"))) writeFileSync(join(root, "bare", name), "");
     for (let at = 0; at < SAVES; at += 1) {
       const text = pageOf(material, random);
       const bare = join(root, "bare", `${at}.md`);
