@@ -60,8 +60,8 @@ const FILTERS =
  * A seat belt against accidents, not a wall: a program can be told to delete in ways that no reading of a command finds.
  */
 export function findRuin(command: string, { cwd, keep = [], env = process.env }: BeltParts): string | undefined {
-  const homes = [env.HOME, homedir()].filter((path): path is string => Boolean(path));
-  const precious = new Set([...SYSTEM, ...MAC, ...homes, ...keep].map((path) => resolve(path)));
+  const home = env.HOME || homedir();
+  const precious = new Set([...SYSTEM, ...MAC, home, ...keep].map((path) => resolve(path)));
   const assigned = new Set(
     [
       ...command.matchAll(
@@ -69,7 +69,7 @@ export function findRuin(command: string, { cwd, keep = [], env = process.env }:
       ),
     ].map((m) => m[1]!),
   );
-  const expand = { home: homes[0] ?? "/root", env, assigned };
+  const expand = { home, env, assigned };
 
   let here: string | undefined = cwd;
   for (const words of split(command, expand)) {

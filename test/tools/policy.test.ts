@@ -198,5 +198,5 @@ test.each([
   "cd build && rm -rf *",
   'rm -rf "$(pwd)/dist"',
 ])("the seat belt does not pinch: %s", (command) => {
-  expect(findRuin(command, { cwd: "/srv/project/deep" })).toBeUndefined();
+  expect(findRuin(command, { cwd: "/srv/project/deep", env: { ...process.env, HOME: "/home/somebody" } })).toBeUndefined();
 });
