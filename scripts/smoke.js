@@ -40,10 +40,8 @@ try {
   const version = run(node, ["-p", "process.version"]);
   if (!version.startsWith("v24.")) throw new Error(`wanted Node 24, got ${version}`);
   run(node, [io, "start"]);
-  pids = [
-    JSON.parse(readFileSync(daemonFile, "utf8")).pid,
-    Number(readFileSync(join(home, "io", "sessions", "runtime.pid"), "utf8")),
-  ];
+  const { pid } = JSON.parse(readFileSync(daemonFile, "utf8"));
+  pids = [pid, Number(readFileSync(join(home, "io", "sessions", `runtime-${pid}.pid`), "utf8"))];
   const answer = run(node, [io, "send", "hello"]);
   if (answer === "") throw new Error("the answer is empty");
   run(node, [io, "stop"]);
