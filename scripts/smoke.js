@@ -32,7 +32,7 @@ function isAlive(pid) {
   }
 }
 
-let pids = [];
+const pids = [];
 try {
   const print = "console.log(process.execPath)";
   const found = { HOME: homedir(), npm_config_cache: cache };
@@ -41,7 +41,7 @@ try {
   if (!version.startsWith("v24.")) throw new Error(`wanted Node 24, got ${version}`);
   run(node, [io, "start"]);
   const { pid } = JSON.parse(readFileSync(daemonFile, "utf8"));
-  pids = [pid, Number(readFileSync(join(home, "io", "sessions", `runtime-${pid}.pid`), "utf8"))];
+  pids.push(pid, Number(readFileSync(join(home, "io", "sessions", `runtime-${pid}.pid`), "utf8")));
   const answer = run(node, [io, "send", "hello"]);
   if (answer === "") throw new Error("the answer is empty");
   run(node, [io, "stop"]);
@@ -53,6 +53,7 @@ try {
   console.error(`smoke: ${error.message}`);
   process.exitCode = 1;
 } finally {
+  if (existsSync(daemonFile)) pids.push(JSON.parse(readFileSync(daemonFile, "utf8")).pid);
   for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
   rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
