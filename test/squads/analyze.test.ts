@@ -1,13 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdirSync, openSync, realpathSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject, findChecks } from "../../src/squads/analyze.ts";
+import { temporaryFolder } from "../support/home.ts";
 
-const temporary = () => realpathSync(mkdtempSync(join(tmpdir(), "io-analyze-")));
+const temporary = () => realpathSync(temporaryFolder());
 
 function project(files: Record<string, string>, { git = false } = {}): string {
   const root = temporary();
