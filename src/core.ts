@@ -46,6 +46,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     choice,
     rehearsal: await rehearsalFor(choice, paths.home),
     log,
+    clean: redactor.clean,
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
   const guard = createPathGuard({ paths, packageRoot, selfEdit: () => settings.current().selfEditEnabled });

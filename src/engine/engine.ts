@@ -25,6 +25,8 @@ export interface EngineParts {
   /** Plays the model when the choice is the rehearsal model. */
   rehearsal: Model;
   log: Log;
+  /** Takes secrets out of what a provider says of a failure: some repeat the key they were given. */
+  clean?: (text: string) => string;
   onState?: (state: EngineState) => void;
   healthEveryMs?: number;
 }
@@ -40,6 +42,7 @@ export async function createEngine({
   choice,
   rehearsal,
   log,
+  clean = (text) => text,
   onState,
   healthEveryMs,
 }: EngineParts): Promise<Engine> {
@@ -164,6 +167,7 @@ export async function createEngine({
         last = { outcome: "failed", text: "", error: classify({ message: messageOf(error) }), usage: noUsage(), tools: [] };
       }
       const code = last.error?.code;
+      if (last.error) last.error.message = clean(last.error.message);
       if (code !== "runtime_died" && code !== "session_gone") return last;
       log.warn("a turn was cut off and is taken up again", { owner: request.owner, why: code, tried: tried + 1 });
       sessions.drop(spec.id);
@@ -197,7 +201,13 @@ export async function createEngine({
       listed = list();
     },
     stop: () => runtime.stop(),
-    status: (): EngineStatus => ({ kind: choice.kind, state: runtime.state(), model: chosen.model, notes: chosen.notes }),
+    status: (): EngineStatus => ({
+      kind: choice.kind,
+      state: runtime.state(),
+      model: chosen.model,
+      notes: chosen.notes,
+      liveSessions: sessions.liveCount(),
+    }),
     session: (spec): Session => ({
       id: spec.id,
       run: (request) => inTurn(spec.id, () => run(spec, request)),

@@ -9,6 +9,8 @@ export interface EngineStatus {
   model: string;
   /** Warnings a person should see, such as a model that was not there. */
   notes: string[];
+  /** How many conversations the runtime holds in memory now. */
+  liveSessions: number;
 }
 
 export type Tier = "high" | "medium" | "low";

@@ -10,6 +10,7 @@ export const EngineInfo = z.object({
   state: z.enum(["starting", "ready", "restarting", "stopped", "failed"]),
   model: z.string(),
   notes: z.array(z.string()),
+  liveSessions: z.number().int(),
 });
 
 export const Status = z

@@ -59,6 +59,29 @@ test("deltas arrive while the model is still speaking, and a client that was awa
   ]);
 });
 
+test("a client that comes and goes while the model speaks hears every piece once", async () => {
+  const pieces = Array.from({ length: 300 }, (_, index) => `${index} `);
+  const model = await scriptedModel(() => ({ say: pieces, gapMs: 4 }));
+  const daemon = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  let follower = await daemon.follow({ conversation: "main" });
+  await daemon.json("POST", "/api/messages", { text: "speak" });
+  const heard: typeof follower.events = [];
+  while (!heard.some(({ event }) => event === "message.finished")) {
+    const seen = await until("something new", () =>
+      follower.events.length >= 3 || follower.of("message.finished").length > 0 ? [...follower.events] : undefined,
+    );
+    follower.leave();
+    heard.push(...seen);
+    follower = await daemon.follow({ conversation: "main", lastEventId: heard.at(-1)!.id });
+  }
+  expect(
+    heard
+      .filter(({ event }) => event === "message.delta")
+      .map(({ body }) => body.text)
+      .join(""),
+  ).toBe(pieces.join(""));
+});
+
 test("twenty messages at once into one conversation are answered one at a time, in order", async () => {
   let atWork = 0;
   let most = 0;

@@ -70,7 +70,10 @@ test("more conversations than the cap are all remembered, though few are held in
   }));
   const engine = await startEngine(folder, model.url, { maxLiveSessions: 2 });
   const names = ["a", "b", "c", "d", "e"];
-  for (const name of names) await engine.session(spec(name, folder)).run(turn("one"));
+  for (const name of names) {
+    await engine.session(spec(name, folder)).run(turn("one"));
+    expect(engine.status().liveSessions).toBeLessThanOrEqual(2);
+  }
   for (const name of names) expect((await engine.session(spec(name, folder)).run(turn("two"))).text).toBe("2");
 });
 

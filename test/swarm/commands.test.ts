@@ -193,4 +193,11 @@ test("a squad's decisions go into a run, what the run decided goes into the squa
   expect(drafts).toHaveLength(1);
   const { items } = await second.json<{ items: { decision: string }[] }>("GET", "/api/squads/greeters/decisions");
   expect(items.map(({ decision }) => decision).sort()).toEqual(["English only", "Greet warmly"]);
+
+  await second.kill("SIGTERM");
+  const third = await startDaemonProcess(home, providerEnvironment(model.url));
+  await third.ask({ text: "[via background] something else", conversation: "here" });
+  const all = await third.json<{ items: Message[] }>("GET", "/api/messages?conversation=here");
+  expect(all.items.filter(({ source }) => source.channel === "background")).toHaveLength(1);
+  expect((await third.json<{ items: unknown[] }>("GET", "/api/squads/greeters/decisions")).items).toHaveLength(2);
 });
