@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../lib/errors.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
-import { shownFailure } from "../protocol/messages.ts";
+import { type Message, shownFailure } from "../protocol/messages.ts";
 import type { Client } from "./client.ts";
 import { describeStatus } from "./status.ts";
 
@@ -22,6 +22,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
   const lines = createInterface({ input, output, prompt: colour ? "\x1b[1m›\x1b[0m " : "> " });
   let current: AbortController | undefined;
+  let answering: Promise<void> = Promise.resolve();
   lines.on("SIGINT", () => {
     if (current) current.abort();
     else lines.close();
@@ -76,6 +77,21 @@ export async function chat({ client, conversation, input, output, colour }: Chat
     return true;
   }
 
+  /** What comes back from the background is shown as soon as nobody is being answered. */
+  async function hearBackground(signal: AbortSignal): Promise<void> {
+    for await (const { type, data } of client.events({ conversation, signal })) {
+      const message = data as unknown as Message;
+      if (type !== "message.finished" || message.source.channel !== "background") continue;
+      await answering.catch(() => undefined);
+      output.write(
+        `\r${dim(`· from the background (${message.source.about})`)}\n${shownFailure(message) ?? message.reply ?? ""}\n\n`,
+      );
+      lines.prompt(true);
+    }
+  }
+
+  const leaving = new AbortController();
+  const hearing = hearBackground(leaving.signal).catch((error: unknown) => output.write(dim(`${messageOf(error)}\n`)));
   lines.prompt();
   for await (const line of lines) {
     const text = line.trim();
@@ -83,12 +99,16 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       if (text.startsWith("/")) {
         if (!(await command(text))) break;
       } else if (text) {
-        await answer(text);
+        answering = answer(text);
+        await answering;
       }
     } catch (error) {
       output.write(`${messageOf(error)}\n`);
     }
+    answering = Promise.resolve();
     lines.prompt();
   }
   lines.close();
+  leaving.abort();
+  await hearing;
 }

@@ -46,6 +46,8 @@ test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and le
 }, async () => {
   const model = await scriptedModel((request) => {
     const text = lastUserText(request);
+    if (text.includes("[via background]")) return { say: "The painter is done." };
+    if (text.includes("paint")) return { say: "It is painted." };
     if (text.includes("long")) return { stall: "Once upon a time" };
     return { say: [`You said: ${/\] (.*)$/.exec(text)?.[1]}`] };
   });
@@ -70,6 +72,10 @@ test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and le
   await terminal.type("still there?");
   await terminal.press("Enter");
   await until("the next answer", async () => (await terminal.screen()).includes("You said: still there?"));
+  await daemon.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await daemon.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
+  await daemon.json("POST", "/api/squads/painters/tasks", { task: "paint the door" });
+  await until("the news from the background", async () => (await terminal.screen()).includes("The painter is done."));
   await terminal.type("/status");
   await terminal.press("Enter");
   await until("the status", async () => /Engine: provider, ready/.test(await terminal.screen()));
