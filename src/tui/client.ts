@@ -25,6 +25,10 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
+/** A daemon that restarts is waited for this often and this long; one that stays away is reported. */
+const PATIENCE = 40;
+const AGAIN_MS = 300;
+
 /** Finds the daemon by its `daemon.json` and nowhere else. */
 export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
   const daemon = readDaemonFile(paths.daemon);
@@ -62,6 +66,7 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
     },
     async *events({ conversation, signal, onOpen }) {
       let lastId: string | undefined;
+      let failures = 0;
       while (!signal.aborted) {
         const query = conversation === undefined ? "" : `?conversation=${encodeURIComponent(conversation)}`;
         try {
@@ -72,14 +77,16 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
           if (!response.ok || !response.body)
             throw new UserError(`The daemon answered ${response.status} to a request for events.`);
           onOpen?.();
+          failures = 0;
           for await (const { id, event, data } of readEvents(response.body)) {
             lastId = id;
             yield { id: Number(id), type: event as EventType, data: JSON.parse(data) as Record<string, unknown> };
           }
         } catch (error) {
           if (signal.aborted) return;
-          if (lastId === undefined) throw error;
-          await new Promise((again) => setTimeout(again, 300));
+          failures += 1;
+          if (lastId === undefined || failures > PATIENCE) throw error;
+          await new Promise((again) => setTimeout(again, AGAIN_MS));
         }
       }
     },
@@ -93,6 +100,7 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
       });
       const heard: Event[] = [];
       let wake: () => void = () => {};
+      let failed: { error: unknown } | undefined;
       const reading = (async () => {
         for await (const event of client.events({
           conversation: message.conversation ?? "main",
@@ -102,10 +110,14 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
           heard.push(event);
           wake();
         }
-      })().finally(() => {
-        opened();
-        wake();
-      });
+      })()
+        .catch((error: unknown) => {
+          failed = { error };
+        })
+        .finally(() => {
+          opened();
+          wake();
+        });
       try {
         await listening;
         const { id } = await client.request<{ id: string }>("POST", "/api/messages", message);
@@ -114,6 +126,7 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
         if (early.finishedAt !== null && heard.length === 0) return early;
         while (!follow.signal.aborted) {
           const event = heard.shift();
+          if (!event && failed) throw failed.error;
           if (!event) {
             await new Promise<void>((resolve) => {
               wake = resolve;
@@ -131,7 +144,7 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
       } finally {
         signal?.removeEventListener("abort", leave);
         follow.abort();
-        await reading.catch(() => undefined);
+        await reading;
       }
     },
   };

@@ -5,6 +5,7 @@ import type { DoctorReport } from "../../src/protocol/doctor.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { until } from "../support/until.ts";
 
 test("start, send, status, logs, restart and stop do what they say", { timeout: 120_000 }, async () => {
   const home = temporaryHome();
@@ -43,6 +44,24 @@ test("wrong usage is exit 2, a failed message exit 1, and help is help", async (
   await startDaemonProcess(home, providerEnvironment(model.url));
   const failed = await runIo(["send", "hello"], home);
   expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^Sorry, I encountered an error:/) });
+});
+
+test("a daemon that dies while it is being waited for is reported, and its answer is there after a restart", {
+  timeout: 60_000,
+}, async () => {
+  const home = temporaryHome();
+  const model = await scriptedModel((_request, index) => (index === 0 ? { stall: "I was" } : { say: "I am back" }));
+  const first = await startDaemonProcess(home, providerEnvironment(model.url));
+  const sending = runIo(["send", "are you there?"], home);
+  await until("the model to be asked", () => model.requests.length === 1);
+  await first.kill("SIGKILL");
+  expect(await sending).toMatchObject({ code: 4, stderr: expect.stringMatching(/does not answer.*io restart/s) });
+  const second = await startDaemonProcess(home, providerEnvironment(model.url));
+  await until(
+    "the answer",
+    async () =>
+      (await second.json<{ items: { reply: string | null }[] }>("GET", "/api/messages")).items[0]?.reply === "I am back",
+  );
 });
 
 test("doctor looks at everything, names a remedy for each finding, and mends what it can", { timeout: 60_000 }, async () => {
