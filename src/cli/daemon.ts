@@ -13,6 +13,8 @@ import type { Shell } from "./output.ts";
 
 const READY_MS = 30_000;
 const STOP_MS = 10_000;
+/** Less than a stop waits for, so that a daemon ends by itself. */
+const CLOSE_MS = 7_000;
 
 export function daemonCommands(program: Command, shell: Shell): void {
   program
@@ -106,7 +108,15 @@ export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
   await ended;
-  await daemon.stop();
+  // Stop stops: what cannot be put away in order is left to the next start, which finishes it as after a crash.
+  const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error("it took too long")), CLOSE_MS).unref());
+  try {
+    await Promise.race([daemon.stop(), late]);
+  } catch (error) {
+    shell.note(`IO could not put everything away: ${messageOf(error)}. Nothing that was acknowledged is lost.`);
+    process.exitCode = ExitCode.failed;
+  }
+  process.exit();
 }
 
 /** Starts a daemon that outlives this command, and waits until it serves. */

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { exec } from "../../src/lib/exec.ts";
+import { isAlive } from "../../src/lib/process.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
@@ -158,4 +159,14 @@ test("without a terminal, io serves in the foreground until it is stopped, and s
   );
   await daemon.kill("SIGTERM");
   expect(daemon.child.exitCode).toBe(0);
+});
+
+test("a daemon whose data folder was taken away still ends when it is told to, and its runtime with it", async () => {
+  const daemon = await startDaemonProcess(temporaryHome());
+  const runtime = daemon.runtimePid();
+  rmSync(daemon.home, { recursive: true, force: true });
+  const told = performance.now();
+  await daemon.kill("SIGTERM");
+  expect(performance.now() - told).toBeLessThan(9_000);
+  await until("the runtime to be gone", () => !isAlive(runtime));
 });
