@@ -78,6 +78,16 @@ export function inDatabase<T>(home: string, work: (db: InstanceType<typeof Datab
   }
 }
 
+/** The calls that were made for a message, and how the journal says they ended. */
+export function journalOf(home: string, owner: string): unknown[] {
+  return inDatabase(home, (db) =>
+    db
+      .prepare("SELECT tool, state FROM tool_calls WHERE owner = ? ORDER BY seq")
+      .all(owner)
+      .map((row) => ({ ...(row as object) })),
+  );
+}
+
 /** A request whose path goes over the wire letter by letter, as no well-behaved client would send it. */
 export function rawRequest(
   daemon: TestDaemon,

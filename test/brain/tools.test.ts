@@ -5,7 +5,7 @@ import { repository, skillFile } from "../skills/support.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { inDatabase, loopback, modelCalls, obedient } from "./support.ts";
+import { journalOf, loopback, modelCalls, obedient } from "./support.ts";
 
 const registry = await loopback((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://registry");
@@ -54,7 +54,8 @@ interface Case {
   after?: () => Promise<unknown> | unknown;
   good: { args: unknown; reads: string | RegExp; effect?: () => unknown | Promise<unknown> };
   wrong: { args: unknown; names: string };
-  fails: { args: unknown; reads: string | RegExp; before?: () => void; after?: () => void };
+  /** `ends` is what the journal says of it: a tool with no way to fail still has to do its work in trouble. */
+  fails: { args: unknown; reads: string | RegExp; ends?: "done" | "refused"; before?: () => void; after?: () => void };
 }
 const page = (name: string) => join(home, "wiki", "pages", name);
 const config = () => JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as Record<string, unknown>;
@@ -80,7 +81,7 @@ const CASES: Case[] = [
     tool: "wiki_search",
     good: { args: { query: "ENGINES" }, reads: /pages\/people\/ada\.md.*Likes engines/s },
     wrong: { args: { query: "engines", limit: "ten" }, names: "limit" },
-    fails: { args: { query: "zeppelin" }, reads: 'No page holds "zeppelin". Try fewer' },
+    fails: { args: { query: "zeppelin" }, reads: 'No page holds "zeppelin". Try fewer', ends: "done" },
   },
   {
     tool: "wiki_list",
@@ -90,6 +91,7 @@ const CASES: Case[] = [
       // There is no way to fail short of a broken disk: an index that cannot be opened is made anew.
       args: {},
       reads: "pages/people/ada.md – Ada",
+      ends: "done",
       before: () => {
         renameSync(join(home, "wiki", ".index.db"), join(home, "wiki", ".away.db"));
         mkdirSync(join(home, "wiki", ".index.db"));
@@ -235,6 +237,7 @@ describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails
       expect(read).toMatch(fails.reads);
       expect(read).not.toContain("fault inside IO");
       expect(message.status).toBe("done");
+      expect(journal(message.id)).toEqual([{ tool, state: fails.ends ?? "failed" }]);
     } finally {
       fails.after?.();
       after?.();
@@ -242,11 +245,4 @@ describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails
   });
 });
 
-function journal(owner: string): unknown[] {
-  return inDatabase(home, (db) =>
-    db
-      .prepare("SELECT tool, state FROM tool_calls WHERE owner = ? ORDER BY seq")
-      .all(owner)
-      .map((row) => ({ ...(row as object) })),
-  );
-}
+const journal = (owner: string) => journalOf(home, owner);

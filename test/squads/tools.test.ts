@@ -1,19 +1,24 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Message } from "../../src/protocol/messages.ts";
-import { callText, obedient, systemOf } from "../brain/support.ts";
+import { callText, journalOf, obedient, systemOf } from "../brain/support.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 
 const folder = temporaryFolder(afterAll);
+writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "home", scripts: { test: "vitest run" } }));
+writeFileSync(join(folder, "door.ts"), "export const door = 1;\n");
 // Agents and pipeline roles never answer here: what they were given to do stays under way until somebody ends it.
 const model = await scriptedModel(
   (request, index) => (systemOf(request).startsWith("You are IO,") ? obedient(request, index) : { hang: true }),
   {},
   afterAll,
 );
-const daemon = await startDaemonProcess(temporaryHome({}, afterAll), providerEnvironment(model.url), afterAll);
+const home = temporaryHome({}, afterAll);
+const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 
 let count = 0;
 async function call(tool: string, args: unknown): Promise<{ read: string; message: Message }> {
@@ -31,7 +36,7 @@ interface Case {
   tool: string;
   good: { args: unknown; reads: RegExp; effect?: () => Promise<void> };
   wrong: { args: unknown; names: string };
-  fails: { args: unknown; reads: RegExp };
+  fails: { args: unknown; reads: RegExp; ends?: "done" | "refused" };
 }
 
 const CASES: Case[] = [
@@ -39,8 +44,9 @@ const CASES: Case[] = [
     tool: "squad_create",
     good: {
       args: { name: "Home", slug: "home", project_path: folder },
-      reads: /home/,
-      effect: async () => expect((await daemon.fetch("/api/squads/home")).status).toBe(200),
+      reads: /^Created the squad "home" \(Home\) for /,
+      effect: async () =>
+        expect(await daemon.json("GET", "/api/squads/home")).toMatchObject({ name: "Home", projectPath: folder }),
     },
     wrong: { args: { name: 5, project_path: folder }, names: "name" },
     fails: { args: { name: "x", project_path: "/nowhere/at/all" }, reads: /\/nowhere\/at\/all/ },
@@ -80,7 +86,7 @@ const CASES: Case[] = [
   },
   {
     tool: "squad_analyze",
-    good: { args: { project_path: folder }, reads: /./ },
+    good: { args: { project_path: folder }, reads: /TypeScript.*npm test.*A roster that would fit.*role_title/s },
     wrong: { args: { path: folder }, names: "project_path" },
     fails: { args: { project_path: "/nowhere/at/all" }, reads: /\/nowhere\/at\/all/ },
   },
@@ -96,7 +102,7 @@ const CASES: Case[] = [
   },
   {
     tool: "squad_task_status",
-    good: { args: async () => ({ task_id: await taskId() }), reads: /running|queued/ },
+    good: { args: async () => ({ task_id: await taskId() }), reads: /t_\w+.*(running|queued).*paint the door/s },
     wrong: { args: { id: "x" }, names: "task_id" },
     fails: { args: { task_id: "t_nope" }, reads: /t_nope/ },
   },
@@ -104,7 +110,7 @@ const CASES: Case[] = [
     tool: "squad_task_cancel",
     good: {
       args: async () => ({ task_id: await taskId() }),
-      reads: /cancel/i,
+      reads: /^Task t_\w+ is cancelled\./,
       effect: async () => expect(await daemon.json("GET", `/api/tasks/${await taskId()}`)).toMatchObject({ status: "cancelled" }),
     },
     wrong: { args: {}, names: "task_id" },
@@ -112,10 +118,10 @@ const CASES: Case[] = [
   },
   {
     tool: "squad_status",
-    good: { args: {}, reads: /home/ },
+    good: { args: {}, reads: /^- home \(Home\), .* Painter/ },
     wrong: { args: { slug: "home" }, names: "slug" },
     // It has no way to fail; that it says so when there is nothing to tell is tested below, when the squad is gone.
-    fails: { args: {}, reads: /home/ },
+    fails: { args: {}, reads: /home/, ends: "done" },
   },
   {
     tool: "squad_remove_agent",
@@ -161,13 +167,15 @@ describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails
     const { read, message } = await call(tool, await given(good.args));
     expect(read).toMatch(good.reads);
     expect(message).toMatchObject({ status: "done", route: { tools: [tool] } });
+    expect(journalOf(home, message.id)).toEqual([{ tool, state: "done" }]);
     await good.effect?.();
   });
 
   test("a call with wrong arguments is not made, and the model is told which field", async () => {
-    const { read } = await call(tool, wrong.args);
+    const { read, message } = await call(tool, wrong.args);
     expect(read).toContain(`${tool} was not run, its arguments are not right.`);
     expect(read).toContain(wrong.names);
+    expect(journalOf(home, message.id)).toEqual([{ tool, state: "refused" }]);
   });
 
   test("a call that meets trouble gives the model a sentence to act on", async () => {
@@ -175,6 +183,7 @@ describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails
     expect(read).toMatch(fails.reads);
     expect(read).not.toContain("fault inside IO");
     expect(message.status).toBe("done");
+    expect(journalOf(home, message.id)).toEqual([{ tool, state: fails.ends ?? "failed" }]);
   });
 });
 
