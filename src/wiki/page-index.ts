@@ -60,8 +60,6 @@ export interface PageIndex {
 
 /** Longer pages are scanned at each search: reading one takes milliseconds, cutting it into trigrams takes seconds. */
 const LONG_PAGE = 500_000;
-/** Ends every indexed text, so that its last one and two letters begin a trigram too. */
-const END = "\u0003\u0003";
 const FIRST_COUNT = 1_000;
 const MERGED_PAGES = 250;
 const FREED_PAGES = 500;
@@ -165,7 +163,8 @@ export function createPageIndex(db: Database): PageIndex {
         stamp,
         long ? 1 : 0,
       );
-      if (!long) statements.insertText.run(made.lastInsertRowid, `${indexable(fold(text))}${END}${fold(path)}${END}`);
+      // The path behind the text lets the text's last letters begin a trigram too.
+      if (!long) statements.insertText.run(made.lastInsertRowid, `${indexable(fold(text))}\n${fold(path)}`);
     },
     remove,
     get: (path) => asEntry(statements.get.get(path)),

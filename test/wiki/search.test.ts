@@ -127,21 +127,21 @@ test("for 200 queries the hits are exactly those of a plain scan, whether pages 
   expect(hits).toBeGreaterThan(3_000);
 }, 120_000);
 
-test("one and two letters are found in the oldest of many pages, at its end too", async () => {
+test("one and two letters, and halves of one, are found in the oldest of many pages, at its end too", async () => {
   const { wiki, root } = makeWiki((folder) => {
     mkdirSync(join(folder, "pages/general"), { recursive: true });
     for (let at = 0; at < 1_000; at += 1) {
       const file = join(folder, `pages/general/p${at}.md`);
       writeFileSync(
         file,
-        `# ${at}\n${at % 100 === 7 ? "ends with ж" : at % 100 === 8 ? "has жq in it" : "plain"}${at % 250 === 9 ? " ýž" : ""}`,
+        `# ${at}\n${at % 100 === 7 ? "ends with ж" : at % 100 === 8 ? "has жq in it" : "plain"}${at % 250 === 9 ? " ýž" : ""}${at === 5 ? " 🦀" : ""}`,
       );
       utimesSync(file, at, at);
     }
   });
   await wiki.settled();
   const scan = scanner(root);
-  for (const query of ["ж", "Ж", "жq", "ýž", "ž", "h ж", "q", "7", "#"])
+  for (const query of ["ж", "Ж", "жq", "ýž", "ž", "h ж", "q", "7", "#", "🦀", "\ud83e", "\udd80"])
     expect(await textHits(wiki, query), query).toEqual(scan(query));
 });
 
