@@ -5,7 +5,7 @@ import { passed } from "./checks.ts";
 import { whySkipped } from "./conditions.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
 import { applyBranch, must } from "./git.ts";
-import { RunFailed, RunStopped } from "./journal.ts";
+import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
 import { runCrossModel } from "./phases/cross-model.ts";
 import { runDecompose } from "./phases/decompose.ts";
 import { runDesign } from "./phases/design.ts";
@@ -15,6 +15,8 @@ import type { Phase } from "./schema.ts";
 import { DECISIONS } from "./view.ts";
 
 export interface Ending {
+  /** "done": every phase came to its end, whatever was thought of it. */
+  status: "done" | "failed";
   outcome: RunOutcome;
   reason: string | null;
   tree: string | null;
@@ -29,10 +31,11 @@ export async function execute(context: RunContext, view: () => Run): Promise<End
     progress = { ...progress, baseTree, tree: baseTree };
     for (const phase of pipeline.pipeline) progress = await runPhase(context, phase, progress);
     journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
-    return { ...judge(view(), progress.tree), tree: progress.tree || null };
+    return { status: "done", ...judge(view(), progress.tree), tree: progress.tree || null };
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
-    return { outcome: "failed", reason: messageOf(error), tree: progress.tree || null };
+    const outcome = error instanceof NotApproved ? "unapproved" : "failed";
+    return { status: "failed", outcome, reason: messageOf(error), tree: progress.tree || null };
   }
 }
 

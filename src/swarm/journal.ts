@@ -11,7 +11,12 @@ export class RunStopped extends Error {
 
 /** A run that cannot go on. The message is the reason that is shown. */
 export class RunFailed extends Error {
-  override readonly name = "RunFailed";
+  override readonly name: string = "RunFailed";
+}
+
+/** A run that stops because an approval it must have was not given. */
+export class NotApproved extends RunFailed {
+  override readonly name = "NotApproved";
 }
 
 /** What an earlier life knew of a step that it did not finish. */

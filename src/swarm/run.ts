@@ -234,7 +234,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     if (inputs.apply && ending.outcome === "approved" && (await apply(context))) runs.setApplied(id);
     const ended = {
       ...view(id),
-      status: ending.outcome === "failed" ? ("failed" as const) : ("done" as const),
+      status: ending.status,
       outcome: ending.outcome,
       reason: ending.reason,
     };
@@ -244,7 +244,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       writeStepSummary(env.GITHUB_STEP_SUMMARY, summary);
       return { value: true };
     });
-    if (ending.outcome !== "failed") chore(putAway(ground, ended, caller.spent()));
+    if (ending.status === "done") chore(putAway(ground, ended, caller.spent()));
     return ending;
   }
 
@@ -265,7 +265,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     const at = now().toISOString();
     if ("outcome" in ended) {
       runs.finish(id, {
-        status: ended.outcome === "failed" ? "failed" : "done",
+        status: ended.status,
         outcome: ended.outcome,
         reason: ended.reason,
         now: at,

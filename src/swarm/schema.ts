@@ -76,6 +76,7 @@ export const PHASES = {
     fixAgent: AgentName,
     maxIterations: Iterations,
     approvalKeyword: Keyword,
+    onExhausted: OnExhausted,
     condition: Condition.optional(),
   }),
 } as const;

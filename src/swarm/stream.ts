@@ -4,7 +4,7 @@ import { type Call, type Expected, type Reply, sessionOf } from "./caller.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
-import { RunFailed } from "./journal.ts";
+import { NotApproved, RunFailed } from "./journal.ts";
 import { askWithAnswers } from "./phases/text.ts";
 import { clarifyPrompt, describeTask, fixPrompt, implementPrompt, reviewPrompt } from "./prompts.ts";
 import { createLoops, type Gate, type Loops } from "./review-loop.ts";
@@ -188,7 +188,7 @@ export async function work(stream: Stream, { context, progress }: Pick<StreamPar
 export async function review(stream: Stream): Promise<void> {
   if (await stream.loops.run()) return;
   const stopped = stream.loops.loops().find((loop) => loop.outcome !== "approved" && loop.reviews > 0);
-  throw new RunFailed(`${stopped?.agent} did not approve (${stopped?.outcome})`);
+  throw new NotApproved(`${stopped?.agent} did not approve (${stopped?.outcome})`);
 }
 
 export function title(task: SwarmTask): string {

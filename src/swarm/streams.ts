@@ -5,7 +5,7 @@ import { describeEvidence, passed } from "./checks.ts";
 import type { Progress, RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
 import { addWorktree } from "./git.ts";
-import { RunFailed } from "./journal.ts";
+import { NotApproved, RunFailed } from "./journal.ts";
 import { mergeStream } from "./merge.ts";
 import { describeTask } from "./prompts.ts";
 import type { ImplementPhase } from "./schema.ts";
@@ -14,7 +14,10 @@ import { type Ground, openStream, worktree } from "./workspace.ts";
 
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
-/** Takes every task through its stream: side by side on branches of their own, or one after another in place. */
+/**
+ * Takes every task through its stream: side by side on branches of their own, or one after another in place. Fails only when
+ * no stream came to an end.
+ */
 export async function runStreams(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<RunStream[]> {
   const { ground } = context;
   const limit = ground.kind === "branch" ? context.pipeline.concurrency : 1;
@@ -22,6 +25,7 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
   const merges = createQueue();
   const waiting = progress.tasks.map((task, index) => ({ task, number: index + 1 }));
   const running = new Set<Promise<void>>();
+  const failures: unknown[] = [];
   let crash: { error: unknown } | undefined;
 
   const one = async (task: SwarmTask, number: number): Promise<void> => {
@@ -31,7 +35,7 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
       ended.set(
         task.id,
         needs === undefined
-          ? await runStream({ context, phase, progress, ground, merges }, task, record)
+          ? await runStream({ context, phase, progress, ground, merges, failures }, task, record)
           : finish(context, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
       );
     } catch (error) {
@@ -50,7 +54,10 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
     await Promise.race(running);
   }
   if (crash) throw crash.error;
-  return progress.tasks.map((task) => ended.get(task.id)!);
+  const streams = progress.tasks.map((task) => ended.get(task.id)!);
+  if (streams.some((stream) => stream.status !== "failed")) return streams;
+  const reason = `implement: no stream came to an end. Stream 1: ${streams[0]?.reason ?? "failed"}`;
+  throw failures.every((error) => error instanceof NotApproved) ? new NotApproved(reason) : new RunFailed(reason);
 }
 
 interface StreamSetting {
@@ -59,10 +66,12 @@ interface StreamSetting {
   progress: Progress;
   ground: Ground;
   merges: Queue;
+  /** Why streams could not go on. */
+  failures: unknown[];
 }
 
 async function runStream(
-  { context, phase, progress, ground, merges }: StreamSetting,
+  { context, phase, progress, ground, merges, failures }: StreamSetting,
   task: SwarmTask,
   record: RunStream,
 ): Promise<RunStream> {
@@ -95,6 +104,7 @@ async function runStream(
   } catch (error) {
     // One stream that cannot go on does not take the others with it; a stop, or a fault of ours, does.
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
+    failures.push(error);
     return finish(
       context,
       { ...(stream?.record ?? record), status: "failed", tree: stream?.state().tree ?? null, reason: messageOf(error) },

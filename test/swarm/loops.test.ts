@@ -58,11 +58,11 @@ test("when the revisions are used up, the last one is reviewed once more, and th
   );
 });
 
-test("a loop that must not run out fails the run", async () => {
+test("a loop that must not run out stops the run", async () => {
   const { run } = await runWith(SPEC(", onExhausted: fail"), ({ role }) =>
     role === "pm-reviewer" ? { say: "I approve of this: it is approved." } : undefined,
   );
-  expect([run.status, run.outcome, exitCodeOf(run)]).toEqual(["failed", "failed", 1]);
+  expect([run.status, run.outcome, exitCodeOf(run)]).toEqual(["failed", "unapproved", 3]);
   expect(run.reason).toMatch(/pm-reviewer did not approve/);
 });
 

@@ -1,7 +1,7 @@
 import type { Evidence } from "../../protocol/runs.ts";
 import { sessionOf } from "../caller.ts";
 import type { Progress, RunContext } from "../context.ts";
-import { RunFailed } from "../journal.ts";
+import { NotApproved } from "../journal.ts";
 import { fixPrompt, reviewPrompt } from "../prompts.ts";
 import { createLoops } from "../review-loop.ts";
 import type { CrossModelPhase } from "../schema.ts";
@@ -19,7 +19,7 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
     agent: phase.agent,
     maxIterations: phase.maxIterations,
     approvalKeyword: phase.approvalKeyword,
-    onExhausted: "continue" as const,
+    onExhausted: phase.onExhausted,
   };
   const replies: string[] = [];
   let tree = progress.tree;
@@ -84,8 +84,9 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
       },
     },
   });
-  if (!(await loops.run())) throw new RunFailed(`${name}: ${phase.agent} did not approve`);
+  const wentOn = await loops.run();
   loops.close();
   context.documents.write("cross-model-review.md", `Review by ${phase.agent} on ${pipeline.reviewModel}`, replies.join("\n\n"));
+  if (!wentOn) throw new NotApproved(`${name}: ${phase.agent} did not approve`);
   return { ...progress, tree };
 }

@@ -1,6 +1,6 @@
 import type { Call, Expected, Reply } from "../caller.ts";
 import { gatesOf, type RunContext } from "../context.ts";
-import { hashOf, RunFailed } from "../journal.ts";
+import { hashOf, NotApproved, RunFailed } from "../journal.ts";
 import { MAX_CLARIFICATIONS } from "../plan.ts";
 import { answerPrompt, clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
 import { createLoops } from "../review-loop.ts";
@@ -47,9 +47,7 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
 
   const gates = gatesOf(phase, work.reviews);
   const reviewers = gates.map((gate) => ({ ...base, key: `${gate.key}/1`, agent: gate.agent, duty: "review" as const }));
-  const first = await write(`${phase}/draft:${agent}`, work.prompt, [...reviewers, ...(work.next ?? [])]);
-  if (!first.ok) throw new RunFailed(`${phase}: ${agent} gave no ${what}: ${first.reason}`);
-  let text = first.text;
+  let text = "";
 
   const loops = createLoops({
     gates,
@@ -86,10 +84,13 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
       },
     },
   });
-  const wentOn = await loops.run();
+  const first = await write(`${phase}/draft:${agent}`, work.prompt, [...reviewers, ...(work.next ?? [])]);
+  if (first.ok) text = first.text;
+  const wentOn = first.ok && (await loops.run());
   loops.close();
+  if (!first.ok) throw new RunFailed(`${phase}: ${agent} gave no ${what}: ${first.reason}`);
   if (!wentOn)
-    throw new RunFailed(
+    throw new NotApproved(
       `${phase}: ${loops.loops().find((loop) => loop.outcome !== "approved")?.agent} did not approve the ${what}`,
     );
   return text;
