@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { type ExecResult, exec } from "../lib/exec.ts";
+import { locksOf, releaseLocks } from "./locks.ts";
 
 /** A repository as a run finds it. */
 export interface Repo {
@@ -111,7 +112,7 @@ export async function addWorktree(
   { path, branch, base, kept = false }: { path: string; branch: string; base: string; kept?: boolean },
 ): Promise<void> {
   if (existsSync(join(path, ".git"))) {
-    if (kept) return;
+    if (kept) return releaseLocks(locksOf(path, branch));
     const on = await git(path, ["symbolic-ref", "-q", "--short", "HEAD"]);
     const whole = await git(path, ["rev-parse", "-q", "--verify", "HEAD"]);
     const filled = await git(path, ["diff", "--quiet", "HEAD"]);
@@ -317,6 +318,7 @@ export async function openShadow(gitDir: string, folder: string, leftOut: readon
     mkdirSync(dirname(gitDir), { recursive: true, mode: 0o700 });
     await must(dirname(gitDir), ["init", "-q", "--bare", gitDir]);
   }
+  await releaseLocks([join(gitDir, "index.lock")]);
   const excludes = ["node_modules", ".venv", ...leftOut].map(
     (name) => `:(exclude,glob)${name.includes("/") ? name : `**/${name}`}`,
   );

@@ -1,7 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { releaseLocks } from "../../src/swarm/locks.ts";
 import { exitCodeOf } from "../../src/swarm/run.ts";
+import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 import { git, type Script, startSwarm } from "./support.ts";
 
@@ -30,6 +33,42 @@ test("a cancelled run stops at once, is shown as such, and can be resumed withou
   expect(() => swarm.resume(run.id)).toThrow(/has ended \(approved\)/);
   expect(swarm.list().map(({ id, status }) => ({ id, status }))).toEqual([{ id: run.id, status: "done" }]);
   expect(() => swarm.cancel("r_none")).toThrow(/there is no run "r_none"/);
+});
+
+test("locks that a power cut left in the run's trees and on its branches do not keep it from going on", async () => {
+  let patient = false;
+  const { swarm, project, home, settings, roles } = await start(({ role }) =>
+    role === "engineer" && !patient ? { hang: true } : undefined,
+  );
+  const handle = swarm.start({ projectPath: project, issue: "Do it", settings });
+  await until("the engineer to be asked", () => roles().includes("engineer"));
+  await swarm.close();
+  const heads = join(project, ".git", "refs", "heads", "swarm");
+  const locks = ["run", "stream-1"].flatMap((tree) => {
+    const folder = git(join(home, "runs", handle.id, "worktrees", tree), "rev-parse", "--absolute-git-dir");
+    return [join(folder, "index.lock"), join(folder, "HEAD.lock")];
+  });
+  locks.push(join(heads, `${handle.id}.lock`), join(heads, `${handle.id}-stream-1.lock`));
+  const before = new Date(Date.now() - 60_000);
+  for (const lock of locks) {
+    writeFileSync(lock, "");
+    utimesSync(lock, before, before);
+  }
+  patient = true;
+  expect(await swarm.resume(handle.id).finished).toMatchObject({ status: "done", outcome: "approved" });
+  expect(locks.filter((lock) => existsSync(lock))).toEqual([]);
+});
+
+test("a lock is waited for while a git may still hold it", async () => {
+  const lock = join(temporaryFolder(), "index.lock");
+  writeFileSync(lock, "");
+  let now = Date.now();
+  const released = releaseLocks([lock], () => now).then(() => "released");
+  expect(await Promise.race([released, sleep(300, "waiting")])).toBe("waiting");
+  expect(existsSync(lock)).toBe(true);
+  now += 10_000;
+  expect(await released).toBe("released");
+  expect(existsSync(lock)).toBe(false);
 });
 
 test("a run that was stopped with its process is interrupted, not ended, and goes on", async () => {
