@@ -1,14 +1,15 @@
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createEngine } from "../../src/engine/engine.ts";
 import { Config } from "../../src/lib/config.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore, type Store } from "../../src/store/open.ts";
 import { readSettings } from "../../src/swarm/env.ts";
 import { createSwarm } from "../../src/swarm/run.ts";
 import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";
 
 /** A swarm in a process of its own, that ends itself without warning when told to. */
-const { home, project, modelUrl, resume, killAt, killOn, issue } = JSON.parse(process.argv[2]!) as {
+const { home, project, modelUrl, resume, killAt, killOn, killBefore, issue } = JSON.parse(process.argv[2]!) as {
   home: string;
   project: string;
   modelUrl: string;
@@ -17,6 +18,8 @@ const { home, project, modelUrl, resume, killAt, killOn, issue } = JSON.parse(pr
   /** Which step's event ends the process, counted from 1. */
   killAt?: number;
   killOn?: "step.started" | "step.finished";
+  /** Ends the process when a step's work is done and its result not yet written down; each key in this file has had its turn. */
+  killBefore?: string;
 };
 
 const store = openStore(join(home, "io.db"));
@@ -36,7 +39,7 @@ const engine = await createEngine({
 });
 let steps = 0;
 const swarm = createSwarm({
-  store,
+  store: killBefore === undefined ? store : dyingStore(store, killBefore),
   engine,
   emit: (news) => {
     if (news.type !== killOn) return;
@@ -56,3 +59,35 @@ await swarm.close();
 await engine.stop();
 store.close();
 process.stdout.write(JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, tree: run.tree, steps }));
+
+/** A store that ends the process when a step's result is to be written for the first time. */
+function dyingStore(inner: Store, file: string): Store {
+  const isDue = (key: string) =>
+    !/^(?:loop|phase|stream|note|run\/decisions)/.test(key) && !readFileSync(file, "utf8").split("\n").includes(key);
+  const watched = (statement: ReturnType<Store["db"]["prepare"]>) =>
+    withOwn(statement, {
+      run: (...values: Parameters<typeof statement.run>) => {
+        const key = String(values.at(-1));
+        if (isDue(key)) {
+          appendFileSync(file, `${key}\n`);
+          process.kill(process.pid, "SIGKILL");
+        }
+        return statement.run(...values);
+      },
+    });
+  const prepare = (sql: string) => {
+    const statement = inner.db.prepare(sql);
+    return sql.startsWith("UPDATE run_steps SET state") ? watched(statement) : statement;
+  };
+  return { ...inner, db: withOwn(inner.db, { prepare }) };
+}
+
+/** The same object but for these methods. */
+function withOwn<T extends object>(target: T, own: Partial<T>): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const value = Reflect.get(name in own ? own : target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
