@@ -64,6 +64,19 @@ test("a run from the command line, without a daemon: progress, documents, branch
   expect(validated).toMatchObject({ code: 0, stdout: expect.stringMatching(/Most agent calls: \d+/) });
 });
 
+test("what the agents say is shown when VERBOSE or -v asks for it, and not otherwise", { timeout: 120_000 }, async () => {
+  const home = temporaryHome();
+  const model = await scriptedModel(play(({ role }) => (role === "pm" ? { say: "THE-SPEC in full" } : undefined)));
+  const project = makeProject({
+    "swarm.config.yaml": "pipeline:\n  - {phase: spec, agent: pm}\n",
+  });
+  const env = cleanEnvironment(home, providerEnvironment(model.url));
+  expect((await swarm(["Do it"], project, env)).stderr).not.toContain("THE-SPEC");
+  expect((await swarm(["Do it"], project, { ...env, VERBOSE: "true" })).stderr).toContain("THE-SPEC in full");
+  expect((await swarm(["Do it", "-v"], project, env)).stderr).toContain("THE-SPEC in full");
+  expect((await swarm(["Do it", "--json", "--verbose"], project, env)).stdout).not.toContain("\nTHE-SPEC");
+});
+
 test("wrong usage is exit 2 before any model is asked, and a run without every approval is exit 3", {
   timeout: 120_000,
 }, async () => {

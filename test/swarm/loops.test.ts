@@ -184,6 +184,19 @@ test("an engineer's question is answered in its own session, with the keyword of
   expect(JSON.stringify(second.messages)).toContain("HELP_ME");
 });
 
+test("a code reviewer's question goes to the clarifying agent, and the answer to the engineer", async () => {
+  const asking =
+    "{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED, clarificationKeyword: ASK_PM, clarificationAgent: pm}";
+  const { loops, roles, prompts } = await runWith(BUILD({ reviews: asking }), ({ role, before }) => {
+    if (role === "eng-code-reviewer" && before === 0) return { say: "Is Welsh meant?\n\nASK_PM" };
+    return role === "pm" ? { say: "Yes, Welsh." } : undefined;
+  });
+  expect(roles()).toEqual(["engineer", "eng-code-reviewer", "pm", "engineer", "eng-code-reviewer"]);
+  expect(loops).toMatchObject([{ outcome: "approved", reviews: 2, revisions: 1 }]);
+  expect(prompts("pm")[0]).toMatch(/eng-code-reviewer asks[\s\S]*Is Welsh meant\?/);
+  expect(prompts("engineer")[1]).toMatch(/Clarification[\s\S]*Yes, Welsh\./);
+});
+
 test("a fix for the tester voids the code review, which is done again on the new tree", async () => {
   const { run, roles, loops, prompts } = await runWith(
     BUILD({ reviews: CODE, qa: QA }),
