@@ -7,6 +7,7 @@ import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
 import { createRedactor } from "./lib/redact.ts";
 import { createSettings, type Settings } from "./lib/settings.ts";
 import { readToken } from "./lib/token.ts";
+import type { Said } from "./protocol/runs.ts";
 import { analyzeProject, findChecks } from "./squads/analyze.ts";
 import { createEventLog } from "./store/events.ts";
 import { createHub } from "./store/hub.ts";
@@ -83,7 +84,7 @@ export function createSwarmOn(
   { store, engine, hub, gate, machine, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
-  onSay?: (agent: string, text: string) => void,
+  onSay?: (said: Said) => void,
 ): Swarm {
   const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
   return createSwarm({
@@ -100,7 +101,7 @@ export function createSwarmOn(
     log,
     env,
     recordUsage: usage.record,
-    ...(onSay && { onSay: ({ agent, text }) => onSay(agent, text) }),
+    ...(onSay && { onSay }),
   });
 }
 
@@ -112,7 +113,7 @@ export async function openSwarm({
 }: {
   env: NodeJS.ProcessEnv;
   needsEngine: boolean;
-  onSay?: (agent: string, text: string) => void;
+  onSay?: (said: Said) => void;
 }) {
   const paths = pathsOf(env);
   const settings = createSettings(paths.config);

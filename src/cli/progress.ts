@@ -1,18 +1,22 @@
 import type { Event } from "../protocol/events.ts";
-import type { RunStep, RunStream } from "../protocol/runs.ts";
+import type { RunStep, RunStream, Said } from "../protocol/runs.ts";
 
 export interface ProgressParts {
   write: (text: string) => void;
   /** A terminal gets a line that is drawn again and again; anything else gets plain lines. */
   live: boolean;
   colour: boolean;
+  /** How many characters fit on a line of the terminal. */
+  columns?: () => number;
   now?: () => number;
 }
 
 /** Shows a run as it goes: a line for each thing that ended, and on a terminal what is under way. */
-export function createProgress({ write, live, colour, now = Date.now }: ProgressParts) {
+export function createProgress({ write, live, colour, columns = () => 80, now = Date.now }: ProgressParts) {
   const began = now();
   const working = new Map<string, number>();
+  const unfinished = new Map<string, Said>();
+  let speaking = "";
   let tokens = 0;
   let shown = false;
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
@@ -26,7 +30,8 @@ export function createProgress({ write, live, colour, now = Date.now }: Progress
     if (!live) return;
     clear();
     const at = [...working].map(([key, since]) => `${key} ${seconds(now() - since)}`).join(" · ");
-    write(dim(`${seconds(now() - began)} · ${tokens.toLocaleString("en")} tokens · ${at || "…"}`).slice(0, 200));
+    const text = `${seconds(now() - began)} · ${tokens.toLocaleString("en")} tokens · ${at || "…"}`;
+    write(dim(fitting(text, columns() - 1)));
     shown = true;
   };
   const line = (text: string) => {
@@ -34,20 +39,34 @@ export function createProgress({ write, live, colour, now = Date.now }: Progress
     write(`${text}\n`);
     draw();
   };
+  const tell = (text: string) => {
+    speaking = "";
+    line(text);
+  };
+  const quote = ({ key, agent, stream, text }: Said) => {
+    if (speaking !== key) line(dim(`┌ ${agent}${stream === null ? "" : `, stream ${stream}`}`));
+    speaking = key;
+    line(`${dim("│")} ${text}`);
+  };
+  const finishSaying = (key: string) => {
+    const rest = unfinished.get(key);
+    unfinished.delete(key);
+    if (rest?.text) quote(rest);
+  };
   const ticking = live ? setInterval(draw, 500) : undefined;
   ticking?.unref();
 
   return {
     hear({ type, data }: Event): void {
-      if (type === "run.started") line(`${bold("run")} ${String(data.runId)}`);
-      if (type === "phase.started") line(bold(`▸ ${String(data.name)}`));
+      if (type === "run.started") tell(`${bold("run")} ${String(data.runId)}`);
+      if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
       if (type === "stream.started") {
         const { number, task } = data as unknown as RunStream;
-        line(`  stream ${number}: ${(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
+        tell(`  stream ${number}: ${(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
       }
       if (type === "stream.finished") {
         const { number, status, reason } = data as unknown as RunStream;
-        line(`  stream ${number} ${status}${reason ? `: ${reason}` : ""}`);
+        tell(`  stream ${number} ${status}${reason ? `: ${reason}` : ""}`);
       }
       if (type === "step.started") {
         working.set(String(data.key), now());
@@ -58,25 +77,29 @@ export function createProgress({ write, live, colour, now = Date.now }: Progress
         const since = working.get(step.key) ?? now();
         working.delete(step.key);
         tokens += step.usage.inputTokens + step.usage.outputTokens;
+        finishSaying(step.key);
         const verdict = step.verdict ? ` ${step.verdict}` : "";
         const trouble = step.error ? ` ${step.error}` : "";
-        line(`  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(seconds(now() - since))}`);
+        tell(`  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(seconds(now() - since))}`);
       }
     },
-    say(agent: string, text: string): void {
-      line(
-        `${dim(`┌ ${agent}`)}\n${text
-          .trim()
-          .split("\n")
-          .map((each) => `${dim("│")} ${each}`)
-          .join("\n")}`,
-      );
+    /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
+    say(said: Said): void {
+      const lines = `${unfinished.get(said.key)?.text ?? ""}${said.text}`.split("\n");
+      const rest = lines.pop() ?? "";
+      for (const text of lines) quote({ ...said, text });
+      unfinished.set(said.key, { ...said, text: rest });
     },
     end(): void {
+      for (const key of [...unfinished.keys()]) finishSaying(key);
       clearInterval(ticking);
       clear();
     },
   };
+}
+
+function fitting(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
 function seconds(ms: number): string {

@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { missing, usageError } from "../lib/errors.ts";
-import type { Run } from "../protocol/runs.ts";
+import type { Run, Said } from "../protocol/runs.ts";
 import { readSettings, type Settings } from "../swarm/env.ts";
 import type { Plan } from "../swarm/plan.ts";
 import type { RunHandle } from "../swarm/run.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Shell } from "./output.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress, type ProgressParts } from "./progress.ts";
 
 interface RunOptions {
   plan?: string;
@@ -48,20 +48,36 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .command("plan")
     .description("clarify an issue with the pm, have it analysed, and write plan.md")
     .argument("[issue...]", "the issue, in words; else ISSUE_BODY")
+    .option("-p, --plan <file>", "take the issue from a file, such as the draft of a plan that was interrupted")
     .option("-v, --verbose", "show what the agents say")
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
-      const settings = readSettings(shell.env, { words: words.join(" "), issueNeeded: true });
+      const settings = readSettings(shell.env, {
+        words: options.plan ? readPlan(options.plan) : words.join(" "),
+        issueNeeded: true,
+      });
+      const progress = createProgress(progressParts(shell));
       const ask = createAsker(shell);
-      await withSwarm(shell, true, {}, async ({ swarm: open }) => {
-        const verbose = options.verbose || settings.verbose;
+      const stop = new AbortController();
+      process.once("SIGINT", () => {
+        stop.abort();
+        ask.close();
+      });
+      await withSwarm(shell, true, {}, async ({ swarm: open, choice }) => {
+        shell.note(`Model: ${choice.why}.`);
         const planned = await open.plan({
           projectPath: process.cwd(),
           issue: settings.issue!,
           settings,
           ask: ask.question,
-          ...(verbose && { onSay: (agent: string, text: string) => shell.note(`${agent}: ${text}`) }),
+          signal: stop.signal,
+          onTurn: (agent) => {
+            progress.end();
+            shell.note(`${agent} reads and thinks …`);
+          },
+          ...((options.verbose || settings.verbose) && { onSay: progress.say }),
         });
+        progress.end();
         shell.print(planned, `The plan is in ${planned.path}. Run it with: swarm run -p ${planned.path}`, options);
       }).finally(ask.close);
     });
@@ -133,7 +149,7 @@ type OpenSwarm = Awaited<ReturnType<typeof import("../core.ts").openSwarm>>;
 async function withSwarm<T>(
   shell: Shell,
   needsEngine: boolean,
-  options: { onSay?: (agent: string, text: string) => void },
+  options: { onSay?: (said: Said) => void },
   work: (open: OpenSwarm) => Promise<T>,
 ): Promise<T> {
   const { openSwarm } = await import("../core.ts");
@@ -152,11 +168,7 @@ async function follow(
   options: RunOptions,
   begin: (swarm: OpenSwarm["swarm"]) => RunHandle,
 ): Promise<void> {
-  const progress = createProgress({
-    write: (text) => process.stderr.write(text),
-    live: process.stderr.isTTY === true && !shell.env.CI,
-    colour: process.stderr.isTTY === true && !shell.env.NO_COLOR,
-  });
+  const progress = createProgress({ ...progressParts(shell), live: process.stderr.isTTY === true && !shell.env.CI });
   const onSay = options.verbose || settings.verbose ? { onSay: progress.say } : {};
   const { exitCodeOf } = await import("../swarm/run.ts");
   await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
@@ -172,6 +184,15 @@ async function follow(
     shell.print(run, () => ending(run), options);
     process.exitCode = exitCodeOf(run);
   });
+}
+
+function progressParts(shell: Shell): ProgressParts {
+  return {
+    write: (text) => process.stderr.write(text),
+    live: false,
+    colour: process.stderr.isTTY === true && !shell.env.NO_COLOR,
+    columns: () => process.stderr.columns || 80,
+  };
 }
 
 function ending(run: Run): string {

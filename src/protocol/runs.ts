@@ -64,6 +64,15 @@ export const RunStep = z.object({
 });
 export type RunStep = z.infer<typeof RunStep>;
 
+/** A piece of what an agent says, as it comes. */
+export interface Said {
+  /** The call it belongs to. */
+  key: string;
+  agent: string;
+  stream: number | null;
+  text: string;
+}
+
 export const RunPhase = z.object({
   name: z.string(),
   status: z.enum(["running", "done", "skipped", "failed"]),

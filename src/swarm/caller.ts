@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
+import type { Said } from "../protocol/runs.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
 import type { Runs } from "../store/runs.ts";
@@ -54,7 +55,7 @@ export interface CallerParts {
   settings: Pick<Settings, "sessionTimeoutMs" | "maxRetries">;
   signal: AbortSignal;
   /** Told what an agent says, as it says it. */
-  onSay?: ((call: { key: string; agent: string; stream: number | null; text: string }) => void) | undefined;
+  onSay?: ((said: Said) => void) | undefined;
   recordUsage?: ((owner: string, actor: string, call: ModelCall) => void) | undefined;
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
@@ -10,6 +10,8 @@ import type { ResolvedPipeline } from "./schema.ts";
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
   write(name: string, title: string, body: string): void;
+  /** Takes a document out of the checkout that has served its purpose. */
+  remove(name: string): void;
 }
 
 export interface DocumentsParts {
@@ -30,6 +32,7 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsPar
       writeFileAtomic(join(target, name), text, 0o644);
       if (copies) replace(join(copies, name), text);
     },
+    remove: (name) => rmSync(join(target, name), { force: true }),
   };
 }
 
@@ -60,6 +63,7 @@ export function documentNames(pipeline: ResolvedPipeline, docDir: string, summar
     ...agents.flatMap((agent) => [`${agent}.md`, `${agent}-tasks.md`, `${agent}-stream-*.md`]),
     "cross-model-review.md",
     "plan.md",
+    "plan-draft.md",
     summaryFileName,
   ];
   return [...new Set(names)].map((name) => join(docDir, name));

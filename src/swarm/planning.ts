@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Engine } from "../engine/port.ts";
-import { UserError } from "../lib/errors.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
+import type { Said } from "../protocol/runs.ts";
 import { noUsage, type Usage } from "../protocol/usage.ts";
 import { add, type Bind } from "./caller.ts";
 import { openDocuments } from "./documents.ts";
@@ -20,7 +21,9 @@ export interface PlanningInput {
   /** Puts the pm's questions to the person. Empty means: use your judgement; null: there is nobody (more) to ask. */
   ask: (questions: string, round: number) => Promise<string | null>;
   signal?: AbortSignal | undefined;
-  onSay?: ((agent: string, text: string) => void) | undefined;
+  /** Told who is thinking now. */
+  onTurn?: ((agent: string) => void) | undefined;
+  onSay?: ((said: Said) => void) | undefined;
 }
 
 export interface PlanningResult {
@@ -37,6 +40,9 @@ export interface PlanningParts {
   now: () => Date;
 }
 
+const PLAN = "plan.md";
+/** What was answered so far, until the plan is whole. */
+const DRAFT = "plan-draft.md";
 const JUDGEMENT = "Use your judgement.";
 
 const PM = `You clarify a request before it is built. Look at the project first, so that you do not ask what its files already answer.
@@ -62,6 +68,8 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
   const signal = input.signal ?? new AbortController().signal;
   const documents = openDocuments({ projectPath, docDir: settings.docDir, now });
   const id = `swarm-plan-${randomUUID()}`;
+  const place = (name: string) => join(projectPath, settings.docDir, name);
+  const rounds: PlanningResult["rounds"] = [];
   let usage = noUsage();
 
   const talk = async (agent: "pm" | "engineer", prompt: string): Promise<string> => {
@@ -74,6 +82,7 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
       streaming: true,
     });
     let why = "the reply was empty";
+    input.onTurn?.(agent);
     for (let attempt = 1; attempt <= 1 + settings.maxRetries; attempt += 1) {
       const result = await session.run({
         owner: `${id}/${agent}#${attempt}`,
@@ -83,7 +92,7 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
         silenceMs: settings.sessionTimeoutMs,
         capMs: Math.min(settings.sessionTimeoutMs * 12, 2 ** 31 - 1),
         onEvent: (event) => {
-          if (event.kind === "delta") input.onSay?.(agent, event.text);
+          if (event.kind === "delta") input.onSay?.({ key: agent, agent, stream: null, text: event.text });
         },
       });
       usage = add(usage, result.usage);
@@ -91,17 +100,28 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
       why = result.error?.message ?? why;
       if (signal.aborted) break;
     }
-    throw new UserError(`planning ended early: ${agent} gave no answer: ${why}`);
+    const kept = rounds.length > 0 ? ` What was answered is in ${place(DRAFT)}: go on with swarm plan -p ${place(DRAFT)}` : "";
+    if (signal.aborted) throw new UserError(`planning was interrupted.${kept}`, { exitCode: ExitCode.interrupted });
+    throw new UserError(`planning ended early: ${agent} gave no answer: ${why}${kept}`);
   };
 
-  const rounds: PlanningResult["rounds"] = [];
+  const request = `## Request\n\n${clip(issue.trim(), 60_000)}`;
+  const told = () => {
+    const talks = rounds.map(
+      ({ questions, answer }, index) => `### Round ${index + 1}\n\n${questions.trim()}\n\n**Answer:** ${answer}`,
+    );
+    return talks.length > 0 ? [`## Questions and answers\n\n${talks.join("\n\n")}`] : [];
+  };
+
   let nobody = false;
   let reply = await talk("pm", `${untrusted(issue)}\n\nAsk what has to be asked, or write the requirements.`);
   while (!saysKeyword(reply, REQUIREMENTS_CLEAR) && rounds.length < MAX_ROUNDS && !nobody) {
     const given = await ask(reply, rounds.length + 1);
     nobody = given === null;
     const answer = given?.trim() || JUDGEMENT;
+    if (signal.aborted) break;
     rounds.push({ questions: reply, answer });
+    documents.write(DRAFT, "Plan, not finished", [request, ...told()].join("\n\n"));
     const last = nobody || rounds.length >= MAX_ROUNDS;
     reply = await talk("pm", last ? `${answer}\n\nThere will be no more answers. Write the requirements now.` : answer);
   }
@@ -111,16 +131,9 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
     `${untrusted(issue)}\n\n## Requirements\n${clip(requirements, 60_000)}\n\nAnalyse what this means for the project you stand in.`,
   );
 
-  const questions = rounds.map(
-    ({ questions: asked, answer }, index) => `### Round ${index + 1}\n\n${asked.trim()}\n\n**Answer:** ${answer}`,
-  );
-  const body = [
-    `## Request\n\n${clip(issue.trim(), 60_000)}`,
-    `## Requirements\n\n${requirements}`,
-    ...(questions.length > 0 ? [`## Questions and answers\n\n${questions.join("\n\n")}`] : []),
-    `## Engineering analysis\n\n${analysis.trim()}`,
-  ];
-  documents.write("plan.md", "Plan", body.join("\n\n"));
+  const body = [request, `## Requirements\n\n${requirements}`, ...told(), `## Engineering analysis\n\n${analysis.trim()}`];
+  documents.write(PLAN, "Plan", body.join("\n\n"));
+  documents.remove(DRAFT);
   for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A session that stays behind harms nobody.
-  return { path: join(projectPath, settings.docDir, "plan.md"), requirements, analysis, rounds, usage };
+  return { path: place(PLAN), requirements, analysis, rounds, usage };
 }

@@ -7,7 +7,7 @@ import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { packageRoot } from "../lib/paths.ts";
 import type { Emit, EventType } from "../protocol/events.ts";
-import type { Run, RunSummary } from "../protocol/runs.ts";
+import type { Run, RunSummary, Said } from "../protocol/runs.ts";
 import type { ModelCall } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { openRuns, type RunRow } from "../store/runs.ts";
@@ -40,7 +40,7 @@ export interface SwarmParts {
   shipped?: { agents: string; pipeline: string };
   /** What the project's own checks get, without secrets; and where GITHUB_STEP_SUMMARY is read. */
   env?: NodeJS.ProcessEnv;
-  onSay?: (said: { runId: string; key: string; agent: string; stream: number | null; text: string }) => void;
+  onSay?: (said: Said) => void;
   recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
   checkDeadlineMs?: number;
   now?: () => Date;
@@ -202,7 +202,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       settings,
       signal,
       recordUsage,
-      ...(onSay && { onSay: (said) => onSay({ runId: id, ...said }) }),
+      ...(onSay && { onSay }),
     });
     const context: RunContext = {
       runId: id,

@@ -171,6 +171,31 @@ test("planning asks until the requirements are clear, has them analysed, and wri
   expect(model.requests.every(({ tools }) => tools?.length === 1 && !JSON.stringify(tools).includes('"write"'))).toBe(true);
 });
 
+test("what was answered before planning was interrupted is kept, until the plan is whole", async () => {
+  const { swarm, project, settings } = await startSwarm({
+    script: ({ role, before, prompt }) => {
+      if (!role.startsWith("You clarify")) return { say: "Small." };
+      if (prompt.includes("In Welsh"))
+        return prompt.includes("not finished") ? { say: "Clear.\n\nREQUIREMENTS_CLEAR" } : { hang: true };
+      return { say: `Question ${before + 1}?` };
+    },
+  });
+  const draft = join(project, "doc", "plan-draft.md");
+  const stop = new AbortController();
+  const cut = swarm.plan({ projectPath: project, issue: "Greet", settings, signal: stop.signal, ask: async () => "In Welsh" });
+  await until("the answer to be kept", () => existsSync(draft));
+  stop.abort();
+  await expect(cut).rejects.toThrow(
+    `planning was interrupted. What was answered is in ${draft}: go on with swarm plan -p ${draft}`,
+  );
+  const kept = readFileSync(draft, "utf8");
+  expect(kept).toMatch(/## Request\n\nGreet[\s\S]*Question 1\?[\s\S]*\*\*Answer:\*\* In Welsh/);
+  expect(existsSync(join(project, "doc", "plan.md"))).toBe(false);
+  await swarm.plan({ projectPath: project, issue: kept, settings, ask: async () => null });
+  expect(readFileSync(join(project, "doc", "plan.md"), "utf8")).toContain("In Welsh");
+  expect(existsSync(draft)).toBe(false);
+});
+
 test("planning ends after ten rounds, or when there is nobody to ask", async () => {
   const script: Script = ({ role, prompt }) => ({
     say: !role.startsWith("You clarify") ? "Small." : prompt.includes("no more answers") ? "Assumed it all." : "Why?",
