@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
-import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
+import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
+import { harmless } from "../lib/harmless.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
 import { isAlive, waitForExit } from "../lib/process.ts";
 import type { Status } from "../protocol/api.ts";
@@ -68,8 +69,10 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document (with -f: one a line)")
     .action(async (options: { follow?: boolean; lines: string; json?: boolean }) => {
       const file = join(shell.paths.logs, "io.log");
+      if (!/^[1-9]\d{0,8}$/.test(options.lines))
+        throw usageError(`--lines: found "${options.lines}"; allowed: a whole number from 1.`);
       const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-Number(options.lines)) : [];
-      const items = lines.filter(Boolean).map((line) => JSON.parse(line) as LogLine);
+      const items = lines.filter(Boolean).map(readLine);
       if (options.json && !options.follow) return shell.print({ items }, "", options);
       for (const item of items) process.stdout.write(options.json ? `${JSON.stringify(item)}\n` : `${readable(item)}\n`);
       if (options.follow) await follow(file, options.json === true);
@@ -89,9 +92,18 @@ interface LogLine {
   [field: string]: unknown;
 }
 
+/** A line of the log; one that a crash cut off is shown as it stands. */
+function readLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { time: "", level: "cut", message: text };
+  }
+}
+
 function readable({ time, level, message, ...fields }: LogLine): string {
   const rest = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : "";
-  return `${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`;
+  return harmless(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
 }
 
 /** Runs the daemon in this process until a signal ends it. */
@@ -170,7 +182,7 @@ async function follow(file: string, json: boolean): Promise<void> {
     size += Buffer.byteLength(text);
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) process.stdout.write(`${json ? line : readable(JSON.parse(line) as LogLine)}\n`);
+    for (const line of lines) process.stdout.write(`${json ? line : readable(readLine(line))}\n`);
   });
   await new Promise<void>((ended) => process.once("SIGINT", () => ended()));
   process.exit(ExitCode.interrupted);

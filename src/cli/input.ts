@@ -65,11 +65,6 @@ export function openAnswers(isTerminal: boolean): Answers {
   };
 }
 
-/** A text from outside as a terminal may show it: without what could move the cursor or hide a line. */
-export function harmless(text: string): string {
-  return text.replace(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "�");
-}
-
 function readTextFile(file: string): string {
   try {
     return readFileSync(file, "utf8");

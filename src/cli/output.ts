@@ -1,4 +1,5 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
+import { harmless } from "../lib/harmless.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { type Client, connect } from "../tui/client.ts";
@@ -7,7 +8,7 @@ import { type Client, connect } from "../tui/client.ts";
 export interface Shell {
   env: NodeJS.ProcessEnv;
   paths: Paths;
-  /** One JSON document on standard output, or the text for a person. */
+  /** One JSON document on standard output, or the text for a person; what a stranger wrote in it plays no tricks on the terminal. */
   print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
   /** Progress and warnings, to standard error. */
   note(text: string): void;
@@ -23,9 +24,10 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     env,
     paths,
     print(document, text, { json }) {
-      process.stdout.write(json ? `${JSON.stringify(document, null, 2)}\n` : `${typeof text === "function" ? text() : text}\n`);
+      const shown = () => harmless(typeof text === "function" ? text() : text);
+      process.stdout.write(`${json ? JSON.stringify(document, null, 2) : shown()}\n`);
     },
-    note: (text) => void process.stderr.write(`${text}\n`),
+    note: (text) => void process.stderr.write(`${harmless(text)}\n`),
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     client: () => connect(paths, env),
@@ -40,6 +42,6 @@ export function report(error: unknown, { json }: { json: boolean }): void {
     process.stdout.write(
       `${JSON.stringify({ error: { code: known ? "failed" : "internal", message: known ? error.message : "internal error" } }, null, 2)}\n`,
     );
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${harmless(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
 }

@@ -1,3 +1,4 @@
+import { harmless } from "../lib/harmless.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RunStep, RunStream, Said } from "../protocol/runs.ts";
 
@@ -62,11 +63,11 @@ export function createProgress({ write, live, colour, columns = () => 80, now = 
       if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
       if (type === "stream.started") {
         const { number, task } = data as unknown as RunStream;
-        tell(`  stream ${number}: ${(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
+        tell(`  stream ${number}: ${harmless(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
       }
       if (type === "stream.finished") {
         const { number, status, reason } = data as unknown as RunStream;
-        tell(`  stream ${number} ${status}${reason ? `: ${reason}` : ""}`);
+        tell(`  stream ${number} ${status}${reason ? `: ${harmless(reason)}` : ""}`);
       }
       if (type === "step.started") {
         working.set(String(data.key), now());
@@ -79,13 +80,13 @@ export function createProgress({ write, live, colour, columns = () => 80, now = 
         tokens += step.usage.inputTokens + step.usage.outputTokens;
         finishSaying(step.key);
         const verdict = step.verdict ? ` ${step.verdict}` : "";
-        const trouble = step.error ? ` ${step.error}` : "";
+        const trouble = step.error ? ` ${harmless(step.error)}` : "";
         tell(`  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(seconds(now() - since))}`);
       }
     },
     /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
     say(said: Said): void {
-      const lines = `${unfinished.get(said.key)?.text ?? ""}${said.text}`.split("\n");
+      const lines = `${unfinished.get(said.key)?.text ?? ""}${harmless(said.text)}`.split("\n");
       const rest = lines.pop() ?? "";
       for (const text of lines) quote({ ...said, text });
       unfinished.set(said.key, { ...said, text: rest });

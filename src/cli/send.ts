@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
+import { harmless } from "../lib/harmless.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
 import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";
@@ -30,7 +31,7 @@ export function sendCommand(program: Command, shell: Shell): void {
         ...(streams && {
           onDelta: (delta: string) => {
             streamed = true;
-            process.stdout.write(delta);
+            process.stdout.write(harmless(delta));
           },
         }),
       });
@@ -42,6 +43,6 @@ function show(answer: Message, streamed: boolean, options: { json?: boolean }, s
   const failure = shownFailure(answer);
   if (options.json) shell.print(answer, "", options);
   else if (streamed) process.stdout.write("\n");
-  else if (answer.reply) process.stdout.write(`${answer.reply}\n`);
+  else if (answer.reply) shell.print(answer, answer.reply, options);
   if (failure) throw new UserError(failure, { exitCode: ExitCode.failed });
 }

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
-import { askYesNo, confirm, harmless } from "./input.ts";
+import { askYesNo, confirm } from "./input.ts";
 import type { Shell } from "./output.ts";
 
 type SkillList = { items: Skill[] };
@@ -21,7 +21,7 @@ export function skillCommands(program: Command, shell: Shell): void {
     .action(async ({ json }: Json) => {
       const list = await shell.client().request<SkillList>("GET", "/api/skills");
       const text = list.items.map(({ slug, enabled, description }) => `${slug} (${enabled ? "on" : "off"})  ${description}`);
-      shell.print(list, () => harmless(text.join("\n") || "No skills are installed."), { json });
+      shell.print(list, () => text.join("\n") || "No skills are installed.", { json });
     });
 
   skill
@@ -33,7 +33,7 @@ export function skillCommands(program: Command, shell: Shell): void {
     .action(async (given: string, { json, yes }: Json & { yes?: boolean }) => {
       const client = shell.client();
       const installed = await client.request<SkillList>("POST", "/api/skills", { repoUrl: addressOf(given), enable: false });
-      for (const one of installed.items) shell.note(harmless(describe(one)));
+      for (const one of installed.items) shell.note(describe(one));
       const many = installed.items.length === 1 ? "it" : "them";
       const agreed = yes || (shell.isTerminal && (await askYesNo(`Switch ${many} on?`)));
       const items = agreed ? await Promise.all(installed.items.map(({ slug }) => enable(slug))) : installed.items;
@@ -53,7 +53,7 @@ export function skillCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (slug: string, { json }: Json) => {
       const shown = await shell.client().request<{ skill: Skill; text: string }>("GET", route(slug));
-      shell.print(shown, () => harmless(`${describe(shown.skill)}\n\n${shown.text.trimEnd()}`), { json });
+      shell.print(shown, () => `${describe(shown.skill)}\n\n${shown.text.trimEnd()}`, { json });
     });
 
   for (const action of ["enable", "disable"] as const) {
@@ -91,7 +91,7 @@ export function skillCommands(program: Command, shell: Shell): void {
         .client()
         .request<{ items: FoundSkill[] }>("GET", `/api/skills/search?${new URLSearchParams({ q })}`);
       const lines = found.items.map(({ name, description, url }) => `${name}  ${url}\n    ${description}`);
-      shell.print(found, () => harmless(lines.join("\n") || `The registry knows no skill for "${q}".`), { json });
+      shell.print(found, () => lines.join("\n") || `The registry knows no skill for "${q}".`, { json });
     });
 }
 

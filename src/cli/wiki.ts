@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { confirm, harmless, readContent } from "./input.ts";
+import { harmless } from "../lib/harmless.ts";
+import { confirm, readContent } from "./input.ts";
 import type { Shell } from "./output.ts";
 
 interface PageInfo {
@@ -38,7 +39,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
       const list = await shell.client().request<PageList>("GET", `/api/wiki/pages${queryOf(query)}`);
       const lines = list.items.map(({ path, title }) => `${path}  ${title}`);
       const rest = list.next === undefined ? [] : [`(${list.total} in all; go on with --after ${list.next})`];
-      shell.print(list, () => harmless([...lines, ...rest].join("\n") || "The wiki has no pages yet."), { json });
+      shell.print(list, () => [...lines, ...rest].join("\n") || "The wiki has no pages yet.", { json });
     });
 
   wiki
@@ -63,7 +64,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
     .action(async (path: string, given: string | undefined, { json, file }: Json & { file?: string }) => {
       const content = await readContent(given, file);
       const page = await shell.client().request<PageInfo>("PUT", pageRoute(path), { content });
-      shell.print(page, () => harmless(`Saved ${page.path} ("${page.title}", ${page.bytes} bytes).`), { json });
+      shell.print(page, () => `Saved ${page.path} ("${page.title}", ${page.bytes} bytes).`, { json });
     });
 
   wiki
@@ -79,7 +80,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
           `${path}  ${title}${match === "words" ? " (only the words)" : ""}\n    ${snippet.replace(/\s+/g, " ")}`,
       );
       const rest = hits.more ? ["(there are more; raise --limit)"] : [];
-      shell.print(hits, () => harmless([...lines, ...rest].join("\n") || `No page holds "${q}".`), { json });
+      shell.print(hits, () => [...lines, ...rest].join("\n") || `No page holds "${q}".`, { json });
     });
 
   wiki
@@ -92,7 +93,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
       const client = shell.client();
       await confirm(shell, `Delete the page ${path}?`, yes);
       const page = await client.request<PageInfo>("DELETE", pageRoute(path));
-      shell.print(page, () => harmless(`Deleted ${page.path}. "io wiki history ${path}" shows what can be restored.`), { json });
+      shell.print(page, () => `Deleted ${page.path}. "io wiki history ${path}" shows what can be restored.`, { json });
     });
 
   wiki
@@ -114,7 +115,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (path: string, version: string, { json }: Json) => {
       const page = await shell.client().request<PageInfo>("POST", "/api/wiki/restore", { path, version });
-      shell.print(page, () => harmless(`Restored ${page.path} ("${page.title}", ${page.bytes} bytes).`), { json });
+      shell.print(page, () => `Restored ${page.path} ("${page.title}", ${page.bytes} bytes).`, { json });
     });
 
   sourceCommands(wiki, shell);

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../lib/errors.ts";
+import { harmless } from "../lib/harmless.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
 import type { Client } from "./client.ts";
@@ -20,6 +21,7 @@ const HELP = `  /stop   end everything that runs     /status  what IO is doing
 /** A plain chat, a line at a time. Ctrl-C stops an answer, or leaves when there is none. */
 export async function chat({ client, conversation, input, output, colour }: ChatParts): Promise<void> {
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
+  const say = (text: string) => void output.write(harmless(text));
   const lines = createInterface({ input, output, prompt: colour ? "\x1b[1m›\x1b[0m " : "> " });
   let current: AbortController | undefined;
   let answering: Promise<void> = Promise.resolve();
@@ -42,7 +44,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
           },
           onDelta: (delta) => {
             column += delta;
-            output.write(delta);
+            say(delta);
           },
           onTool: (tool, state) => {
             if (state === "started") output.write(dim(`${column && !column.endsWith("\n") ? "\n" : ""}· ${tool}\n`));
@@ -50,9 +52,9 @@ export async function chat({ client, conversation, input, output, colour }: Chat
           signal: abort.signal,
         },
       );
-      if (!column && message.reply) output.write(message.reply);
+      if (!column && message.reply) say(message.reply);
       const failure = shownFailure(message);
-      if (failure) output.write(`${column || message.reply ? "\n" : ""}${failure}`);
+      if (failure) say(`${column || message.reply ? "\n" : ""}${failure}`);
       output.write("\n\n");
     } catch (error) {
       if (!abort.signal.aborted) throw error;
@@ -71,8 +73,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
     if (name === "/stop") {
       const { messages, tasks, runs } = await client.request<Stopped>("POST", "/api/stop");
       output.write(`stopped: ${messages} messages, ${tasks} tasks, ${runs} runs\n`);
-    } else if (name === "/status")
-      output.write(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
+    } else if (name === "/status") say(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
     else output.write(`${dim(HELP)}\n`);
     return true;
   }
@@ -83,9 +84,8 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       const message = data as unknown as Message;
       if (type !== "message.finished" || message.source.channel !== "background") continue;
       await answering.catch(() => undefined);
-      output.write(
-        `\r${dim(`· from the background (${message.source.about})`)}\n${shownFailure(message) ?? message.reply ?? ""}\n\n`,
-      );
+      output.write(`\r${dim(`· from the background (${message.source.about})`)}\n`);
+      say(`${shownFailure(message) ?? message.reply ?? ""}\n\n`);
       lines.prompt(true);
     }
   }
@@ -103,7 +103,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
         await answering;
       }
     } catch (error) {
-      output.write(`${messageOf(error)}\n`);
+      say(`${messageOf(error)}\n`);
     }
     answering = Promise.resolve();
     lines.prompt();

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { exec } from "../../src/lib/exec.ts";
 import type { Message } from "../../src/protocol/messages.ts";
-import { cleanEnvironment, IO, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { ensureProgram } from "../support/program.ts";
@@ -82,4 +82,22 @@ test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and le
   await terminal.press("C-d");
   await until("the end of the chat", async () => !(await terminal.isOpen()));
   expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200);
+});
+
+test("what a model says cannot move the cursor, clear the screen or write the clipboard of a terminal", {
+  timeout: 60_000,
+}, async () => {
+  const tricks = "before\u001b[2J\u001b[H\u001b]52;c;ZXZpbA==\u0007\u009b1A\r\u202eafter";
+  const model = await scriptedModel(() => ({ say: [tricks] }));
+  const home = temporaryHome();
+  await startDaemonProcess(home, providerEnvironment(model.url));
+  const sent = await runIo(["send", "hello"], home);
+  expect(sent.stdout).toBe("before�[2J�[H�]52;c;ZXZpbA==��1A�after\n");
+  expect(JSON.parse((await runIo(["send", "hello", "--json"], home)).stdout)).toMatchObject({ reply: tricks });
+  const terminal = await openTerminal(home, [process.execPath, IO], cleanEnvironment(home));
+  await until("the prompt", async () => /API at http.*›/s.test(await terminal.screen()));
+  await terminal.type("good day");
+  await terminal.press("Enter");
+  await until("the answer", async () => (await terminal.screen()).includes("after"));
+  expect(await terminal.screen()).toMatch(/API at http.*good day.*before�\[2J�\[H�\]52;c;ZXZpbA==��1A�after/s);
 });

@@ -1,4 +1,4 @@
-import { chmodSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { DoctorReport } from "../../src/protocol/doctor.ts";
@@ -32,6 +32,22 @@ test("start, send, status, logs, restart and stop do what they say", { timeout: 
   expect(await runIo(["stop"], home)).toMatchObject({ code: 4 });
   expect(await runIo(["status"], home)).toMatchObject({ code: 4 });
   expect(await runIo(["send", "anybody?"], home)).toMatchObject({ code: 4, stdout: "" });
+});
+
+test("a log that a crash cut off in the middle of a line is shown, and a number of lines has to be one", async () => {
+  const home = temporaryHome();
+  mkdirSync(join(home, "logs"));
+  const whole = JSON.stringify({ time: "2026-01-01T00:00:00.000Z", level: "info", message: "IO \u001b[2Jserves" });
+  writeFileSync(join(home, "logs", "io.log"), `${whole}\n{"time":"2026-01-01T00:00\n${whole}\n`);
+  const { code, stdout } = await runIo(["logs"], home);
+  expect(code).toBe(0);
+  expect(stdout.split("\n")).toEqual([
+    "2026-01-01 00:00:00 info  IO �[2Jserves",
+    expect.stringMatching(/cut +\{"time":"2026-01-01T00:00$/),
+    "2026-01-01 00:00:00 info  IO �[2Jserves",
+    "",
+  ]);
+  expect(await runIo(["logs", "-n", "many"], home)).toMatchObject({ code: 2, stderr: expect.stringContaining("--lines") });
 });
 
 test("wrong usage is exit 2, a failed message exit 1, and help is help", async () => {

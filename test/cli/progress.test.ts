@@ -20,7 +20,7 @@ test("what agents say at the same time is shown in whole lines, and who speaks i
   say(2, "I test.", "\n");
   say(1, " I stop.");
   finished("stream-1");
-  say(2, "All is well.");
+  say(2, "All \u001b[2Jis well.");
   progress.end();
   expect(shown().split("\n")).toEqual([
     "┌ engineer, stream 1",
@@ -31,7 +31,7 @@ test("what agents say at the same time is shown in whole lines, and who speaks i
     "│ Then I stop.",
     "  ✓ stream-1 0.0 s",
     "┌ engineer, stream 2",
-    "│ All is well.",
+    "│ All �[2Jis well.",
     "",
   ]);
 });
