@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import type { Shell } from "./output.ts";
 
@@ -38,13 +39,20 @@ export async function askYesNo(question: string): Promise<boolean> {
 
 /** A person's answers, a line each, typed or piped. */
 export interface Answers {
-  /** The next answer; undefined once there are no more. */
-  next(question: string): Promise<string | undefined>;
+  /** The next answer; undefined once there are no more. One that is `hidden` does not stay on the screen. */
+  next(question: string, options?: { hidden?: boolean }): Promise<string | undefined>;
   close(): void;
 }
 
 export function openAnswers(isTerminal: boolean): Answers {
-  const lines = createInterface({ input: process.stdin, ...(isTerminal && { output: process.stderr }), terminal: isTerminal });
+  let quiet = false;
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      if (!quiet) process.stderr.write(chunk);
+      done();
+    },
+  });
+  const lines = createInterface({ input: process.stdin, ...(isTerminal && { output }), terminal: isTerminal });
   const given = lines[Symbol.asyncIterator]();
   let interrupted = false;
   lines.on("SIGINT", () => {
@@ -52,12 +60,15 @@ export function openAnswers(isTerminal: boolean): Answers {
     lines.close();
   });
   return {
-    async next(question) {
+    async next(question, { hidden = false } = {}) {
       if (isTerminal) {
         lines.setPrompt(question);
         lines.prompt();
       } else process.stderr.write(`${question}\n`);
+      quiet = hidden && isTerminal;
       const { value, done } = await given.next();
+      if (quiet) process.stderr.write("\n");
+      quiet = false;
       if (interrupted) throw new UserError("Interrupted. Nothing was changed.", { exitCode: ExitCode.interrupted });
       return done ? undefined : String(value).trim();
     },

@@ -8,7 +8,12 @@ import type { Shell } from "./output.ts";
 
 type Changes = { [K in ConfigKey]?: unknown };
 /** Asks until the answer fits; an empty one takes the default. */
-type Ask = (question: string, fallback: string, take: (answer: string) => Changes) => Promise<string>;
+type Ask = (
+  question: string,
+  fallback: string,
+  take: (answer: string) => Changes,
+  options?: { hidden?: boolean },
+) => Promise<string>;
 
 /** The first-run questions. What is not asked, or not answered, stays as it is. */
 export function setupCommand(program: Command, shell: Shell): void {
@@ -33,9 +38,9 @@ export function setupCommand(program: Command, shell: Shell): void {
 async function askAll(shell: Shell, before: Config): Promise<Changes> {
   const answers = openAnswers(shell.isTerminal);
   let changes: Changes = {};
-  const ask: Ask = async (question, fallback, take) => {
+  const ask: Ask = async (question, fallback, take, options) => {
     for (;;) {
-      const typed = (await answers.next(`${question}${fallback === "" ? "" : ` [${fallback}]`}: `)) || fallback;
+      const typed = (await answers.next(`${question}${fallback === "" ? "" : ` [${fallback}]`}: `, options)) || fallback;
       if (typed === fallback) return typed;
       try {
         const taken = take(typed);
@@ -78,8 +83,11 @@ async function askModel(ask: Ask, before: Config): Promise<void> {
   await ask("Its protocol: openai, azure or anthropic", same?.type ?? "openai", (type) => set({ type }));
   await ask("Its model's name", same?.model ?? "", (model) => set({ model }));
   const known = same?.apiKeyEnv ?? (same?.apiKey === undefined ? "" : "the one that is set");
-  await ask("Its API key, or the name of the environment variable that holds it (empty: none)", known, (key) =>
-    set(/^[A-Z][A-Z0-9_]*$/.test(key) ? { apiKeyEnv: key, apiKey: undefined } : { apiKey: key, apiKeyEnv: undefined }),
+  await ask(
+    "Its API key, or the name of the environment variable that holds it (not shown; empty: none)",
+    known,
+    (key) => set(/^[A-Z][A-Z0-9_]*$/.test(key) ? { apiKeyEnv: key, apiKey: undefined } : { apiKey: key, apiKeyEnv: undefined }),
+    { hidden: true },
   );
 }
 
@@ -89,7 +97,9 @@ async function askTelegram(ask: Ask, before: Config): Promise<void> {
   }));
   if (!yesOrNo(wanted)) return;
   const known = before.telegramBotToken === undefined ? "" : "the one that is set";
-  await ask("The bot's token, from @BotFather", known, (telegramBotToken) => ({ telegramBotToken }));
+  await ask("The bot's token, from @BotFather (not shown)", known, (telegramBotToken) => ({ telegramBotToken }), {
+    hidden: true,
+  });
   await ask("Your own Telegram user id, a number", String(before.authorizedUserId ?? ""), (id) => ({
     authorizedUserId: numberOf(id),
   }));

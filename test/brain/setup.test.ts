@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { runIo } from "../support/daemon.ts";
+import { cleanEnvironment, IO, runIo } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 const config = (home: string) => JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
 
@@ -46,4 +48,28 @@ test("an answer that cannot be is exit 2 and changes nothing, and a broken confi
   expect(await runIo(["setup", "--yes"], home)).toMatchObject({ code: 2 });
   expect(readFileSync(join(home, "config.json"), "utf8")).toBe("{ broken");
   expect(existsSync(join(home, "daemon.json"))).toBe(false);
+});
+
+test("a key that is typed into a terminal does not stay on the screen", { timeout: 60_000 }, async () => {
+  const home = temporaryHome();
+  const terminal = await openTerminal(
+    home,
+    ["sh", "-c", `"${process.execPath}" "${IO}" setup; sleep 60`],
+    cleanEnvironment(home),
+  );
+  const answer = async (question: RegExp, text: string) => {
+    await until(String(question), async () => question.test(await terminal.screen()));
+    await terminal.type(text);
+    await terminal.press("Enter");
+  };
+  await answer(/\[none\]:\s*$/, "https://models.example/v1");
+  await answer(/\[openai\]:\s*$/, "");
+  await answer(/model's name:\s*$/, "model-x");
+  await answer(/none\):\s*$/, "sk-very-secret");
+  await answer(/\[\d+\]:\s*$/, "4000");
+  await answer(/\[no\]:\s*$/, "");
+  await until("the end", async () => (await terminal.screen()).includes("provider, port set"));
+  expect(await terminal.screen()).toContain("model-x");
+  expect(await terminal.screen()).not.toContain("very-secret");
+  expect(config(home)).toMatchObject({ provider: { apiKey: "sk-very-secret" }, port: 4000 });
 });

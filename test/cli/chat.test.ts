@@ -1,45 +1,10 @@
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { exec } from "../../src/lib/exec.ts";
+import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
 import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
-import { ensureProgram } from "../support/program.ts";
+import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
-
-/** A real terminal with a command in it. */
-async function openTerminal(folder: string, command: string[], env: NodeJS.ProcessEnv) {
-  await ensureProgram("tmux");
-  const socket = join(folder, "tmux.sock");
-  const tmux = (...args: string[]) =>
-    exec("tmux", ["-S", socket, ...args], { env: { PATH: process.env.PATH, TERM: "xterm-256color", LANG: "C.UTF-8" } });
-  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const started = await tmux(
-    "new-session",
-    "-d",
-    "-s",
-    "t",
-    "-x",
-    "100",
-    "-y",
-    "40",
-    "env",
-    "-i",
-    ...settings,
-    "TERM=xterm-256color",
-    "LANG=C.UTF-8",
-    ...command,
-  );
-  if (started.code !== 0) throw new Error(started.output);
-  onTestFinished(async () => void (await tmux("kill-server")));
-  return {
-    type: (text: string) => tmux("send-keys", "-t", "t", "-l", text),
-    press: (key: string) => tmux("send-keys", "-t", "t", key),
-    screen: async () => (await tmux("capture-pane", "-t", "t", "-p")).stdout,
-    isOpen: async () => (await tmux("has-session", "-t", "t")).code === 0,
-  };
-}
 
 test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and leaves with Ctrl-D", {
   timeout: 90_000,
