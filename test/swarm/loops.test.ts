@@ -174,12 +174,13 @@ test("an engineer's question is answered in its own session, with the keyword of
     BUILD({ implement: "    clarificationAgent: pm\n    clarificationKeyword: HELP_ME" }),
     ({ role, before, afterTool }) => {
       if (role === "pm") return { say: "In Welsh." };
-      if (role === "engineer" && before === 0 && !afterTool) return { say: "Which language?\n\nHELP_ME" };
-      return undefined;
+      if (role === "engineer" && afterTool) return { say: "Done; no HELP_ME is needed for this." };
+      return role === "engineer" && before === 0 ? { say: "Which language?\n\nHELP_ME" } : undefined;
     },
   );
   expect(run.outcome).toBe("approved");
   expect(prompts("engineer")[1]).toContain("In Welsh.");
+  expect(prompts("pm")).toHaveLength(1);
   const second = model.requests.find((request) => JSON.stringify(request.messages.at(-1)).includes("In Welsh."))!;
   expect(JSON.stringify(second.messages)).toContain("HELP_ME");
 });
