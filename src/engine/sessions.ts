@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import type { CopilotSession, ResumeSessionConfig, Tool as SdkTool } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -151,11 +152,15 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
       const entry = entries.get(id);
       entries.delete(id);
       if (entry) await putAway(entry);
-      if (!existsSync(sessionLog(folder, id))) return;
-      const life = await runtime.life();
-      await life.client.deleteSession(id).catch((error: unknown) => {
-        if (!/not found/i.test(messageOf(error))) throw error;
-      });
+      const file = sessionLog(folder, id);
+      if (existsSync(file)) {
+        const life = await runtime.life();
+        await life.client.deleteSession(id).catch((error: unknown) => {
+          if (!/not found/i.test(messageOf(error))) throw error;
+        });
+      }
+      // A session that was made ready and never asked has a folder that the runtime does not count as one.
+      if (basename(dirname(file)) === id) rmSync(dirname(file), { recursive: true, force: true });
     },
     liveCount: () => entries.size,
   };

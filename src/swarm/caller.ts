@@ -32,16 +32,18 @@ export interface Call {
   session?: string;
   /** What the reply means, for the record. */
   verdict?: (text: string) => string;
-  /** Who will be asked after this, in a session of their own: it is made while this one works. */
+  /** Who will be asked after this: their sessions are made while this one works. */
   next?: readonly Expected[];
 }
 
-/** Who will be asked soon, in a session of their own. */
-export type Expected = Pick<Call, "key" | "agent" | "duty" | "model" | "cwd">;
+/** Who will be asked soon, for the first time in their session. */
+export type Expected = Pick<Call, "key" | "agent" | "duty" | "model" | "cwd" | "session">;
 
 /** Asks agents, one journal step a question. */
 export interface Caller {
   ask(call: Call): Promise<Reply>;
+  /** Makes the sessions of those who will be asked soon. */
+  expect(calls: readonly Expected[]): void;
   /** The sessions that were begun and are no longer needed. */
   spent(): string[];
 }
@@ -82,7 +84,7 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
     for (const call of calls) {
       const agent = agents.get(call.agent);
       if (!agent || runs.step(journal.runId, call.key)) continue;
-      void open(call, agent, sessionOf(journal.runId, `${call.key}#1`)).prepare();
+      void open(call, agent, call.session ?? sessionOf(journal.runId, `${call.key}#1`)).prepare();
     }
   };
 
@@ -114,6 +116,7 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
 
   return {
     spent: () => [...begun],
+    expect,
     ask(call) {
       const agent = agents.get(call.agent);
       if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);

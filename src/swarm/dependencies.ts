@@ -1,7 +1,7 @@
 import { constants, existsSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { git, type Repo } from "./git.ts";
+import type { Repo } from "./git.ts";
 
 /** Folders that hold what a project has installed; a worktree without them cannot run the project's own checks. */
 const INSTALLED = new Set(["node_modules", ".venv", "venv"]);
@@ -12,10 +12,7 @@ const MOST = 50;
  * must not reach the user's checkout. File systems that can share blocks do.
  */
 export async function bringDependencies(repo: Repo, path: string): Promise<void> {
-  const listed = await git(repo.root, ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"], {
-    maxOutput: 5_000_000,
-  });
-  const folders = listed.stdout.split("\0").filter((name) => name.endsWith("/") && INSTALLED.has(basename(name)));
+  const folders = repo.ignored.filter((name) => INSTALLED.has(basename(name)));
   for (const folder of folders.slice(0, MOST)) {
     const target = join(path, folder);
     if (existsSync(target) || !existsSync(join(target, ".."))) continue;

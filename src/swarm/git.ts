@@ -16,6 +16,8 @@ export interface Repo {
   /** Null when the head is detached. */
   branch: string | null;
   dirty: boolean;
+  /** Folders that git ignores, relative to the top. */
+  ignored: readonly string[];
   /** What git has to be told to commit in a repository whose user has no name. */
   identity: readonly string[];
 }
@@ -76,13 +78,16 @@ export async function must(cwd: string, args: readonly string[], options: GitOpt
 export async function openRepo(folder: string): Promise<Repo | undefined> {
   const [places, status, email] = await Promise.all([
     git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"]),
-    git(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=normal"]),
+    git(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignored=traditional", "-z"], {
+      maxOutput: 5_000_000,
+    }),
     git(folder, ["config", "user.email"]),
   ]);
   if (places.ending === "not-started") throw new UserError("git cannot be started. Install it, and see that it is in the PATH.");
   if (places.code !== 0 || status.code !== 0) return undefined;
   const [root = folder, prefix = ""] = places.stdout.split("\n");
-  const lines = status.stdout.split("\n");
+  const lines = status.stdout.split("\0").filter((line) => line !== "");
+  const left = lines.filter((line) => line.startsWith("! ")).map((line) => line.slice(2));
   const header = (name: string) => lines.find((line) => line.startsWith(`# ${name} `))?.slice(name.length + 3);
   const head = header("branch.oid");
   const branch = header("branch.head");
@@ -91,7 +96,8 @@ export async function openRepo(folder: string): Promise<Repo | undefined> {
     prefix: prefix.replace(/\/$/, ""),
     head: head === undefined || head === "(initial)" ? null : head,
     branch: branch === undefined || branch === "(detached)" ? null : branch,
-    dirty: lines.some((line) => line !== "" && !line.startsWith("#")),
+    dirty: lines.some((line) => !line.startsWith("#") && !line.startsWith("! ")),
+    ignored: left.filter((name) => name.endsWith("/")),
     identity: email.code === 0 ? [] : NAMELESS,
   };
 }

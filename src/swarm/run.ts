@@ -11,6 +11,7 @@ import type { Run, RunSummary, Said } from "../protocol/runs.ts";
 import type { ModelCall } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { openRuns, type RunRow } from "../store/runs.ts";
+import { openers } from "./ahead.ts";
 import { type Bind, createCaller } from "./caller.ts";
 import { type Check, createChecks } from "./checks.ts";
 import type { RunContext } from "./context.ts";
@@ -24,7 +25,7 @@ import { createJournal, hashOf, RunStopped } from "./journal.ts";
 import { type Plan, resolvePlan } from "./plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
 import { statusOf, summarizeRun, viewRun } from "./view.ts";
-import { type Ground, openGround, streamBranch } from "./workspace.ts";
+import { type Ground, openGround, removeEmpty, streamBranch } from "./workspace.ts";
 
 export interface SwarmParts {
   store: Store;
@@ -178,7 +179,6 @@ export function createSwarm(parts: SwarmParts): Swarm {
     const folder = join(runsFolder, id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
-    const ground = await openRunGround(row, loaded, settings, folder);
     const journal = createJournal({
       runs,
       runId: id,
@@ -188,11 +188,6 @@ export function createSwarm(parts: SwarmParts): Swarm {
       signal,
       now,
     });
-    const note = (text: string) =>
-      journal.put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text);
-    if (ground.kind === "branch" && ground.repo.dirty && ground.repo.head !== null) {
-      note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
-    }
     const caller = createCaller({
       engine,
       bind,
@@ -204,6 +199,14 @@ export function createSwarm(parts: SwarmParts): Swarm {
       recordUsage,
       ...(onSay && { onSay }),
     });
+    const ground = await openRunGround(row, loaded, settings, folder, (cwd) =>
+      caller.expect(openers(pipeline, pipeline.pipeline[0], cwd)),
+    );
+    const note = (text: string) =>
+      journal.put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text);
+    if (ground.kind === "branch" && ground.repo.dirty && ground.repo.head !== null) {
+      note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
+    }
     const context: RunContext = {
       runId: id,
       pipeline,
@@ -249,11 +252,17 @@ export function createSwarm(parts: SwarmParts): Swarm {
   }
 
   /** The place a run works in, and its branch, written down before anything is done there. */
-  async function openRunGround(row: RunRow, { pipeline }: LoadedPipeline, settings: Settings, folder: string): Promise<Ground> {
+  async function openRunGround(
+    row: RunRow,
+    { pipeline }: LoadedPipeline,
+    settings: Settings,
+    folder: string,
+    onPlace: (cwd: string) => void,
+  ): Promise<Ground> {
     const implement = pipeline.pipeline.find((phase) => phase.phase === "implement");
     const leftOut = documentNames(pipeline, settings.docDir, settings.summaryFileName);
     const ground = await openGround(
-      { projectPath: row.project_path, runId: row.id, folder, parallel: implement?.parallel ?? false, leftOut },
+      { projectPath: row.project_path, runId: row.id, folder, parallel: implement?.parallel ?? false, leftOut, onPlace },
       row.base === null ? undefined : { base: row.base },
     );
     if (ground.kind === "branch" && row.base === null)
@@ -292,6 +301,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       }
     }
     await removeWorktree(ground.repo, ground.workspace.path);
+    removeEmpty(join(ground.folder, "worktrees"));
   }
 
   function chore(promise: Promise<void>): void {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Evidence, RunStream } from "../protocol/runs.ts";
+import { streamPrefix, streamSession } from "./ahead.ts";
 import { type Call, type Expected, type Reply, sessionOf } from "./caller.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
@@ -41,7 +42,7 @@ export interface StreamParts {
 export function createStream({ context, phase, progress, record, task, workspace, baseTree }: StreamParts): Stream {
   const { caller, journal, checks, about, pipeline } = context;
   const { number } = record;
-  const prefix = `implement/stream-${number}`;
+  const prefix = streamPrefix(number);
   const told = describeTask(task);
   const base = { phase: "implement", stream: number, model: pipeline.primaryModel, cwd: workspace.cwd };
   let state: ReturnType<Stream["state"]> = { tree: baseTree, commit: null, evidence: [], report: "" };
@@ -59,6 +60,8 @@ export function createStream({ context, phase, progress, record, task, workspace
     const saved = await journal.step(SavedState, head, { turns, from: state.tree }, async () => ({
       value: await workspace.save(message),
     }));
+    // The reviewers read the difference: it is made while the checks run, and a failure is met where it is read.
+    workspace.diff(baseTree, saved.tree).catch(() => undefined);
     const evidence = await checks.run({
       prefix,
       phase: "implement",
@@ -96,7 +99,7 @@ export function createStream({ context, phase, progress, record, task, workspace
       agent: phase.agent,
       duty: "build",
       prompt,
-      session: sessionOf(journal.runId, `stream-${number}`),
+      session: sessionOf(journal.runId, streamSession(number)),
       next: reviewers,
     };
     const answering = phase.clarificationAgent;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { RunStream } from "../protocol/runs.ts";
+import { engineer } from "./ahead.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import type { Progress, RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
@@ -90,6 +91,7 @@ async function runStream(
       await work(stream, { context, progress });
       return finish(context, { ...record, status: "done", tree: stream.state().tree, merged: true }, stream, phase.agent);
     }
+    context.caller.expect(engineer(context.pipeline, ground, context.runId, number));
     const opened = await journal.step(Opened, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
       value: await openStream(ground, number),
     }));

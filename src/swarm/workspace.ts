@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { bringDependencies } from "./dependencies.ts";
 import { addWorktree, baseCommit, commitAll, current, diffOf, openRepo, openShadow, type Repo, setAside } from "./git.ts";
@@ -27,15 +27,18 @@ export interface GroundParts {
   parallel: boolean;
   /** Files the run itself writes into the checkout. */
   leftOut: readonly string[];
+  /** Told where agents will stand as soon as it is known, before it is filled. */
+  onPlace?: (cwd: string) => void;
 }
 
 /** Opens the place a run works in; the same again after a crash. */
 export async function openGround(
-  { projectPath, runId, folder, parallel, leftOut }: GroundParts,
+  { projectPath, runId, folder, parallel, leftOut, onPlace }: GroundParts,
   known?: { base: string },
 ): Promise<Ground> {
   const repo = parallel ? await openRepo(projectPath) : undefined;
   if (!repo) {
+    onPlace?.(projectPath);
     const shadow = await openShadow(join(folder, "shadow.git"), projectPath, leftOut);
     return {
       kind: "in place",
@@ -49,6 +52,8 @@ export async function openGround(
   const branch = `swarm/${runId}`;
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
+  const stand = standIn(repo, path);
+  if (stand !== undefined) onPlace?.(stand);
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
   await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
@@ -60,11 +65,35 @@ export async function openStream(
   number: number,
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(ground.branch, number);
-  const path = join(ground.folder, "worktrees", `stream-${number}`);
+  const path = pathOfStream(ground, number);
   await addWorktree(ground.repo, { path, branch, base: ground.branch });
   await bringDependencies(ground.repo, path);
   const at = await current(path, branch);
   return { branch, path, base: at.commit, tree: at.tree };
+}
+
+function pathOfStream({ folder }: { folder: string }, number: number): string {
+  return join(folder, "worktrees", `stream-${number}`);
+}
+
+/** Where a stream's agents will stand; undefined when that cannot be made ready before it is filled. */
+export function standOfStream(ground: Ground, number: number): string | undefined {
+  return ground.kind === "in place" ? ground.workspace.cwd : standIn(ground.repo, pathOfStream(ground, number));
+}
+
+/** Git fills a folder that is there and empty, but not one with a folder in it. */
+function standIn(repo: Repo, path: string): string | undefined {
+  if (repo.prefix !== "") return existsSync(join(path, ".git")) ? join(path, repo.prefix) : undefined;
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+/** Takes away the places that were made ready and not needed. */
+export function removeEmpty(folder: string): void {
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const path = join(folder, name);
+    if (readdirSync(path).length === 0) rmdirSync(path);
+  }
 }
 
 export function streamBranch(runBranch: string, number: number): string {

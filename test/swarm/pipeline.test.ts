@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitCodeOf } from "../../src/swarm/run.ts";
@@ -53,6 +53,7 @@ test("the default pipeline turns a request into a reviewed branch and leaves the
     ]),
   );
   await swarm.close();
-  expect(existsSync(join(home, "runs", run.id, "worktrees", "stream-1"))).toBe(false);
+  expect(readdirSync(join(home, "runs", run.id, "worktrees"))).toEqual([]);
+  expect(readdirSync(join(home, "sessions", "session-state")).filter((name) => name.startsWith("swarm-"))).toEqual([]);
   expect(git(project, "branch", "--list", "swarm/*").replace(/\W*/, "")).toBe(run.branch);
 });

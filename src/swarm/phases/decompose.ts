@@ -1,3 +1,4 @@
+import { engineers, tasksKey } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
 import { readTasks, type SwarmTask } from "../decompose.ts";
 import { RunFailed } from "../journal.ts";
@@ -12,13 +13,14 @@ export async function runDecompose(context: RunContext, phase: DecomposePhase, p
   let problem = "";
   for (let round = 1; round <= 1 + settings.maxRetries; round += 1) {
     const reply = await caller.ask({
-      key: `decompose/tasks:${phase.agent}/${round}`,
+      key: tasksKey(phase.agent, round),
       phase: "decompose",
       agent: phase.agent,
       duty: "plan",
       model: pipeline.primaryModel,
       cwd: ground.workspace.cwd,
       prompt,
+      next: engineers(pipeline, ground, context.runId),
     });
     if (!reply.ok) throw new RunFailed(`decompose: ${phase.agent} gave no tasks: ${reply.reason}`);
     const read = readTasks(reply.text, phase.frontendMarker);

@@ -1,4 +1,4 @@
-import type { Expected } from "../caller.ts";
+import { openers } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
 import { specPrompt } from "../prompts.ts";
 import type { SpecPhase } from "../schema.ts";
@@ -13,23 +13,12 @@ export async function runSpec(context: RunContext, phase: SpecPhase, progress: P
     prompt: specPrompt(context.about),
     spec: "",
     reviews: phase.reviews,
-    next: laterCalls(context),
+    next: context.pipeline.pipeline.flatMap((later) =>
+      later === phase ? [] : openers(context.pipeline, later, context.ground.workspace.cwd),
+    ),
   });
   context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, spec);
   return { ...progress, spec };
-}
-
-/** The first calls of the phases whose agents and places are known from the beginning. */
-function laterCalls({ pipeline, ground }: RunContext): Expected[] {
-  const { cwd } = ground.workspace;
-  return pipeline.pipeline.flatMap((phase): Expected[] => {
-    const { agent } = phase;
-    if (phase.phase === "decompose")
-      return [{ key: `decompose/tasks:${agent}/1`, agent, duty: "plan", model: pipeline.primaryModel, cwd }];
-    if (phase.phase === "cross-model-review" && pipeline.reviewModel !== pipeline.primaryModel)
-      return [{ key: `cross-model-review/review:${agent}/1`, agent, duty: "review", model: pipeline.reviewModel, cwd }];
-    return [];
-  });
 }
 
 /** The choices a specification lists under a heading of that name. */

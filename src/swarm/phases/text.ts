@@ -1,3 +1,4 @@
+import { draftKey } from "../ahead.ts";
 import type { Call, Expected, Reply } from "../caller.ts";
 import { gatesOf, type RunContext } from "../context.ts";
 import { hashOf, NotApproved, RunFailed } from "../journal.ts";
@@ -84,7 +85,7 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
       },
     },
   });
-  const first = await write(`${phase}/draft:${agent}`, work.prompt, [...reviewers, ...(work.next ?? [])]);
+  const first = await write(draftKey(phase, agent), work.prompt, [...reviewers, ...(work.next ?? [])]);
   if (first.ok) text = first.text;
   const wentOn = first.ok && (await loops.run());
   loops.close();
