@@ -3,10 +3,10 @@ import type { Evidence, RunStream } from "../protocol/runs.ts";
 import { streamPrefix, streamSession } from "./ahead.ts";
 import { type Call, type Expected, type Reply, sessionOf } from "./caller.ts";
 import { describeEvidence, passed } from "./checks.ts";
+import { askWithAnswers } from "./clarify.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
 import { NotApproved, RunFailed } from "./journal.ts";
-import { askWithAnswers } from "./phases/text.ts";
 import { clarifyPrompt, describeTask, fixPrompt, implementPrompt, reviewPrompt } from "./prompts.ts";
 import { createLoops, type Gate, type Loops } from "./review-loop.ts";
 import { CLARIFICATION_KEYWORD, type ImplementPhase } from "./schema.ts";
@@ -103,7 +103,7 @@ export function createStream({ context, phase, progress, record, task, workspace
       next: reviewers,
     };
     const answering = phase.clarificationAgent;
-    const reply = await askWithAnswers(context, call, {
+    const reply = await askWithAnswers(caller, call, {
       keyword: phase.clarificationKeyword ?? CLARIFICATION_KEYWORD,
       answer: answering
         ? (round, question) =>

@@ -1,12 +1,12 @@
 import { draftKey } from "../ahead.ts";
 import type { Call, Expected, Reply } from "../caller.ts";
+import { askWithAnswers } from "../clarify.ts";
 import { gatesOf, type RunContext } from "../context.ts";
 import { hashOf, NotApproved, RunFailed } from "../journal.ts";
-import { MAX_CLARIFICATIONS } from "../plan.ts";
-import { answerPrompt, clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
+import { clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
 import { createLoops } from "../review-loop.ts";
 import { CLARIFICATION_KEYWORD, type Review } from "../schema.ts";
-import { readVerdict, saysKeyword } from "../verdict.ts";
+import { readVerdict } from "../verdict.ts";
 
 export interface TextWork {
   phase: string;
@@ -39,7 +39,7 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
     caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
 
   const write = (key: string, prompt: string, next: readonly Expected[] = []): Promise<Reply> =>
-    askWithAnswers(context, writer(key, prompt, next), {
+    askWithAnswers(caller, writer(key, prompt, next), {
       keyword: CLARIFICATION_KEYWORD,
       answer: work.clarificationAgent
         ? (round, question) => clarify(`${key}/clarify/${round}`, work.clarificationAgent!, agent, question)
@@ -95,24 +95,4 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
       `${phase}: ${loops.loops().find((loop) => loop.outcome !== "approved")?.agent} did not approve the ${what}`,
     );
   return text;
-}
-
-/** Asks; while the reply is a question, has it answered and asks again, and in the end takes what there is. */
-export async function askWithAnswers(
-  { caller }: Pick<RunContext, "caller">,
-  call: Call,
-  asking: { keyword: string; answer: ((round: number, question: string) => Promise<Reply>) | undefined },
-): Promise<Reply> {
-  let reply = await caller.ask(call);
-  if (!asking.answer) return reply;
-  for (let round = 1; round <= MAX_CLARIFICATIONS && reply.ok && saysKeyword(reply.text, asking.keyword); round += 1) {
-    const answer = await asking.answer(round, reply.text);
-    const told = answer.ok ? answer.text : "Nobody could answer. Use your judgement, and say what you assumed.";
-    reply = await caller.ask({
-      ...call,
-      key: `${call.key}/answered/${round}`,
-      prompt: answerPrompt(call.prompt, reply.text, told),
-    });
-  }
-  return reply;
 }
