@@ -9,7 +9,7 @@ import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
 import type { Run } from "../src/protocol/runs.ts";
 import { openStore } from "../src/store/open.ts";
-import { readSettings } from "../src/swarm/env.ts";
+import { readSettings } from "../src/swarm/pipeline/env.ts";
 import { createSwarm } from "../src/swarm/run.ts";
 import { bindTools } from "../test/swarm/bind.ts";
 import { judge, temporaryFolder } from "./support.ts";

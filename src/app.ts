@@ -27,7 +27,7 @@ import { takeLock } from "./store/lock.ts";
 import { createMessages } from "./store/messages.ts";
 import { createSessionRows } from "./store/sessions.ts";
 import { createState } from "./store/state.ts";
-import { readPipeline } from "./swarm/file.ts";
+import { readPipeline } from "./swarm/pipeline/file.ts";
 import type { Swarm } from "./swarm/run.ts";
 import { swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";

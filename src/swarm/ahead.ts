@@ -1,8 +1,8 @@
 import type { Expected } from "./caller.ts";
 import { sessionOf } from "./caller.ts";
-import type { Phase, ResolvedPipeline } from "./schema.ts";
-import type { Ground } from "./workspace.ts";
-import { standOfStream } from "./workspace.ts";
+import type { Phase, ResolvedPipeline } from "./pipeline/schema.ts";
+import type { Ground } from "./tree/workspace.ts";
+import { standOfStream } from "./tree/workspace.ts";
 
 /** How many engineers are got ready before it is known how many tasks there are. */
 const ENGINEERS = 4;

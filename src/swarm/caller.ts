@@ -5,9 +5,9 @@ import type { Said } from "../protocol/runs.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
 import type { Runs } from "../store/runs.ts";
-import { type Agent, type Duty, type ToolName, toolsFor } from "./agents.ts";
-import type { Settings } from "./env.ts";
 import { type Journal, RunFailed, RunStopped } from "./journal.ts";
+import { type Agent, type Duty, type ToolName, toolsFor } from "./pipeline/agents.ts";
+import type { Settings } from "./pipeline/env.ts";
 
 /** An agent's answer, or why there is none. */
 export const Reply = z.discriminatedUnion("ok", [

@@ -1,5 +1,5 @@
 import type { Call, Caller, Reply } from "./caller.ts";
-import { MAX_CLARIFICATIONS } from "./plan.ts";
+import { MAX_CLARIFICATIONS } from "./pipeline/limits.ts";
 import { answerPrompt } from "./prompts.ts";
 import { saysKeyword } from "./verdict.ts";
 

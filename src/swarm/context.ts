@@ -4,12 +4,12 @@ import type { Caller } from "./caller.ts";
 import type { Checks } from "./checks.ts";
 import type { SwarmTask } from "./decompose.ts";
 import type { Documents } from "./documents.ts";
-import type { Settings } from "./env.ts";
 import type { Journal } from "./journal.ts";
+import type { Settings } from "./pipeline/env.ts";
+import type { ResolvedPipeline, Review } from "./pipeline/schema.ts";
 import type { Ground as About } from "./prompts.ts";
 import type { Gate } from "./review-loop.ts";
-import type { ResolvedPipeline, Review } from "./schema.ts";
-import type { Ground } from "./workspace.ts";
+import type { Ground } from "./tree/workspace.ts";
 
 /** What the phases of one run share. */
 export interface RunContext {

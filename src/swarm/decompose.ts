@@ -1,8 +1,6 @@
 import { z } from "zod";
-import { isFrontend } from "./conditions.ts";
-
-/** More than this is asked again: it would be a bill, not a plan. */
-export const MAX_TASKS = 32;
+import { isFrontend } from "./pipeline/conditions.ts";
+import { MAX_TASKS } from "./pipeline/limits.ts";
 
 /** One piece of work, which becomes one stream. */
 export const SwarmTask = z.object({

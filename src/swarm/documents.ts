@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
 import type { Run } from "../protocol/runs.ts";
-import { inside } from "./agents.ts";
 import { describeEvidence, passed } from "./checks.ts";
-import type { ResolvedPipeline } from "./schema.ts";
+import { inside } from "./pipeline/agents.ts";
+import type { ResolvedPipeline } from "./pipeline/schema.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {

@@ -2,16 +2,16 @@ import { z } from "zod";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Run, RunOutcome, RunPhase } from "../protocol/runs.ts";
 import { passed } from "./checks.ts";
-import { whySkipped } from "./conditions.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
-import { applyBranch, must } from "./git.ts";
 import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
 import { runCrossModel } from "./phases/cross-model.ts";
 import { runDecompose } from "./phases/decompose.ts";
 import { runDesign } from "./phases/design.ts";
 import { runImplement } from "./phases/implement.ts";
 import { decisionsOf, runSpec } from "./phases/spec.ts";
-import type { Phase } from "./schema.ts";
+import { whySkipped } from "./pipeline/conditions.ts";
+import type { Phase } from "./pipeline/schema.ts";
+import { applyBranch, must } from "./tree/git.ts";
 import { DECISIONS } from "./view.ts";
 
 export interface Ending {

@@ -2,12 +2,12 @@ import { z } from "zod";
 import type { Evidence } from "../protocol/runs.ts";
 import { passed } from "./checks.ts";
 import type { RunContext } from "./context.ts";
-import { beginMerge, diffOf, mergeInto, unsettled } from "./git.ts";
 import { RunFailed } from "./journal.ts";
-import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./plan.ts";
+import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./pipeline/limits.ts";
 import { conflictPrompt, describeTask, mendPrompt } from "./prompts.ts";
 import { review, type Stream, title } from "./stream.ts";
-import type { Ground } from "./workspace.ts";
+import { beginMerge, diffOf, mergeInto, unsettled } from "./tree/git.ts";
+import type { Ground } from "./tree/workspace.ts";
 
 const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });
 const Begun = z.object({ files: z.array(z.string()), ours: z.string(), theirs: z.string() });

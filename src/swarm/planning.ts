@@ -6,9 +6,9 @@ import type { Said } from "../protocol/runs.ts";
 import { noUsage, type Usage } from "../protocol/usage.ts";
 import { add, type Bind } from "./caller.ts";
 import { openDocuments } from "./documents.ts";
-import type { Settings } from "./env.ts";
+import type { Settings } from "./pipeline/env.ts";
+import { DEFAULT_MODELS } from "./pipeline/schema.ts";
 import { clip, untrusted } from "./prompts.ts";
-import { DEFAULT_MODELS } from "./schema.ts";
 import { saysKeyword, withoutKeyword } from "./verdict.ts";
 
 export const REQUIREMENTS_CLEAR = "REQUIREMENTS_CLEAR";

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Evidence } from "../protocol/runs.ts";
 import { describeEvidence, fence } from "./checks.ts";
-import { MAX_TASKS, type SwarmTask } from "./decompose.ts";
+import type { SwarmTask } from "./decompose.ts";
+import { MAX_TASKS } from "./pipeline/limits.ts";
 
 const LIMITS = { request: 60_000, text: 60_000, diff: 120_000, findings: 20_000 };
 

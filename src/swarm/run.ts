@@ -16,16 +16,16 @@ import { type Bind, createCaller } from "./caller.ts";
 import { type Check, createChecks } from "./checks.ts";
 import type { RunContext } from "./context.ts";
 import { documentNames, openDocuments, summaryOf, writeStepSummary } from "./documents.ts";
-import type { Settings } from "./env.ts";
 import { apply, type Ending, execute } from "./execute.ts";
-import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./file.ts";
-import { dropMerged, removeWorktree } from "./git.ts";
-import { fingerprint, Inputs, kept, whatChanged } from "./inputs.ts";
 import { createJournal, hashOf, RunStopped } from "./journal.ts";
-import { type Plan, resolvePlan } from "./plan.ts";
+import type { Settings } from "./pipeline/env.ts";
+import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./pipeline/file.ts";
+import { fingerprint, Inputs, kept, whatChanged } from "./pipeline/inputs.ts";
+import { type Plan, resolvePlan } from "./pipeline/plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
+import { dropMerged, removeWorktree } from "./tree/git.ts";
+import { type Ground, openGround, removeEmpty, streamBranch } from "./tree/workspace.ts";
 import { statusOf, summarizeRun, viewRun } from "./view.ts";
-import { type Ground, openGround, removeEmpty, streamBranch } from "./workspace.ts";
 
 export interface SwarmParts {
   store: Store;

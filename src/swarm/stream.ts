@@ -7,11 +7,11 @@ import { askWithAnswers } from "./clarify.ts";
 import { gatesOf, type Progress, type RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
 import { NotApproved, RunFailed } from "./journal.ts";
+import { CLARIFICATION_KEYWORD, type ImplementPhase } from "./pipeline/schema.ts";
 import { clarifyPrompt, describeTask, fixPrompt, implementPrompt, reviewPrompt } from "./prompts.ts";
 import { createLoops, type Gate, type Loops } from "./review-loop.ts";
-import { CLARIFICATION_KEYWORD, type ImplementPhase } from "./schema.ts";
+import type { Workspace } from "./tree/workspace.ts";
 import { readVerdict } from "./verdict.ts";
-import type { Workspace } from "./workspace.ts";
 
 export const SavedState = z.object({ tree: z.string(), commit: z.string().nullable() });
 

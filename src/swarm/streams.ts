@@ -5,13 +5,13 @@ import { engineer } from "./ahead.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import type { Progress, RunContext } from "./context.ts";
 import type { SwarmTask } from "./decompose.ts";
-import { addWorktree } from "./git.ts";
 import { NotApproved, RunFailed } from "./journal.ts";
 import { mergeStream } from "./merge.ts";
+import type { ImplementPhase } from "./pipeline/schema.ts";
 import { describeTask } from "./prompts.ts";
-import type { ImplementPhase } from "./schema.ts";
 import { createStream, SavedState, type Stream, work } from "./stream.ts";
-import { type Ground, openStream, worktree } from "./workspace.ts";
+import { addWorktree } from "./tree/git.ts";
+import { type Ground, openStream, worktree } from "./tree/workspace.ts";
 
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 

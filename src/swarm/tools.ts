@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
-import { readSettings } from "./env.ts";
+import { readSettings } from "./pipeline/env.ts";
 import type { Swarm } from "./run.ts";
 
 export interface SwarmToolsParts {

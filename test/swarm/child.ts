@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createEngine } from "../../src/engine/engine.ts";
 import { Config } from "../../src/lib/config.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
-import { readSettings } from "../../src/swarm/env.ts";
+import { readSettings } from "../../src/swarm/pipeline/env.ts";
 import { createSwarm } from "../../src/swarm/run.ts";
 import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";

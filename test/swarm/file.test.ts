@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
-import { readSettings } from "../../src/swarm/env.ts";
-import { describeProblems, findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/file.ts";
-import { resolvePlan } from "../../src/swarm/plan.ts";
-import { pipelineJsonSchema } from "../../src/swarm/schema.ts";
+import { readSettings } from "../../src/swarm/pipeline/env.ts";
+import { describeProblems, findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/pipeline/file.ts";
+import { resolvePlan } from "../../src/swarm/pipeline/plan.ts";
+import { pipelineJsonSchema } from "../../src/swarm/pipeline/schema.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const shipped = join(packageRoot, "agents");

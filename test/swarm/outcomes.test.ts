@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LoopOutcome } from "../../src/protocol/runs.ts";
-import { readSettings } from "../../src/swarm/env.ts";
+import { readSettings } from "../../src/swarm/pipeline/env.ts";
 import { exitCodeOf } from "../../src/swarm/run.ts";
 import { play, type Script, startSwarm, task } from "./support.ts";
 

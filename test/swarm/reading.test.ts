@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { toolsFor } from "../../src/swarm/agents.ts";
-import { isFrontend, whySkipped } from "../../src/swarm/conditions.ts";
-import { MAX_TASKS, readTasks } from "../../src/swarm/decompose.ts";
+import { readTasks } from "../../src/swarm/decompose.ts";
 import { decisionsOf } from "../../src/swarm/phases/spec.ts";
+import { toolsFor } from "../../src/swarm/pipeline/agents.ts";
+import { isFrontend, whySkipped } from "../../src/swarm/pipeline/conditions.ts";
+import { MAX_TASKS } from "../../src/swarm/pipeline/limits.ts";
 import { untrusted } from "../../src/swarm/prompts.ts";
 import { readVerdict } from "../../src/swarm/verdict.ts";
 

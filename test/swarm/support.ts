@@ -8,7 +8,7 @@ import { packageRoot } from "../../src/lib/paths.ts";
 import type { News } from "../../src/protocol/events.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import type { Check } from "../../src/swarm/checks.ts";
-import { readSettings, type Settings } from "../../src/swarm/env.ts";
+import { readSettings, type Settings } from "../../src/swarm/pipeline/env.ts";
 import { createSwarm, type Swarm, type SwarmParts } from "../../src/swarm/run.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";

@@ -1,7 +1,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Conversation } from "../../protocol/messages.ts";
 import { Run, RunSummary } from "../../protocol/runs.ts";
-import { readSettings } from "../../swarm/env.ts";
+import { readSettings } from "../../swarm/pipeline/env.ts";
 import type { Swarm } from "../../swarm/run.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";

@@ -2,9 +2,9 @@ import type { Evidence } from "../../protocol/runs.ts";
 import { sessionOf } from "../caller.ts";
 import type { Progress, RunContext } from "../context.ts";
 import { NotApproved } from "../journal.ts";
+import type { CrossModelPhase } from "../pipeline/schema.ts";
 import { fixPrompt, reviewPrompt } from "../prompts.ts";
 import { createLoops } from "../review-loop.ts";
-import type { CrossModelPhase } from "../schema.ts";
 import { SavedState } from "../stream.ts";
 import { readVerdict } from "../verdict.ts";
 

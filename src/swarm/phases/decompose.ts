@@ -2,8 +2,8 @@ import { engineers, tasksKey } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
 import { readTasks, type SwarmTask } from "../decompose.ts";
 import { RunFailed } from "../journal.ts";
+import type { DecomposePhase } from "../pipeline/schema.ts";
 import { decomposePrompt, describeTask, repairPrompt } from "../prompts.ts";
-import type { DecomposePhase } from "../schema.ts";
 
 /** Splits the specification into tasks; a reply that is no such list is asked for again. */
 export async function runDecompose(context: RunContext, phase: DecomposePhase, progress: Progress): Promise<Progress> {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Progress, RunContext } from "../context.ts";
-import { current } from "../git.ts";
-import type { ImplementPhase } from "../schema.ts";
+import type { ImplementPhase } from "../pipeline/schema.ts";
 import { runStreams } from "../streams.ts";
+import { current } from "../tree/git.ts";
 
 /** Makes every task real. */
 export async function runImplement(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<Progress> {

@@ -1,7 +1,7 @@
 import { openers } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
+import type { SpecPhase } from "../pipeline/schema.ts";
 import { specPrompt } from "../prompts.ts";
-import type { SpecPhase } from "../schema.ts";
 import { writeText } from "./text.ts";
 
 /** Writes the specification and has it reviewed. */

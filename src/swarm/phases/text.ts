@@ -3,9 +3,9 @@ import type { Call, Expected, Reply } from "../caller.ts";
 import { askWithAnswers } from "../clarify.ts";
 import { gatesOf, type RunContext } from "../context.ts";
 import { hashOf, NotApproved, RunFailed } from "../journal.ts";
+import { CLARIFICATION_KEYWORD, type Review } from "../pipeline/schema.ts";
 import { clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
 import { createLoops } from "../review-loop.ts";
-import { CLARIFICATION_KEYWORD, type Review } from "../schema.ts";
 import { readVerdict } from "../verdict.ts";
 
 export interface TextWork {

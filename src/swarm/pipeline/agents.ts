@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
-import { codeOf, messageOf } from "../lib/errors.ts";
+import { codeOf, messageOf } from "../../lib/errors.ts";
 
 export const BUILTIN = "builtin:";
 

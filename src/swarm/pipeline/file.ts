@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
-import { nearest } from "../lib/config.ts";
-import { codeOf, usageError } from "../lib/errors.ts";
+import { nearest } from "../../lib/config.ts";
+import { codeOf, usageError } from "../../lib/errors.ts";
 import { type Agent, type AgentPlaces, BUILTIN, findAgent } from "./agents.ts";
 import { CONDITIONS, DEFAULT_MODELS, PHASE_NAMES, PHASES, Pipeline, Qa, type ResolvedPipeline, Review } from "./schema.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { UserError } from "../lib/errors.ts";
-import { type ExecResult, exec } from "../lib/exec.ts";
+import { UserError } from "../../lib/errors.ts";
+import { type ExecResult, exec } from "../../lib/exec.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
 
 /** A repository as a run finds it. */

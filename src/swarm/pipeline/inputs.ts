@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { hashOf } from "../journal.ts";
 import type { Settings } from "./env.ts";
 import type { LoadedPipeline } from "./file.ts";
-import { hashOf } from "./journal.ts";
 
 /** What a run was started with, so that a resume can tell whether it is still the same run. */
 export const Inputs = z.object({

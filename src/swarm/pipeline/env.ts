@@ -1,5 +1,5 @@
 import { isAbsolute, normalize } from "node:path";
-import { usageError } from "../lib/errors.ts";
+import { usageError } from "../../lib/errors.ts";
 
 /** What the nine environment variables say. */
 export interface Settings {

@@ -1,15 +1,7 @@
 import { type Duty, toolsFor } from "./agents.ts";
-import { MAX_TASKS } from "./decompose.ts";
 import type { LoadedPipeline } from "./file.ts";
+import { MAX_CLARIFICATIONS, MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS, MAX_TASKS } from "./limits.ts";
 import type { Phase } from "./schema.ts";
-
-/** How often an agent may ask back before it has to use its judgement. */
-export const MAX_CLARIFICATIONS = 3;
-/** How often a stream's engineer mends what a merge broke. */
-export const MAX_MERGE_FIXES = 2;
-/** How often a stream's conflicts are settled, and how often one of them is asked for. */
-export const MAX_CONFLICTS = 2;
-export const MAX_SETTLINGS = 2;
 
 export interface PlannedAgent {
   name: string;
