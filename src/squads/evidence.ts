@@ -13,21 +13,20 @@ export interface RunCommand {
 
 /** The commands of a task with their exit codes, from the gate's own record of the calls. */
 export function commandsAmong(calls: readonly ToolCall[]): RunCommand[] {
-  return calls
-    .filter(({ tool, state }) => tool === "shell" && state !== "refused")
-    .map(({ args, result }) => {
-      const code = /^exit code: (-?\d+)(?:\n|$)/.exec(result ?? "")?.[1];
-      return { command: commandIn(args), exitCode: code === undefined ? null : Number(code) };
-    });
+  return calls.filter(isCommand).map(({ args, result }) => {
+    const code = /^exit code: (-?\d+)(?:\n|$)/.exec(result ?? "")?.[1];
+    return { command: argumentOf(args, "command"), exitCode: code === undefined ? null : Number(code) };
+  });
 }
 
-const Arguments = z.object({ command: z.string() });
+const isCommand = ({ tool, state }: ToolCall) => tool === "shell" && state !== "refused";
+const Arguments = z.record(z.string(), z.unknown());
 
 /** The journal shortens long arguments, so that they are no longer JSON. */
-function commandIn(args: string): string {
+function argumentOf(args: string, name: "command" | "path"): string {
   try {
-    const parsed = Arguments.safeParse(JSON.parse(args));
-    return clip(parsed.success ? parsed.data.command : args);
+    const value = Arguments.parse(JSON.parse(args))[name];
+    return clip(typeof value === "string" ? value : args);
   } catch {
     // Shortened: what is left of it is shown as it stands.
     return clip(args);
@@ -69,26 +68,30 @@ export interface Seen {
 /** Puts together what was seen of a task, and what that says about the claim that it is done. */
 export function evidenceOf({ calls, filesChanged, treeBefore, treeAfter, alongside }: Seen, status: Task["status"]): Evidence {
   const commands = commandsAmong(calls);
-  const tests = commands.filter(({ command }) => testIn(command).isTest);
-  const lastTest = tests.at(-1) ?? null;
+  const isTest = ({ command }: RunCommand) => testIn(command).isTest;
+  const lastTest = commands.findLast(isTest) ?? null;
+  const since = calls.slice(calls.findLastIndex((call) => isCommand(call) && commandsAmong([call]).some(isTest)) + 1);
+  const written = since.filter(({ tool, kind, state }) => tool === "file_ops" && kind === "effect" && state === "done");
   return {
     filesChanged,
     commands: commands.slice(-MAX_COMMANDS),
     treeBefore,
     treeAfter,
     lastTest,
-    ...(status === "done" && { verdict: verdictOf(lastTest) }),
+    ...(status === "done" && { verdict: verdictOf(lastTest, [...new Set(written.map(({ args }) => argumentOf(args, "path")))]) }),
     ...(alongside.length > 0 && { alongside }),
   };
 }
 
-function verdictOf(test: RunCommand | null): string {
+function verdictOf(test: RunCommand | null, writtenSince: readonly string[]): string {
   if (test === null) return "claimed done; no test command was run";
   const shown = `\`${test.command.replace(/\s+/g, " ")}\``;
   if (test.exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;
   if (test.exitCode !== 0) return `claimed done, but ${shown} last exited ${test.exitCode}`;
   if (!testIn(test.command).codeIsTheirs)
     return `claimed done; ${shown} exited 0, but what follows the tests hides their own code`;
+  if (writtenSince.length > 0)
+    return `claimed done; ${shown} exited 0, but ${oneLine(writtenSince.slice(0, 3).join(", "), 200)} was written after it`;
   return `done; ${shown} last exited 0`;
 }
 

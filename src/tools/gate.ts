@@ -36,6 +36,8 @@ interface Answer {
 }
 
 const FLUSH_MS = 10_000;
+/** How many characters of one text among the arguments the journal keeps. */
+const LONG_TEXT = 5_000;
 
 export function createGate({
   store,
@@ -77,7 +79,7 @@ export function createGate({
       actor: scope.actor,
       tool: tool.name,
       kind,
-      args: shorten(redactor.clean(spelled), keep),
+      args: shorten(redactor.clean(canonical(clipped(args, redactor))), keep),
       argsHash: sha256(spelled),
       state: "begun",
       createdAt: now().toISOString(),
@@ -274,6 +276,14 @@ function canonical(value: unknown): string {
         : part,
     ) ?? "null"
   );
+}
+
+/** Arguments for the record: one long text does not crowd out the others. */
+function clipped(value: unknown, redactor: Redactor): unknown {
+  if (typeof value === "string") return value.length <= LONG_TEXT ? value : shorten(redactor.clean(value), LONG_TEXT);
+  if (Array.isArray(value)) return value.map((part) => clipped(part, redactor));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, clipped(part, redactor)]));
 }
 
 function sha256(text: string): string {

@@ -138,6 +138,26 @@ test("a task whose last test failed is shown as exactly that, whatever the agent
   expect(told.text).toContain("claimed done, but `npm test` last exited 1");
 });
 
+test("a test that passed before the last change is not taken for evidence of it", async () => {
+  const run: Act = { call: [{ tool: "shell", args: { command: "npm test" } }] };
+  const change: Act = {
+    call: [{ tool: "file_ops", args: { operation: "write", path: "src/login.js", content: "// ".padEnd(30_000, "x") } }],
+  };
+  const acts: Record<string, Act[]> = {
+    "change last": [run, change, { say: "Done." }],
+    "test last": [change, run, { say: "Done." }],
+  };
+  const model = await scriptedModel((request) => {
+    const [, name] = /Task t_\w+: (.*)$/m.exec(lastUserText(request)) ?? [];
+    return characterOf(request) ? acts[name!]![stepOf(request)]! : { say: "noted" };
+  });
+  const daemon = await daemonOn(model);
+  await squadWith(daemon, project({ "package.json": '{"name":"x","scripts":{"test":"exit 0"}}' }), "x", ["Engineer"]);
+  const verdictOf = async (task: string) => (await ended(daemon, (await delegate(daemon, "x", { task })).id)).evidence?.verdict;
+  expect(await verdictOf("change last")).toBe("claimed done; `npm test` exited 0, but src/login.js was written after it");
+  expect(await verdictOf("test last")).toBe("done; `npm test` last exited 0");
+});
+
 test("a page written by one squad is found by another", async () => {
   const model = await scriptedModel((request) => {
     const prompt = lastUserText(request);

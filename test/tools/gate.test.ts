@@ -209,6 +209,26 @@ test("secrets are removed from what the journal keeps and what the model reads; 
   expect(row?.result).toMatch(/^key \[secret\] x+\n… \(shortened: \d+ of \d+ characters left out\)$/);
 });
 
+test("one long argument does not crowd the others out of the journal, and no half of a secret stays at the cut", async () => {
+  const gate = gateWith();
+  const one = bound(
+    gate,
+    tool({
+      name: "write",
+      description: "write",
+      schema: z.object({ content: z.string(), path: z.string() }),
+      kind: "effect",
+      deadlineMs: 1_000,
+      run: async () => "done",
+    }),
+  );
+  await one.call({ content: `${"x".repeat(4_990)}hunter2-hunter2${"y".repeat(30_000)}`, path: "notes/big.txt" }, invocation());
+  const [row] = gate.callsOf("m1");
+  const args = JSON.parse(row!.args) as { content: string; path: string };
+  expect(args.path).toBe("notes/big.txt");
+  expect(args.content).toMatch(/^x+\[secret\]yy\n… \(shortened: \d+ of \d+ characters left out\)$/);
+});
+
 test("the same call delivered twice runs once, during it and after it", async () => {
   let ran = 0;
   const one = bound(
