@@ -181,7 +181,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     log,
     routed,
   });
-  const runEndings = createRunEndings({ hub, swarm, squads, inbox, state, log });
+  const runEndings = createRunEndings({ store, hub, swarm, squads, inbox, state, log });
   const checkPipeline = (yaml: string) => {
     const read = readPipeline(yaml, { root: paths.runs, agentsDir: ".github/agents", shipped: join(packageRoot, "agents") });
     return "problems" in read ? read.problems : [];

@@ -3,12 +3,14 @@ import type { Log } from "../lib/log.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
 import type { Hub } from "../store/hub.ts";
+import type { Store } from "../store/open.ts";
 import type { State } from "../store/state.ts";
 import type { Swarm } from "../swarm/run.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Inbox } from "./inbox.ts";
 
 export interface RunEndingsParts {
+  store: Pick<Store, "transaction">;
   hub: Hub;
   swarm: Swarm;
   squads: Pick<Squads, "projectOf" | "logDecision">;
@@ -21,14 +23,17 @@ export interface RunEndingsParts {
 const LATEST = 100;
 
 /** What follows from a run's end, once each: whoever asked is told, and what it decided goes into its squad's log. */
-export function createRunEndings({ hub, swarm, squads, inbox, state, log }: RunEndingsParts) {
+export function createRunEndings({ store, hub, swarm, squads, inbox, state, log }: RunEndingsParts) {
   function settle(run: Run): void {
     if (run.finishedAt === null) return;
     const decided = `decided:${run.id}`;
-    if (run.squad !== null && state.get(decided) === undefined && squads.projectOf(run.squad)) {
-      for (const decision of run.decisions)
-        squads.logDecision(run.squad, { decision, context: `swarm run ${run.id}`, author: "swarm" });
-      state.set(decided, "yes");
+    const { squad } = run;
+    if (squad !== null && state.get(decided) === undefined && squads.projectOf(squad)) {
+      store.transaction(() => {
+        for (const decision of run.decisions)
+          squads.logDecision(squad, { decision, context: `swarm run ${run.id}`, author: "swarm" });
+        state.set(decided, "yes");
+      });
     }
     tell(run, `A swarm run has ended.\n${describeRun(run)}`, run.finishedAt);
   }
