@@ -10,24 +10,22 @@ export function engineLine({ engine }: Pick<Status, "engine">): string {
   return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
 }
 
-/** The daemon in three lines. */
+/** The daemon in a few lines. */
 export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
-  const numbers = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  const { done = 0, failed = 0, cancelled = 0, squads = 0, tasks = 0, tasksRunning = 0, tasksQueued = 0 } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
-    `${queue.running} running, ${queue.waiting} waiting; ${numbers.join(", ")}`,
+    `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
+    `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
 }
 
 function span(seconds: number): string {
   const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
   const units = ["d", "h", "min", "s"];
-  const first = Math.max(
-    0,
-    parts.findIndex((part) => part > 0),
-  );
-  const shown = parts.map((part, index) => `${part} ${units[index]}`).slice(first === -1 ? 3 : first);
-  return shown.slice(0, 2).join(" ");
+  const shown = parts.map((part, index) => `${part} ${units[index]}`);
+  const first = parts.findIndex((part) => part > 0);
+  return (first < 0 ? shown.slice(-1) : shown.slice(first, first + 2)).join(" ");
 }

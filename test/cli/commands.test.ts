@@ -23,7 +23,9 @@ test("start, send, status, logs, restart and stop do what they say", { timeout: 
 
   const status = await runIo(["status", "--json"], home);
   expect(JSON.parse(status.stdout)).toMatchObject({ pid, engine: { kind: "rehearsal", state: "ready" } });
-  expect((await runIo(["status"], home)).stdout).toContain("rehearsal");
+  const told = (await runIo(["status"], home)).stdout;
+  expect(told).toMatch(/^IO .* at http.*, pid \d+, up (\d+ min )?\d+ s\nEngine: rehearsal, ready/);
+  expect(told).toMatch(/\nMessages: .*done, 0 failed, 0 cancelled\nSquads: 0, with 0 tasks: 0 running, 0 waiting\n$/);
   expect(JSON.parse((await runIo(["logs", "--json"], home)).stdout).items[0]).toMatchObject({ message: "IO serves" });
 
   const restarted = JSON.parse((await runIo(["restart", "--json"], home)).stdout) as { pid: number };
