@@ -97,7 +97,7 @@ export async function createEngine({
     number: number,
   ): Promise<TurnResult> {
     if (recovery.kind === "answered") return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools };
-    const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.has(callId) };
+    const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
     const { sdk, life } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
     life.turns += 1;
     try {
@@ -159,7 +159,7 @@ export async function createEngine({
             promptId,
             previousPromptId: request.interrupted?.previousPromptId,
           })
-        : { recovery: { kind: "send" }, settled: new Set() };
+        : { recovery: { kind: "send" }, settled: new Map() };
       if (last?.text) request.onEvent?.({ kind: "restarted" });
       try {
         last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
@@ -179,7 +179,7 @@ export async function createEngine({
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
       await listed;
-      await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => false });
+      await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => 0 });
       sessions.release(spec.id);
     } catch (error) {
       log.debug("a session could not be prepared; its first turn will try again", { session: spec.id, error: messageOf(error) });

@@ -42,7 +42,7 @@ export type Recovery =
 /** The way to go on, and the calls whose results the session holds already. */
 export interface RecoveryPlan {
   recovery: Recovery;
-  settled: ReadonlySet<string>;
+  settled: ReadonlyMap<string, number>;
 }
 
 export interface InterruptedTurn {
@@ -67,10 +67,12 @@ export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPl
           lines.findIndex(({ id }) => id === recovery.eventId),
         )
       : lines;
-  const settled = kept.flatMap(({ type, data }) =>
-    type === "tool.execution_complete" && data.toolCallId ? [data.toolCallId] : [],
-  );
-  return { recovery, settled: new Set(settled) };
+  const settled = new Map<string, number>();
+  for (const { type, data } of kept) {
+    if (type === "tool.execution_complete" && data.toolCallId)
+      settled.set(data.toolCallId, (settled.get(data.toolCallId) ?? 0) + 1);
+  }
+  return { recovery, settled };
 }
 
 function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {

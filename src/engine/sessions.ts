@@ -12,7 +12,7 @@ import type { Life, Runtime } from "./runtime.ts";
 export interface CurrentTurn {
   owner: string;
   attempt: number;
-  settled: (callId: string) => boolean;
+  settled: (callId: string) => number;
 }
 
 /** A session that a runtime holds in memory now. */

@@ -58,8 +58,8 @@ export interface ToolInvocation {
   owner: string;
   /** Grows each time the turn is taken up again: calls recorded under a smaller number were interrupted. */
   attempt: number;
-  /** Whether the session's history already holds the result of an earlier attempt's call; such a call is not lost. */
-  settled?: (callId: string) => boolean;
+  /** How many calls of an id the session's history already holds the results of: those are not lost. */
+  settled?: (callId: string) => number;
   signal: AbortSignal;
   /** Makes the runtime write down that this call was asked for. To be awaited before an effect. */
   flush: () => Promise<void>;

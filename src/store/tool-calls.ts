@@ -34,6 +34,8 @@ export interface ToolCallEnd {
 /** The journal of tool calls: intent before, outcome after. */
 export interface ToolCalls {
   find(sessionId: string, callId: string): ToolCall | undefined;
+  /** The latest call of that id, or of one that was made from it by `~2`, `~3` … */
+  latest(sessionId: string, callId: string): ToolCall | undefined;
   /** What earlier attempts of the same owner did with the same tool and arguments and nobody has been told again, newest first. */
   interrupted(of: { owner: string; attempt: number; tool: string; argsHash: string }): ToolCall[];
   /** Writes the intent and answers with its number. An effect's is on disk when this returns. */
@@ -56,6 +58,9 @@ export function createToolCalls(store: Store): ToolCalls {
   const { db } = store;
   const select = (where: string) => db.prepare(`SELECT ${COLUMNS} FROM tool_calls WHERE ${where}`);
   const byId = select("session_id = ? AND call_id = ?");
+  const family = select(
+    "session_id = ?1 AND (call_id = ?2 OR (call_id >= ?2 || '~' AND call_id < ?2 || '~:')) ORDER BY seq DESC LIMIT 1",
+  );
   const open = select(
     "owner = ? AND life < ? AND tool = ? AND args_hash = ? AND replayed = 0 AND state <> 'refused' ORDER BY seq DESC",
   );
@@ -96,6 +101,7 @@ export function createToolCalls(store: Store): ToolCalls {
 
   return {
     find: (sessionId, callId) => byId.get(sessionId, callId) as ToolCall | undefined,
+    latest: (sessionId, callId) => family.get(sessionId, callId) as ToolCall | undefined,
     interrupted: ({ owner, attempt, tool, argsHash }) => open.all(owner, attempt, tool, argsHash) as unknown as ToolCall[],
     begin,
     end,

@@ -85,8 +85,15 @@ export function createGate({
       createdAt: now().toISOString(),
     };
 
-    const same = journal.find(call.sessionId, call.callId);
-    const again = same?.owner === call.owner && same.tool === call.tool && same.argsHash === call.argsHash ? same : undefined;
+    const same = journal.latest(call.sessionId, call.callId);
+    const isAgain =
+      same?.owner === call.owner &&
+      same.tool === call.tool &&
+      same.argsHash === call.argsHash &&
+      // Within one attempt, or once its answer is in the session, the same id is another call of a model that counts anew.
+      same.attempt < call.attempt &&
+      !isSettled(same, invocation);
+    const again = isAgain ? same : undefined;
     if (same && !again) call.callId = unusedId(journal, call);
 
     const refusal = parsed.success ? policy(tool, parsed.data, scope) : explainArguments(tool.name, parsed.error, schema, raw);
@@ -107,7 +114,7 @@ export function createGate({
       return answer;
     }
     if (!again && kind === "effect") {
-      const lost = journal.interrupted(call).find((earlier) => !invocation.settled?.(earlier.callId));
+      const lost = journal.interrupted(call).find((earlier) => !isSettled(earlier, invocation));
       if (lost) {
         const finished = lost.state === "done" || lost.state === "failed";
         const answer = finished ? stored(lost) : unknownOutcome(tool.name);
@@ -229,6 +236,12 @@ function unusedId(journal: ToolCalls, call: NewToolCall): string {
     const id = `${call.callId}~${copy}`;
     if (!journal.find(call.sessionId, id)) return id;
   }
+}
+
+/** Whether the session holds the answer to a call: of those with its id, as many as it has answers for, the earliest first. */
+function isSettled({ callId }: ToolCall, { settled }: ToolInvocation): boolean {
+  const [, id = callId, copy = "1"] = /^(.*)~(\d+)$/s.exec(callId) ?? [];
+  return (settled?.(id) ?? 0) >= Number(copy);
 }
 
 function stored(call: ToolCall): Answer {

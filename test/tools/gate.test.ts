@@ -241,6 +241,23 @@ test("the same call delivered twice runs once, during it and after it", async ()
   expect([a, b, c].map((answer) => answer.text)).toEqual(["1", "1", "1"]);
 });
 
+test("a model that counts its calls anew in every answer gets every one of them run, also after a crash", async () => {
+  let ran = 0;
+  const gate = gateWith();
+  const one = bound(
+    gate,
+    note(async () => String(++ran)),
+  );
+  const call = (attempt: number, answered = 0) =>
+    one.call({ text: "npm test" }, invocation({ callId: "call_0", attempt, settled: () => answered }));
+  expect([await call(1), await call(1), await call(1)].map(({ text }) => text)).toEqual(["1", "2", "3"]);
+  // The third was cut off before its answer reached the session: it is told again, the next one is another call.
+  expect((await call(2, 2)).text).toBe("3");
+  expect((await call(2, 2)).text).toBe("4");
+  expect((await call(3, 4)).text).toBe("5");
+  expect(gate.effectsOf("m1")).toHaveLength(5);
+});
+
 test("an effect finished before a crash is answered from the journal when asked again under a new id, once for each crash", async () => {
   let ran = 0;
   const gate = gateWith();
@@ -264,7 +281,7 @@ test("a wanted repeat after a recovery runs when the session still knows the fir
     note(async () => `written ${++ran}`),
   );
   await one.call({ text: "a" }, invocation({ callId: "first" }));
-  const repeat = invocation({ attempt: 2, settled: (id) => id === "first" });
+  const repeat = invocation({ attempt: 2, settled: (id) => (id === "first" ? 1 : 0) });
   expect(await one.call({ text: "a" }, repeat)).toEqual({ ok: true, text: "written 2" });
 });
 
