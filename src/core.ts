@@ -1,6 +1,7 @@
 import { createEngine } from "./engine/engine.ts";
 import { type Choice, chooseEngine } from "./engine/ladder.ts";
 import type { Model } from "./engine/rehearsal/wire.ts";
+import { runtimeCache } from "./engine/runtime-path.ts";
 import type { Config } from "./lib/config.ts";
 import { createLog } from "./lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "./lib/paths.ts";
@@ -50,7 +51,12 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     clean: redactor.clean,
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
-  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => settings.current().selfEditEnabled });
+  const guard = createPathGuard({
+    paths,
+    packageRoot,
+    programs: [runtimeCache(env)],
+    selfEdit: () => settings.current().selfEditEnabled,
+  });
   const sandbox = createSandbox({ home: paths.home, guard });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
   const machine = {

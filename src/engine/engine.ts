@@ -72,6 +72,7 @@ export async function createEngine({
     runtime,
     log,
     maxLive: () => config().maxLiveSessions,
+    clean,
     modelConfig: (wanted) => ({
       model: chosen.resolve(wanted),
       ...(offline && { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),

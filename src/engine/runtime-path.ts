@@ -19,7 +19,12 @@ export async function findRuntime(env: NodeJS.ProcessEnv = process.env): Promise
   const cli = installed("copilot-");
   const beside = cli && runtimeIn(join(packageRoot, ".runtime"), cli);
   if (beside && existsSync(beside)) return beside;
-  return unpack(join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "io-orchestrator", "runtime"));
+  return unpack(runtimeCache(env));
+}
+
+/** Where the runtime is unpacked when the package's own folder does not hold it. */
+export function runtimeCache(env: NodeJS.ProcessEnv): string {
+  return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "io-orchestrator", "runtime");
 }
 
 /** Unpacks the runtime into a folder at install time, if this platform needs that. */

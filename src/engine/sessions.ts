@@ -46,6 +46,8 @@ export interface SessionsParts {
   maxLive: () => number;
   /** The provider, and the model's name as the provider knows it. */
   modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
+  /** Takes secrets out of a system message, which is made of pages, decisions and other people's words. */
+  clean: (text: string) => string;
 }
 
 /** What the runtime would otherwise find, load, run or write down by itself; a project's files have no say in how IO works. */
@@ -66,7 +68,7 @@ const NOTHING_BY_ITSELF = {
   includedBuiltinSkills: [],
 } satisfies ResumeSessionConfig;
 
-export function createSessions({ folder, runtime, log, maxLive, modelConfig }: SessionsParts): Sessions {
+export function createSessions({ folder, runtime, log, maxLive, modelConfig, clean }: SessionsParts): Sessions {
   const entries = new Map<string, Entry>();
 
   async function open(
@@ -121,7 +123,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig }: S
   return {
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
-      const told = { system: await spec.systemMessage(), skills: spec.skills?.() ?? [] };
+      const told = { system: clean(await spec.systemMessage()), skills: spec.skills?.() ?? [] };
       const key = JSON.stringify([told, spec.model]);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {

@@ -13,7 +13,9 @@ const LOOKS_SECRET = [
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
 ];
-const BEARER = /(\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{12,}/gi;
+/** A credential where a header names it; and elsewhere if it is no word of a sentence: with a digit, or capitals among small letters. */
+const HEADER = /(authorization["']?\s*[:=]\s*["']?(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}/gi;
+const BEARER = /(\b(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+)(?=[\w.~+/=-]*(?:\d|[a-z][A-Z]))[A-Za-z0-9._~+/=-]{12,}/g;
 
 export function createRedactor(secrets: Iterable<string | undefined> = []): Redactor {
   const known = new Set<string>();
@@ -27,7 +29,7 @@ export function createRedactor(secrets: Iterable<string | undefined> = []): Reda
       let cleaned = text;
       for (const secret of known) if (cleaned.includes(secret)) cleaned = cleaned.replaceAll(secret, "[secret]");
       for (const pattern of LOOKS_SECRET) cleaned = cleaned.replace(pattern, "[secret]");
-      return cleaned.replace(BEARER, "$1[secret]");
+      return cleaned.replace(HEADER, "$1[secret]").replace(BEARER, "$1[secret]");
     },
   };
 }

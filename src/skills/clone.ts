@@ -1,7 +1,8 @@
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
-import { exec } from "../lib/exec.ts";
+import { type ExecOptions, exec } from "../lib/exec.ts";
+import type { Wrap } from "../tools/sandbox.ts";
 import type { Origin } from "./origin.ts";
 
 const KEPT =
@@ -13,7 +14,19 @@ export interface CloneLimits {
 }
 
 /** Clones the newest commit into `target` and answers with its hash. Git asks nobody anything and runs nothing of the repository's. */
-export async function clone(origin: Origin, target: string, limits: CloneLimits, signal?: AbortSignal): Promise<string> {
+export async function clone(
+  origin: Origin,
+  target: string,
+  limits: CloneLimits,
+  wrap: Wrap,
+  signal?: AbortSignal,
+): Promise<string> {
+  const git = async (args: string[], options: ExecOptions) => {
+    const folder = dirname(target);
+    const [program, ...rest] = await wrap(["git", ...args], folder, { writable: [folder] });
+    return exec(program, rest, { cwd: folder, env: gitEnvironment(), ...options });
+  };
+
   const tooLarge = new AbortController();
   const watch = setInterval(() => {
     if (weigh(target) > 2 * limits.maxBytes) tooLarge.abort();
@@ -22,8 +35,7 @@ export async function clone(origin: Origin, target: string, limits: CloneLimits,
   const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--quiet"];
   const args = [...settings.flatMap((setting) => ["-c", setting]), "clone", ...options, "--", origin.address, target];
   try {
-    const cloned = await exec("git", args, {
-      env: gitEnvironment(),
+    const cloned = await git(args, {
       deadlineMs: limits.deadlineMs,
       signal: signal ? AbortSignal.any([signal, tooLarge.signal]) : tooLarge.signal,
       maxOutput: 4_000,
@@ -41,7 +53,7 @@ export async function clone(origin: Origin, target: string, limits: CloneLimits,
   } finally {
     clearInterval(watch);
   }
-  const head = await exec("git", ["-C", target, "rev-parse", "--verify", "HEAD"], { env: gitEnvironment(), deadlineMs: 10_000 });
+  const head = await git(["-C", target, "rev-parse", "--verify", "HEAD"], { deadlineMs: 10_000 });
   const commit = head.stdout.trim();
   if (head.code !== 0 || !/^[0-9a-f]{40,64}$/.test(commit))
     throw new UserError(`${origin.shown} has no commit yet. Nothing was installed.`);

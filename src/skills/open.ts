@@ -17,6 +17,7 @@ import { codeOf, conflict, messageOf, missing, UserError, usageError } from "../
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
+import { unwrapped, type Wrap } from "../tools/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill } from "./collect.ts";
 import { inspect } from "./inspect.ts";
@@ -32,6 +33,8 @@ export interface SkillsParts {
   log: Log;
   /** The registry's address, asked at each search. */
   registry: () => string;
+  /** Keeps git, whose settings a model could have written, from what a model may not see. */
+  wrap?: Wrap;
   limits?: { maxBytes?: number; maxFiles?: number; cloneMs?: number; searchMs?: number };
   now?: () => Date;
 }
@@ -64,7 +67,15 @@ const NATIVE = ".native";
 const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
-export function openSkills({ root, emit, log, registry, limits = {}, now = () => new Date() }: SkillsParts): Skills {
+export function openSkills({
+  root,
+  emit,
+  log,
+  registry,
+  wrap = unwrapped,
+  limits = {},
+  now = () => new Date(),
+}: SkillsParts): Skills {
   const { maxBytes = 50_000_000, maxFiles = 5_000, cloneMs = 120_000, searchMs = 10_000 } = limits;
   mkdirSync(root, { recursive: true, mode: 0o700 });
   sweep(root, now().getTime());
@@ -125,7 +136,7 @@ export function openSkills({ root, emit, log, registry, limits = {}, now = () =>
       const staging = join(root, `.staging-${randomBytes(6).toString("hex")}`);
       mkdirSync(staging, { mode: 0o700 });
       try {
-        const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, signal);
+        const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
         const candidates = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
         refuseTaken(candidates);
         for (const candidate of candidates) {

@@ -4,11 +4,10 @@ import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import { type ExecResult, exec } from "../lib/exec.ts";
 import type { Log } from "../lib/log.ts";
-
-/** Keeps a program that a project's own settings may start away from what the agents may not see either. */
-export type Wrap = (argv: readonly [string, ...string[]], cwd: string) => Promise<[string, ...string[]]>;
+import type { Wrap } from "../tools/sandbox.ts";
 
 export interface SnapshotParts {
+  /** Keeps a program that a project's own settings may start away from what the agents may not see either. */
   wrap: Wrap;
   /** The environment for git. */
   env: () => NodeJS.ProcessEnv;

@@ -12,6 +12,7 @@ import { createSquadStore, squadOwner } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
 import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
+import type { Wrap } from "../tools/sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
@@ -19,7 +20,7 @@ import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, sl
 import { chooseAgent } from "./choose.ts";
 import { createFacts } from "./facts.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
-import { createSnapshots, type Wrap } from "./snapshots.ts";
+import { createSnapshots } from "./snapshots.ts";
 import { createTasks, publicTask, type Report } from "./tasks.ts";
 import { nextCharacter, pickUniverse } from "./universes.ts";
 

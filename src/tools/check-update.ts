@@ -3,6 +3,7 @@ import { messageOf } from "../lib/errors.ts";
 import { type ExecOptions, type ExecResult, exec } from "../lib/exec.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "./environment.ts";
+import { unwrapped, type Wrap } from "./sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface CheckUpdateParts {
@@ -10,6 +11,8 @@ export interface CheckUpdateParts {
   /** The registry the user named; without one, npm's own setting decides. */
   registry: () => string | undefined;
   redactor: Redactor;
+  /** Npm's settings are files that a model could have written: it asks as hidden as a model's own commands. */
+  wrap?: Wrap;
   npm?: string;
   env?: NodeJS.ProcessEnv;
 }
@@ -21,9 +24,19 @@ const Version = z
   .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/);
 
 /** Tells whether a newer IO is published, and installs it when asked to. */
-export function checkUpdate({ version, registry, redactor, npm = "npm", env = process.env }: CheckUpdateParts): Tool {
-  const runNpm: RunNpm = (args, options) =>
-    exec(npm, args, { ...options, env: { ...cleanEnvironment(env, redactor), ...npmLogin(env) } });
+export function checkUpdate({
+  version,
+  registry,
+  redactor,
+  wrap = unwrapped,
+  npm = "npm",
+  env = process.env,
+}: CheckUpdateParts): Tool {
+  const own = { ...cleanEnvironment(env, redactor), ...npmLogin(env) };
+  const ask: RunNpm = async (args, options) => {
+    const [program, ...rest] = await wrap([npm, ...args], options.cwd ?? ".");
+    return exec(program, rest, { ...options, env: own });
+  };
   return tool({
     name: "check_update",
     description: "See whether a newer version of IO is published. Set apply only when the user asked to install it.",
@@ -32,11 +45,13 @@ export function checkUpdate({ version, registry, redactor, npm = "npm", env = pr
     deadlineMs: ({ apply }) => (apply ? 640_000 : 40_000),
     async run({ apply }, { signal, cwd }) {
       const base = registry();
-      const latest = base === undefined ? await askNpm(runNpm, cwd, signal) : await askRegistry(base, signal);
+      const latest = base === undefined ? await askNpm(ask, cwd, signal) : await askRegistry(base, signal);
       if (compareVersions(latest, version) <= 0) return `IO ${version} is up to date (published: ${latest}).`;
       if (!apply) return `IO ${latest} is published; this is ${version}. Ask the user before it is installed with apply.`;
       const from = base === undefined ? [] : [`--registry=${base}`];
-      const result = await runNpm(["install", "--global", ...from, `${PACKAGE}@${latest}`], {
+      // Into IO's own folder, which no hidden program may write; so nothing that settings or packages name is run with it.
+      const result = await exec(npm, ["install", "--global", "--ignore-scripts", ...from, `${PACKAGE}@${latest}`], {
+        env: own,
         cwd,
         signal,
         deadlineMs: 600_000,

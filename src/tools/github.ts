@@ -2,11 +2,14 @@ import { z } from "zod";
 import { type ExecResult, exec } from "../lib/exec.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "./environment.ts";
+import { unwrapped, type Wrap } from "./sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 
 export interface GithubParts {
   redactor: Redactor;
+  /** Its settings are files that a model could have written: it sees no more than a model's own commands. */
+  wrap?: Wrap;
   env?: NodeJS.ProcessEnv;
 }
 
@@ -48,7 +51,7 @@ const Arguments = z.object({
 type Arguments = z.output<typeof Arguments>;
 
 /** Issues and pull requests on GitHub, through the `gh` program and the login it has. */
-export function github({ redactor, env = process.env }: GithubParts): Tool {
+export function github({ redactor, wrap = unwrapped, env = process.env }: GithubParts): Tool {
   return tool({
     name: "github",
     description: "Work with GitHub issues and pull requests through gh.",
@@ -57,7 +60,8 @@ export function github({ redactor, env = process.env }: GithubParts): Tool {
     deadlineMs: 70_000,
     async run(args, { cwd, signal }) {
       const { argv, input } = commandOf(args);
-      const result = await exec("gh", argv, {
+      const [program, ...rest] = await wrap(["gh", ...argv], cwd);
+      const result = await exec(program, rest, {
         cwd,
         env: {
           ...cleanEnvironment(env, redactor),

@@ -8,6 +8,8 @@ import type { Touch } from "./tool.ts";
 export interface GuardParts {
   paths: Paths;
   packageRoot: string;
+  /** Other places from which IO starts programs of its own. */
+  programs?: readonly string[];
   selfEdit: () => boolean;
 }
 
@@ -21,9 +23,9 @@ export interface PathGuard {
   readOnly(): string[];
 }
 
-const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", "package.json"];
+const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
 
-export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): PathGuard {
+export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }: GuardParts): PathGuard {
   const names = [paths.token, paths.config].map((path) => basename(path));
   const database = basename(paths.database);
   const sessions = basename(paths.sessions);
@@ -37,7 +39,9 @@ export function createPathGuard({ paths, packageRoot, selfEdit }: GuardParts): P
     [...new Set([...names, sessions, database, ...entries(paths.home).filter(isSecretName)])].map((name) =>
       join(paths.home, name),
     );
-  const code = () => CODE.map((name) => join(packageRoot, name));
+  // Installed beside other packages, IO's own dependencies are its neighbours.
+  const neighbours = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
+  const code = () => [...CODE.map((name) => join(packageRoot, name)), ...neighbours, ...programs];
   const readOnly = () => [paths.daemon, paths.skills, ...(selfEdit() ? [] : code())];
 
   const isSecret = (real: string): boolean => {

@@ -12,9 +12,19 @@ export type SandboxStatus =
 
 export interface Sandbox {
   status(): Promise<SandboxStatus>;
-  /** The program and arguments that run a command as well hidden as this machine can. */
-  wrap(argv: readonly [string, ...string[]], cwd: string): Promise<[string, ...string[]]>;
+  /** As well hidden as this machine can. Every program whose own settings a model could have written is run through it. */
+  wrap: Wrap;
 }
+
+/** The program and arguments that run a command hidden; `writable` opens folders that are otherwise closed to writing. */
+export type Wrap = (
+  argv: readonly [string, ...string[]],
+  cwd: string,
+  options?: { writable?: readonly string[] },
+) => Promise<[string, ...string[]]>;
+
+/** Runs a command as it stands. */
+export const unwrapped: Wrap = async (argv) => [...argv];
 
 export interface SandboxParts {
   home: string;
@@ -42,10 +52,11 @@ export function createSandbox({ home, guard, probe = probeSandbox }: SandboxPart
   const status = probe();
   return {
     status: () => status,
-    async wrap(argv, cwd) {
+    async wrap(argv, cwd, { writable = [] } = {}) {
       const found = await status;
       if (found.kind === "open") return [...argv];
-      const masks = [...hide(home, guard), ...freeze(home, guard)];
+      const opened = writable.flatMap((path) => ["--bind", realOf(path), realOf(path)]);
+      const masks = [...hide(home, guard), ...freeze(home, guard), ...opened];
       return ["bwrap", ...BASE, ...(found.processes ? OWN_PROCESSES : []), ...masks, "--chdir", cwd, "--", ...argv];
     },
   };

@@ -135,11 +135,19 @@ function addressOf(text: string, base?: URL): URL {
   try {
     url = new URL(text, base);
   } catch {
-    // Not an address: said in words below.
-    throw new ToolError(`${clip(text)} is not a web address; it has to begin with https:// or http://.`);
+    // Not an address: said in words below. What a server wrote is not repeated outside its marks.
+    throw new ToolError(
+      base
+        ? "The page leads on to something that is no web address."
+        : `${clip(text)} is not a web address; it has to begin with https:// or http://.`,
+    );
   }
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw new ToolError(`${clip(text)}: only http and https are fetched, not ${clip(url.protocol)}`);
+    throw new ToolError(
+      base
+        ? "The page leads on to another kind of address; only http and https are fetched."
+        : `${clip(text)}: only http and https are fetched, not ${clip(url.protocol)}`,
+    );
   if (url.username || url.password) throw new ToolError("An address with a user name or password in it is not fetched.");
   return url;
 }
@@ -178,13 +186,13 @@ function unpackerOf(encoding: string | undefined) {
   if (name === "gzip" || name === "x-gzip") return createGunzip();
   if (name === "deflate") return createInflate();
   if (name === "br") return createBrotliDecompress();
-  throw new ToolError(`The page is packed in a way that was not asked for (${clip(name)}) and cannot be read.`);
+  throw new ToolError("The page is packed in a way that was not asked for and cannot be read.");
 }
 
 async function present({ url, status, type, bytes, cut }: Page, limit: number): Promise<string> {
-  const [mime = ""] = type.split(";");
-  const kind = kindOf(mime.trim(), bytes);
-  const where = `${clip(url.href)} (HTTP ${status}${mime ? `, ${clip(mime.trim())}` : ""})`;
+  const mime = mimeIn(type);
+  const kind = kindOf(mime, bytes);
+  const where = `${clip(url.href)} (HTTP ${status}${mime ? `, ${mime}` : ""})`;
   if (kind === "other") {
     const text = `${where} is not text but ${bytes.length}${cut ? " or more" : ""} bytes of data; it is not shown.`;
     if (status >= 400) throw new ToolError(text);
@@ -201,6 +209,11 @@ async function present({ url, status, type, bytes, cut }: Page, limit: number): 
   const text = `${fromOutside(where, whole.slice(0, limit))}${shortened ? note : ""}`;
   if (status >= 400) throw new ToolError(text);
   return text;
+}
+
+/** What a server calls its answer, if that is a type and not a sentence: this is told outside the marks around what is fetched. */
+function mimeIn(type: string): string {
+  return /^\s*([\w.+-]{1,40}\/[\w.+-]{1,60})\s*(?:;|$)/.exec(type)?.[1] ?? "";
 }
 
 function kindOf(mime: string, bytes: Buffer): "html" | "text" | "other" {

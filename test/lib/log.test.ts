@@ -23,9 +23,19 @@ test("what looks like a secret is hidden though nobody told of it", () => {
     `sk-${"b".repeat(40)}`,
     `123456789:${"c".repeat(35)}`,
     "Authorization: Bearer abcdefghijklmnop",
+    "curl -H 'bearer a1b2c3d4e5f6g7'",
+    "HTTP Basic authentication is basic functionality",
     "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----",
   ].map(clean);
-  expect(seen).toEqual(["[secret]", "[secret]", "[secret]", "Authorization: Bearer [secret]", "[secret]"]);
+  expect(seen).toEqual([
+    "[secret]",
+    "[secret]",
+    "[secret]",
+    "Authorization: Bearer [secret]",
+    "curl -H 'bearer [secret]'",
+    "HTTP Basic authentication is basic functionality",
+    "[secret]",
+  ]);
 });
 
 test("a short word is not taken for a secret", () => {

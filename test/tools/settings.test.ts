@@ -78,7 +78,7 @@ test("the registry the user named is asked, and nothing is installed unasked", a
   expect(argv()).toEqual([]);
   expect(paths).toEqual(["/npm/io-orchestrator/latest", "/npm/io-orchestrator/latest"]);
   expect(await call(at("0.1.0"), { apply: true })).toContain("is installed");
-  expect(argv()).toEqual([`install --global --registry=${base} io-orchestrator@0.2.0`]);
+  expect(argv()).toEqual([`install --global --ignore-scripts --registry=${base} io-orchestrator@0.2.0`]);
 });
 
 test("a registry that is missing, mute or lying is told plainly", async () => {
