@@ -99,7 +99,7 @@ test("git, whose settings a model can write, sees IO's secrets as little as a mo
   const stolen = join(desk, "stolen");
   const steal = `cp ${home}/token ${home}/config.json ${stolen}; :`;
   mkdirSync(stolen);
-  await call("shell", { command: `git config --global core.sshCommand '${steal}'` });
+  writeFileSync(join(home, ".gitconfig"), `[core]\n\tsshCommand = "${steal}"\n`);
   const { read } = await call("skill_install", { repo_url: "git@git.example.invalid:team/tools.git" });
   expect(read).toContain("could not be cloned");
   expect(readdirSync(stolen)).toEqual([]);
