@@ -35,7 +35,7 @@ export interface CoreParts {
 export async function createCore({ env, paths, settings, token, echo }: CoreParts) {
   const config = settings.current();
   const redactor = createRedactor(secretsOf(config, env, token));
-  const log = createLog({ folder: paths.logs, level: config.logLevel, redactor, ...(echo && { echo }) });
+  const log = createLog({ folder: paths.logs, level: () => settings.current().logLevel, redactor, ...(echo && { echo }) });
   const store = openStore(paths.database);
   const events = createEventLog(store);
   const hub = createHub({ events, log });

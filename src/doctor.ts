@@ -191,7 +191,7 @@ const model: Check = async ({ paths, env }) => {
     env,
     choice,
     rehearsal: createImproviser(loadRules(paths.home)),
-    log: createLog({ redactor: createRedactor(), level: "error" }),
+    log: createLog({ redactor: createRedactor(), level: () => "error" }),
   });
   try {
     await engine.start();

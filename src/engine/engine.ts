@@ -63,9 +63,21 @@ export async function createEngine({
     ...(healthEveryMs !== undefined && { healthEveryMs }),
   });
   let available: ModelName[] = [];
-  let chosen: ModelChoice = createModelChoice(config(), choice.model, available);
+  const first = config();
+  let seen = first;
+  let chosen: ModelChoice = createModelChoice(first, choice.model, available);
   let listed: Promise<void> = Promise.resolve();
   const turns = new Map<string, Promise<unknown>>();
+
+  /** Which models serve by the config as it is now; a model that something other than the config named stays. */
+  const choose = (): ModelChoice => {
+    const now = config();
+    const wanted = choice.model === first.defaultModel ? now.defaultModel : choice.model;
+    seen = now;
+    chosen = createModelChoice(now, wanted, available);
+    return chosen;
+  };
+  const models = (): ModelChoice => (config() === seen ? chosen : choose());
 
   const sessions = createSessions({
     folder,
@@ -74,7 +86,7 @@ export async function createEngine({
     maxLive: () => config().maxLiveSessions,
     clean,
     modelConfig: (wanted) => ({
-      model: chosen.resolve(wanted),
+      model: models().resolve(wanted),
       ...(offline && { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),
     }),
   });
@@ -83,8 +95,7 @@ export async function createEngine({
     try {
       const life = await runtime.life();
       available = (await life.client.listModels()).map(({ id, name }) => ({ id, name }));
-      chosen = createModelChoice(config(), choice.model, available);
-      for (const note of chosen.notes) log.warn(note);
+      for (const note of choose().notes) log.warn(note);
     } catch (error) {
       log.warn("the models could not be listed", { error: messageOf(error) });
     }
@@ -205,8 +216,8 @@ export async function createEngine({
     status: (): EngineStatus => ({
       kind: choice.kind,
       state: runtime.state(),
-      model: chosen.model,
-      notes: chosen.notes,
+      model: models().model,
+      notes: models().notes,
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({
@@ -215,10 +226,10 @@ export async function createEngine({
       prepare: () => inTurn(spec.id, () => prepare(spec)),
     }),
     deleteSession: (id) => sessions.remove(id),
-    modelFor: (tier) => chosen.forTier(tier),
+    modelFor: (tier) => models().forTier(tier),
     async models() {
       await listed;
-      return available.length > 0 ? available : [{ id: chosen.model, name: chosen.model }];
+      return available.length > 0 ? available : [{ id: models().model, name: models().model }];
     },
   };
 }

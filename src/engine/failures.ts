@@ -21,6 +21,7 @@ const ADVICE: Record<TurnErrorCode, string> = {
     "the model's provider could not be reached or is failing. Check its address and that it runs; `io doctor` tests it",
   no_answer: "the model gave no answer. Try again, or say it in other words",
   timed_out: "the model went silent for too long and the turn was ended",
+  too_long: "it worked for longer than a turn may and was ended; the limits are turnCapMs and taskCapMs in config.json",
   aborted: "the turn was stopped",
 };
 

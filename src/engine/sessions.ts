@@ -124,7 +124,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
       const told = { system: clean(await spec.systemMessage()), skills: spec.skills?.() ?? [] };
-      const key = JSON.stringify([told, spec.model]);
+      const key = JSON.stringify([told, modelConfig(spec.model).model]);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {
         known.turn.now = now;

@@ -38,7 +38,7 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
     if (event.type === "session.idle") finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
-  const cap = setTimeout(() => finish({ kind: "timed out", ms: capMs }), capMs);
+  const cap = setTimeout(() => finish({ kind: "too long", ms: capMs }), capMs);
   const onAbort = () => finish({ kind: "aborted" });
   signal.addEventListener("abort", onAbort, { once: true });
   died.then(() => finish({ kind: "died" }));
@@ -61,6 +61,9 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
       case "timed out":
         await rest(sdk, died);
         return heard.result("timed out", heard.failure() ?? turnError("timed_out", `after ${Math.round(ending.ms / 1000)} s`));
+      case "too long":
+        await rest(sdk, died);
+        return heard.result("timed out", heard.failure() ?? turnError("too_long", `${Math.round(ending.ms / 1000)} s`));
     }
   } finally {
     clearTimeout(silence);
@@ -75,7 +78,7 @@ type Ending =
   | { kind: "died" }
   | { kind: "aborted" }
   | { kind: "refused"; message: string }
-  | { kind: "timed out"; ms: number };
+  | { kind: "timed out" | "too long"; ms: number };
 
 /** Ends the turn in the runtime and waits until it is at rest, or gone, or takes too long over it. */
 async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
@@ -99,6 +102,7 @@ async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
 function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
   let usage = noUsage();
   let final = "";
+  let said = "";
   let spoken = "";
   let error: TurnError | undefined;
   let lastFailure: CallFailure | undefined;
@@ -110,14 +114,16 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
     if (event.agentId !== undefined) return;
     switch (event.type) {
       case "assistant.message_delta": {
-        const text = between && spoken === "" && final !== "" ? `\n\n${event.data.deltaContent}` : event.data.deltaContent;
+        const text = between && spoken === "" && said !== "" ? `\n\n${event.data.deltaContent}` : event.data.deltaContent;
         between = false;
         spoken += event.data.deltaContent;
         onEvent?.({ kind: "delta", text });
         return;
       }
       case "assistant.message":
-        if (event.data.content) final = event.data.content;
+        // An empty last word is no answer, whatever was said before the tools.
+        said = event.data.content || said;
+        final = event.data.content;
         spoken = "";
         between = true;
         lastFailure = undefined;
@@ -152,7 +158,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
   };
   const result = (outcome: TurnResult["outcome"], failure?: TurnError): TurnResult => ({
     outcome,
-    text: outcome === "done" ? final : spoken || final,
+    text: outcome === "done" ? final : spoken || final || said,
     ...(failure && { error: failure }),
     usage,
     tools,

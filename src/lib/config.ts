@@ -4,7 +4,8 @@ import { writeFileAtomic } from "./atomic.ts";
 import { codeOf, messageOf, UserError, usageError } from "./errors.ts";
 import { LOG_LEVELS } from "./log.ts";
 
-const Milliseconds = z.number().int().positive();
+/** No longer than a timer can wait. */
+const Milliseconds = z.number().int().positive().max(2_147_483_647);
 
 export const ProviderConfig = z.strictObject({
   type: z.enum(["openai", "azure", "anthropic"]).default("openai"),

@@ -16,7 +16,8 @@ export interface Log {
 export interface LogParts {
   /** The folder for `io.log`; without one, nothing goes to a file. */
   folder?: string;
-  level?: LogLevel;
+  /** Asked at every line, so that it can be changed while the daemon runs. */
+  level?: () => LogLevel;
   redactor: Redactor;
   /** Also told every line, for a person who watches a daemon in the foreground. */
   echo?: (line: string) => void;
@@ -28,7 +29,7 @@ export interface LogParts {
 /** One JSON object a line, secrets removed from the finished line, the file rotated by size. */
 export function createLog({
   folder,
-  level = "info",
+  level = () => "info",
   redactor,
   echo,
   maxBytes = 5_000_000,
@@ -41,7 +42,7 @@ export function createLog({
   const write =
     (lineLevel: LogLevel) =>
     (message: string, fields: Fields = {}) => {
-      if (LOG_LEVELS.indexOf(lineLevel) < LOG_LEVELS.indexOf(level)) return;
+      if (LOG_LEVELS.indexOf(lineLevel) < LOG_LEVELS.indexOf(level())) return;
       const line = redactor.clean(JSON.stringify({ time: now().toISOString(), level: lineLevel, message, ...plain(fields) }));
       echo?.(line);
       if (!file) return;

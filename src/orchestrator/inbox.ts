@@ -178,7 +178,7 @@ export function createInbox({
   function end(message: Message, outcome: Outcome, tools: string[] = []): void {
     const { id, conversation, source } = message;
     const set = routed?.(id);
-    const names = [...new Set(set?.tools.length ? set.tools : tools)];
+    const names = [...new Set([...tools, ...(set?.tools ?? [])])];
     const tasks = set?.tasks ?? [];
     const runs = set?.runs ?? [];
     const answered =
@@ -192,10 +192,9 @@ export function createInbox({
     const route: Route = { answered, tools: names, tasks, runs };
     const changed = store.transaction(() => {
       if (!messages.finish(id, { ...outcome, route })) return false;
-      if (outcome.reply !== null || outcome.status === "done") {
-        talk.add(conversation, "user", source.channel, message.text);
-        talk.add(conversation, "assistant", source.channel, outcome.reply ?? "");
-      }
+      if (outcome.status === "cancelled" && outcome.reply === null) return true;
+      talk.add(conversation, "user", source.channel, message.text);
+      if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
       return true;
     });
     if (!changed) return;

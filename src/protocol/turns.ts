@@ -11,6 +11,7 @@ export type TurnErrorCode =
   | "unreachable"
   | "no_answer"
   | "timed_out"
+  | "too_long"
   | "aborted";
 
 /** The end of one turn. A turn never rejects: whoever asked has to be told about a failure anyway. */

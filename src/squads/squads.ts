@@ -114,9 +114,8 @@ export function createSquads(parts: SquadsParts) {
     deliver,
   });
 
-  /** A squad by its slug, or by a name that leads to it. */
   function find(slug: string): Squad {
-    const squad = store.find(slug) ?? store.find(slugOf(slug));
+    const squad = store.find(slug);
     if (squad && !leaving.has(squad.slug)) return squad;
     const known = store.list().map((one) => one.slug);
     const near = nearest(slug.slice(0, 100), known);
@@ -163,6 +162,8 @@ export function createSquads(parts: SquadsParts) {
       const title = required("The name", name, MAX.name);
       const folder = folderAt(projectPath, cwd);
       const existing = store.findByPath(folder);
+      if (existing && leaving.has(existing.slug))
+        throw conflict(`The squad "${existing.slug}" of ${folder} is just being deleted. Try again in a moment.`);
       if (existing) {
         if (slug === undefined || slug === existing.slug) return { squad: existing, isNew: false };
         throw conflict(`The squad "${existing.slug}" already works on ${folder}; a folder has one squad. Use that slug.`);
@@ -265,7 +266,9 @@ export function createSquads(parts: SquadsParts) {
         throw conflict(`The project's folder ${squad.projectPath} is not there any more. Put it back, or delete the squad.`);
       const named = wanted === undefined ? undefined : findAgent(squad, wanted);
       const open = store.openHeads(squad.slug);
-      const head = open.find((one) => alike(one.description, description) && (!named || one.agent === named.characterName));
+      const head = open.find(
+        (one) => alike(one.description, description) && (!named || one.agent === named.characterName) && !runner.isEnding(one.id),
+      );
       const same = head && store.findTask(head.id);
       if (same) {
         activity.ask(same.id, origin);

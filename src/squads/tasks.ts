@@ -54,6 +54,8 @@ export function createTasks(parts: TasksParts) {
   const workers = new Map<string, Promise<void>>();
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((task: Task) => void)[]>();
+  const ending = new Set<string>();
+  let stopping = false;
   let open = false;
 
   function note(task: Task, kind: Activity["kind"], summary: string, data?: Record<string, unknown>): void {
@@ -215,7 +217,9 @@ export function createTasks(parts: TasksParts) {
     const finished = database.transaction(() => {
       const now = store.findTask(task.id);
       if (!now || (now.status !== "queued" && now.status !== "running")) return undefined;
-      const changed = store.updateTask(task.id, { ...outcome, evidence, finishedAt, delivered: outcome.status === "cancelled" });
+      // Who cancels a task knows; others who asked for it are told.
+      const delivered = outcome.status === "cancelled" && (stopping || activity.askers(task.id).length < 2);
+      const changed = store.updateTask(task.id, { ...outcome, evidence, finishedAt, delivered });
       settle(task, outcome.status === "failed" ? "error" : "idle");
       return changed;
     });
@@ -227,6 +231,7 @@ export function createTasks(parts: TasksParts) {
     if (!finished.delivered) hand(finished);
     for (const waiter of waiters.get(task.id) ?? []) waiter(shown);
     waiters.delete(task.id);
+    ending.delete(task.id);
   }
 
   /** What the agent and its squad are when a task of theirs has ended. */
@@ -287,6 +292,7 @@ export function createTasks(parts: TasksParts) {
     const task = store.findTask(id);
     if (!isOpen(task)) return undefined;
     const abort = running.get(id);
+    ending.add(id);
     const ended = new Promise<Task>((resolve) => waiters.set(id, [...(waiters.get(id) ?? []), resolve]));
     if (abort) abort.abort();
     else finish(task, cancelled, task.evidence);
@@ -307,11 +313,16 @@ export function createTasks(parts: TasksParts) {
     },
     note,
     cancel,
+    /** Whether a task has been told to end; nobody joins it any more. */
+    isEnding: (id: string) => ending.has(id),
     /** Ends every task; tells how many that were. */
     stopAll(): number {
       const all = store.openTasks();
-      for (const task of all)
-        cancel(task.id).catch((error: unknown) => log.error("a task was not stopped", { id: task.id, error }));
+      stopping = true;
+      const ends = all.map(({ id }) => cancel(id).catch((error: unknown) => log.error("a task was not stopped", { id, error })));
+      void Promise.all(ends).then(() => {
+        stopping = false;
+      });
       return all.length;
     },
     start(): void {

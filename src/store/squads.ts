@@ -138,6 +138,7 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
       AND NOT EXISTS (SELECT 1 FROM squads WHERE sessions.owner = 'squad:' || slug
         OR substr(sessions.owner, 1, length(slug) + 7) = 'squad:' || slug || '/') ORDER BY id`),
     forget: db.prepare("DELETE FROM sessions WHERE id = ?"),
+    deleteCalls: db.prepare("DELETE FROM tool_calls WHERE owner IN (SELECT id FROM agent_tasks WHERE squad_slug = ?)"),
     deleteSquad: db.prepare("DELETE FROM squads WHERE slug = ?"),
     agents: db.prepare("SELECT * FROM squad_agents WHERE squad_slug = ? ORDER BY id LIMIT ?"),
     agent: db.prepare(
@@ -209,6 +210,7 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
         if (!sql.squadBySlug.get(slug)) return { deleted: false, sessions: [] };
         const sessions = many(sql.sessions.all({ slug, owner: squadOwner(slug) })).map((row) => String(row.id));
         for (const id of sessions) sql.retire.run(time(), id);
+        sql.deleteCalls.run(slug);
         sql.deleteSquad.run(slug);
         return { deleted: true, sessions };
       }),

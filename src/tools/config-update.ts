@@ -30,12 +30,21 @@ export function configUpdate({ configPath, onChange }: ConfigUpdateParts): Tool 
       const own = MODEL_KEYS.find((name) => name === key);
       if (own === undefined) throw refusal(key);
       if (value === undefined || value === null) throw new ToolError(`value: is missing; ${key} needs one.`);
+      if (own.endsWith("Ms") && !isModest(value)) throw new ToolError(MODEST);
       const fitting = Config.shape[own].safeParse(value).success ? value : unquoted(value);
       const config = updateConfig(configPath, { [own]: fitting });
       onChange(config, own);
       return `${key} is now ${JSON.stringify(config[own])}.`;
     },
   });
+}
+
+const MODEST =
+  "value: a tool may set a time from 10,000 to 14,400,000 milliseconds (10 seconds to 4 hours). The user can set others in config.json.";
+
+function isModest(value: unknown): boolean {
+  const ms = Number(unquoted(value));
+  return ms >= 10_000 && ms <= 14_400_000;
 }
 
 function refusal(key: string): ToolError {

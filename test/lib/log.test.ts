@@ -60,7 +60,7 @@ test("lines below the level are not written, and a folder that is gone ends nobo
   const lines: string[] = [];
   const log = createLog({
     folder: join(temporaryFolder(), "gone"),
-    level: "warn",
+    level: () => "warn",
     redactor: createRedactor(),
     echo: (line) => lines.push(line),
   });
