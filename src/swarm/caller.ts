@@ -17,7 +17,7 @@ export const Reply = z.discriminatedUnion("ok", [
 export type Reply = z.infer<typeof Reply>;
 
 /** Gives the tools of these names, standing in a folder, behind the gate. */
-export type Bind = (tools: ToolName[], scope: { cwd: string; actor: string }) => EngineTool[];
+export type Bind = (tools: ToolName[], scope: { cwd: string; within?: string; actor: string }) => EngineTool[];
 
 export interface Call {
   key: string;
@@ -74,7 +74,7 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
       id: sessionId,
       model: agent.model ?? call.model,
       systemMessage: () => agent.instructions,
-      tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, actor: `swarm:${call.agent}` }),
+      tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: `swarm:${call.agent}` }),
       workingDirectory: call.cwd,
       streaming: true,
     });

@@ -6,6 +6,7 @@ import type { Run } from "../protocol/runs.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { inside } from "./pipeline/agents.ts";
 import type { ResolvedPipeline } from "./pipeline/schema.ts";
+import { standingEvidence } from "./standing.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
@@ -74,7 +75,7 @@ export function summaryOf(run: Run): string {
   const result = run.branch
     ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
     : "In place, in the checkout";
-  const final = run.evidence.filter((each) => each.tree === run.tree);
+  const final = standingEvidence(run, run.tree);
   const rows = (cells: string[][]) => cells.map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
   const parts = [
     `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,

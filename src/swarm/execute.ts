@@ -11,6 +11,7 @@ import { runImplement } from "./phases/implement.ts";
 import { decisionsOf, runSpec } from "./phases/spec.ts";
 import { whySkipped } from "./pipeline/conditions.ts";
 import type { Phase } from "./pipeline/schema.ts";
+import { standingEvidence } from "./standing.ts";
 import { applyBranch, must } from "./tree/git.ts";
 import { DECISIONS } from "./view.ts";
 
@@ -131,7 +132,9 @@ function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
     ...run.loops
       .filter((loop) => loop.outcome === "exhausted" || loop.outcome === "failed")
       .map((loop) => `${loop.key} is ${loop.outcome}`),
-    ...run.evidence.filter((each) => each.tree === tree && !passed([each])).map((each) => `the check "${each.name}" fails`),
+    ...standingEvidence(run, tree)
+      .filter((each) => !passed([each]))
+      .map((each) => `the check "${each.name}" fails`),
   ];
   return against.length === 0
     ? { outcome: "approved", reason: null }

@@ -11,6 +11,8 @@ export interface Gate {
   clarificationKeyword?: string | undefined;
   clarificationAgent?: string | undefined;
   onExhausted: "continue" | "fail";
+  /** The state that was approved before these loops began: it is asked only if the work changes. */
+  approvedBefore?: string | undefined;
 }
 
 export interface Round {
@@ -54,7 +56,15 @@ export interface LoopsParts {
 /** Review loops whose approvals name what they saw: a later change voids them, and they are asked again. */
 export function createLoops({ gates, work, phase, stream, record }: LoopsParts) {
   const states = gates.map(
-    (gate): GateState => ({ gate, reviews: 0, revisions: 0, approved: null, outcome: undefined, settled: false, findings: [] }),
+    (gate): GateState => ({
+      gate,
+      reviews: 0,
+      revisions: 0,
+      approved: gate.approvedBefore ?? null,
+      outcome: undefined,
+      settled: false,
+      findings: [],
+    }),
   );
 
   function end(state: GateState, outcome: LoopOutcome): void {
@@ -100,6 +110,7 @@ export function createLoops({ gates, work, phase, stream, record }: LoopsParts) 
       state.findings.push(findings);
       if (state.revisions >= gate.maxIterations) return end(state, "exhausted");
       const answer = verdict === "clarification" ? await work.clarify?.({ ...round, question: reply.text }) : undefined;
+      if (answer?.ok) state.findings.push(`${state.findings.pop()}\n\nThe answer of ${gate.clarificationAgent}:\n${answer.text}`);
       state.revisions += 1;
       const revised = await work.revise({ ...round, findings: [findings], ...(answer?.ok && { answer: answer.text }) });
       if (!revised.ok) {
@@ -122,7 +133,7 @@ export function createLoops({ gates, work, phase, stream, record }: LoopsParts) 
     /** Writes down the loops that never began. */
     close(): void {
       for (const state of states) {
-        if (state.outcome === undefined) record(describe(state));
+        if (state.outcome === undefined && state.gate.approvedBefore === undefined) record(describe(state));
         else if (state.outcome === "approved" && state.approved !== work.state()) end(state, "exhausted");
       }
     },

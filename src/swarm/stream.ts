@@ -71,6 +71,17 @@ export function createStream({ context, phase, progress, record, task, workspace
       after: () => tidy(`checks-${turns}`),
     });
     state = { ...state, ...saved, evidence };
+    await lookAgain(`${prefix}/commit/${turns}/after-checks`);
+  }
+
+  /** Where nothing can be set aside, what a command left is part of the work: it is seen, and voids what was approved before it. */
+  async function lookAgain(key: string): Promise<void> {
+    if (workspace.tidy) return;
+    const { tree } = await journal.step(SavedState, { ...base, key, kind: "git" as const }, { from: state.tree }, async () => ({
+      value: await workspace.save(""),
+    }));
+    if (tree !== state.tree) context.note(`stream ${number}: commands changed files in place; they are reviewed with the rest`);
+    state = { ...state, tree };
   }
 
   const qa: Gate[] = phase.qa
@@ -151,6 +162,7 @@ export function createStream({ context, phase, progress, record, task, workspace
             value: await tidy(`qa-${round}`),
           }));
         }
+        if (isQa(gate)) await lookAgain(`${gate.key}/${round}/after`);
         return reply;
       },
       veto: (gate) =>

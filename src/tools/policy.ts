@@ -1,6 +1,7 @@
+import { sep } from "node:path";
 import { findRuin } from "./belt.ts";
 import type { Policy } from "./gate.ts";
-import { locate, type PathGuard } from "./guard.ts";
+import { locate, type PathGuard, realOf } from "./guard.ts";
 
 export interface PolicyParts {
   guard: PathGuard;
@@ -14,6 +15,8 @@ export function createPolicy({ guard, keep }: PolicyParts): Policy {
     for (const { path, how } of tool.touches?.(args) ?? []) {
       const refusal = guard.refuse(path, how, scope.cwd);
       if (refusal) return refusal;
+      if (how === "write" && scope.within !== undefined && !isWithin(realOf(locate(path, scope.cwd)), realOf(scope.within)))
+        return `${path} lies outside ${scope.within}, the tree you work in; write there and nowhere else.`;
     }
     if (tool.name !== "shell" || typeof args.command !== "string") return undefined;
     const cwd = typeof args.working_dir === "string" ? locate(args.working_dir, scope.cwd) : scope.cwd;
@@ -23,4 +26,8 @@ export function createPolicy({ guard, keep }: PolicyParts): Policy {
       `The command was not run: it would delete ${ruin} and everything in it. Name the exact files or folders that are to go.`
     );
   };
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }

@@ -4,6 +4,8 @@ import type { z } from "zod";
 export interface ToolScope {
   /** Relative paths and commands stand here. */
   cwd: string;
+  /** The folder that files are written in and nowhere else, if there is such a border. */
+  within?: string;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
 }

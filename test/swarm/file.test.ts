@@ -264,8 +264,8 @@ test("the plan names every agent with its model and tools, and the most calls it
     engineer: "shell,file_ops",
     "cross-model": "file_ops_read",
   });
-  expect(plan.phases.map((phase) => phase.maxCalls)).toEqual([21, 3, 35, 41, 7]);
-  expect(plan.maxCalls[0]).toEqual({ tasks: 1, calls: 107 });
+  expect(plan.phases.map((phase) => phase.maxCalls)).toEqual([21, 3, 35, 41, 45]);
+  expect(plan.maxCalls[0]).toEqual({ tasks: 1, calls: 145 });
   expect(plan.triesPerCall).toBe(3);
 });
 

@@ -1,10 +1,12 @@
+import { z } from "zod";
 import type { Evidence } from "../../protocol/runs.ts";
 import { sessionOf } from "../caller.ts";
-import type { Progress, RunContext } from "../context.ts";
-import { NotApproved } from "../journal.ts";
+import { passed } from "../checks.ts";
+import { gatesOf, type Progress, type RunContext } from "../context.ts";
+import { hashOf, NotApproved } from "../journal.ts";
 import type { CrossModelPhase } from "../pipeline/schema.ts";
 import { fixPrompt, reviewPrompt } from "../prompts.ts";
-import { createLoops } from "../review-loop.ts";
+import { createLoops, type Gate } from "../review-loop.ts";
 import { SavedState } from "../stream.ts";
 import { readVerdict } from "../verdict.ts";
 
@@ -21,6 +23,13 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
     approvalKeyword: phase.approvalKeyword,
     onExhausted: phase.onExhausted,
   };
+  // A fix voids what was approved before it: who approved the parts looks at the whole once more.
+  const implement = pipeline.pipeline.find((each) => each.phase === "implement");
+  const qa: Gate[] = implement?.qa ? [{ ...implement.qa, key: `${name}/again/qa:${implement.qa.agent}` }] : [];
+  const again = [...gatesOf(`${name}/again`, implement?.reviews ?? []), ...qa].map(
+    (each): Gate => ({ ...each, clarificationAgent: undefined, clarificationKeyword: undefined, approvedBefore: progress.tree }),
+  );
+  const isQa = ({ key }: Gate) => qa[0]?.key === key;
   const replies: string[] = [];
   let tree = progress.tree;
   let evidence: Evidence[] = [];
@@ -34,49 +43,61 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
       after: async () => workspace.tidy?.(`cross-${tree.slice(0, 12)}`),
     });
   };
+  /** What a tester leaves is put aside, or, where that cannot be, seen. */
+  const tidyAfter = async (key: string) => {
+    const head = { key: `${key}/after`, kind: "git" as const, phase: name };
+    if (workspace.tidy)
+      await journal.step(z.string().nullable(), head, { tree }, async () => ({
+        value: (await workspace.tidy?.(hashOf(key).slice(0, 12))) ?? null,
+      }));
+    else tree = (await journal.step(SavedState, head, { tree }, async () => ({ value: await workspace.save("") }))).tree;
+  };
   await check();
 
   const loops = createLoops({
-    gates: [gate],
+    gates: [gate, ...again],
     phase: name,
     stream: null,
     record: context.recordLoop,
     work: {
       state: () => tree,
-      async review({ number, findings }) {
+      async review({ gate: { key, agent, approvalKeyword }, gate: asked, number, findings }) {
         const reply = await caller.ask({
           ...base,
-          key: `${gate.key}/${number}`,
-          agent: phase.agent,
-          duty: "review",
-          model: pipeline.reviewModel,
+          key: `${key}/${number}`,
+          agent,
+          duty: isQa(asked) ? "qa" : "review",
+          model: asked === gate ? pipeline.reviewModel : pipeline.primaryModel,
           prompt: reviewPrompt({
             about,
             spec: progress.spec,
             artefact: { diff: await workspace.diff(progress.baseTree, tree), tree },
             evidence,
             findings,
-            approvalKeyword: phase.approvalKeyword,
+            approvalKeyword,
           }),
-          verdict: (text) => readVerdict(text, phase.approvalKeyword),
+          verdict: (text) => readVerdict(text, approvalKeyword),
         });
-        replies.push(`## Round ${number}\n\n${reply.ok ? reply.text : `No verdict: ${reply.reason}`}`);
+        if (isQa(asked)) await tidyAfter(`${key}/${number}`);
+        replies.push(`## ${agent}, round ${number}\n\n${reply.ok ? reply.text : `No verdict: ${reply.reason}`}`);
         return reply;
       },
-      async revise({ number, findings }) {
+      veto: (asked) =>
+        isQa(asked) && !passed(evidence) ? "The runtime's own record of this tree does not bear this out." : undefined,
+      async revise({ gate: { key, agent }, number, findings }) {
         const reply = await caller.ask({
           ...base,
-          key: `${gate.key}/${number}/fix:${phase.fixAgent}`,
+          key: `${key}/${number}/fix:${phase.fixAgent}`,
           agent: phase.fixAgent,
           duty: "build",
           model: pipeline.primaryModel,
           session: sessionOf(journal.runId, "cross-model-fix"),
-          prompt: `${fixPrompt(progress.spec, phase.agent, findings.join("\n\n"), evidence)}`,
+          prompt: fixPrompt(progress.spec, agent, findings.join("\n\n"), evidence),
         });
         if (!reply.ok) return reply;
-        const head = { key: `${gate.key}/${number}/commit`, kind: "git" as const, phase: name };
+        const head = { key: `${key}/${number}/commit`, kind: "git" as const, phase: name };
         const saved = await journal.step(SavedState, head, { from: tree }, async () => ({
-          value: await workspace.save(`Meet the findings of ${phase.agent}\n`),
+          value: await workspace.save(`Meet the findings of ${agent}\n`),
         }));
         tree = saved.tree;
         await check();

@@ -52,7 +52,7 @@ export function resolvePlan(loaded: LoadedPipeline, maxRetries: number): Plan {
       phase: phase.phase,
       condition: ("condition" in phase ? phase.condition : undefined) ?? null,
       agents: members,
-      maxCalls: callsOf(phase, maxRetries),
+      maxCalls: callsOf(phase, maxRetries, pipeline.pipeline),
     };
   });
   const once = phases.filter((phase) => phase.phase !== "implement").reduce((sum, phase) => sum + phase.maxCalls, 0);
@@ -128,9 +128,15 @@ function membersOf(phase: Phase): Member[] {
 }
 
 /** A revision by one reviewer voids the approvals of all: every reviewer may look once at each state of the work. */
-function callsOf(phase: Phase, maxRetries: number): number {
+function callsOf(phase: Phase, maxRetries: number, all: readonly Phase[]): number {
   if (phase.phase === "decompose") return 1 + maxRetries;
-  if (phase.phase === "cross-model-review") return 1 + 2 * phase.maxIterations;
+  if (phase.phase === "cross-model-review") {
+    const built = all.find((each) => each.phase === "implement");
+    const gates = [phase, ...(built?.reviews ?? []), ...(built?.qa ? [built.qa] : [])];
+    const fixes = gates.reduce((sum, gate) => sum + gate.maxIterations, 0);
+    // Those who approved before are asked only of what a fix has changed.
+    return 1 + fixes + (gates.length - 1) * fixes + fixes;
+  }
   const gates = [...phase.reviews, ...(phase.phase === "implement" && phase.qa ? [phase.qa] : [])];
   const implement = phase.phase === "implement";
   const mergeCalls = implement ? MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES : 0;
