@@ -10,10 +10,13 @@ export class UserError extends Error {
   override readonly name = "UserError";
   readonly exitCode: ExitCode;
   readonly trouble: Trouble | undefined;
-  constructor(message: string, options: { exitCode?: ExitCode; trouble?: Trouble; cause?: unknown } = {}) {
+  /** What the API called it, for an error that came from there. */
+  readonly code: string | undefined;
+  constructor(message: string, options: { exitCode?: ExitCode; trouble?: Trouble; code?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.exitCode = options.exitCode ?? ExitCode.failed;
     this.trouble = options.trouble;
+    this.code = options.code;
   }
 }
 
@@ -25,6 +28,11 @@ export function missing(message: string): UserError {
 /** It is there already, or in a state that does not allow it. */
 export function conflict(message: string): UserError {
   return new UserError(message, { trouble: "conflict" });
+}
+
+/** Something that IO needs for it is out of reach or out of order, whatever was asked for. */
+export function unavailable(message: string, cause?: unknown): UserError {
+  return new UserError(message, { trouble: "unavailable", cause });
 }
 
 /** A wrong flag, file, variable or config value. */

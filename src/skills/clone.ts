@@ -1,12 +1,16 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { UserError } from "../lib/errors.ts";
+import { UserError, unavailable } from "../lib/errors.ts";
 import { type ExecOptions, exec } from "../lib/exec.ts";
 import type { Wrap } from "../tools/sandbox.ts";
 import type { Origin } from "./origin.ts";
 
 const KEPT =
   /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|SSH_AUTH_SOCK|SSH_AGENT_PID|SSL_CERT_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy|GIT_SSL_\w+|GIT_SSH\w*|GIT_CONFIG_\w+)$/i;
+
+/** How git and ssh say that the host is at fault, and not the address. */
+const UNREACHABLE =
+  /unable to access .*?': (?!the requested URL returned error: 4(?!08|29))|could not resolve host|connect to host \S+ port|connection (?:refused|timed out|reset|closed)|hung up unexpectedly|early EOF/i;
 
 export interface CloneLimits {
   deadlineMs: number;
@@ -42,14 +46,16 @@ export async function clone(
     });
     if (tooLarge.signal.aborted) throw new UserError(`${origin.shown} is larger than a skill may be. Nothing was installed.`);
     if (cloned.ending === "not-started")
-      throw new UserError('git is needed to install a skill and was not found. Install git, then try "git --version".');
+      throw unavailable('git is needed to install a skill and was not found. Install git, then try "git --version".');
     if (cloned.ending === "deadline")
-      throw new UserError(
+      throw unavailable(
         `${origin.shown} did not arrive in ${Math.round(limits.deadlineMs / 1000)} s. Nothing was installed; try again later.`,
       );
     if (cloned.ending === "aborted") throw new UserError("The installation was stopped. Nothing was installed.");
     if (cloned.code !== 0)
-      throw new UserError(`${origin.shown} could not be cloned: ${reason(cloned.stderr)} Nothing was installed.`);
+      throw new UserError(`${origin.shown} could not be cloned: ${reason(cloned.stderr)} Nothing was installed.`, {
+        ...(UNREACHABLE.test(cloned.stderr) && { trouble: "unavailable" }),
+      });
   } finally {
     clearInterval(watch);
   }
@@ -66,6 +72,8 @@ function gitEnvironment(): NodeJS.ProcessEnv {
     ...Object.fromEntries(kept),
     GIT_TERMINAL_PROMPT: "0",
     GIT_LFS_SKIP_SMUDGE: "1",
+    // What went wrong is read from git's words.
+    LC_ALL: "C",
   };
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf, UserError } from "../lib/errors.ts";
+import { messageOf, UserError, unavailable } from "../lib/errors.ts";
 import type { FoundSkill } from "../protocol/skills.ts";
 import { plain } from "./manifest.ts";
 
@@ -51,14 +51,14 @@ export async function searchRegistry(
     const why = deadline.aborted
       ? `no answer in ${deadlineMs / 1000} s`
       : messageOf(error instanceof Error && error.cause ? error.cause : error);
-    throw new UserError(
+    throw unavailable(
       `The skills registry at ${address.host} cannot be reached (${why}). Installed skills work without it; "io skill add <git url>" still installs.`,
-      { cause: error },
+      error,
     );
   });
   const answer = Answer.safeParse(asJson(body, address.host));
   if (!answer.success)
-    throw new UserError(`The skills registry at ${address.host} answered with something that is not a list of skills.`);
+    throw unavailable(`The skills registry at ${address.host} answered with something that is not a list of skills.`);
   return answer.data.slice(0, MAX_RESULTS);
 }
 
@@ -66,7 +66,7 @@ async function ask(address: URL, signal: AbortSignal): Promise<string> {
   const response = await fetch(address, { signal, headers: { accept: "application/json" } });
   if (!response.ok) {
     await response.body?.cancel();
-    throw new UserError(
+    throw unavailable(
       `The skills registry at ${address.host} answered ${response.status}. Try again later, or set skillsRegistry in the config.`,
     );
   }
@@ -85,9 +85,7 @@ function asJson(body: string, host: string): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
-    throw new UserError(`The skills registry at ${host} did not answer with JSON. Check skillsRegistry in the config.`, {
-      cause: error,
-    });
+    throw unavailable(`The skills registry at ${host} did not answer with JSON. Check skillsRegistry in the config.`, error);
   }
 }
 
