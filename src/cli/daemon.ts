@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
-import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
+import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { harmless } from "../lib/harmless.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
 import { isAlive, waitForExit } from "../lib/process.ts";
 import type { Status } from "../protocol/api.ts";
 import { CONNECT, describeStatus, engineLine } from "../tui/status.ts";
+import { wholeNumber } from "./input.ts";
 import type { Shell } from "./output.ts";
 
 const READY_MS = 30_000;
@@ -69,9 +70,8 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document (with -f: one a line)")
     .action(async (options: { follow?: boolean; lines: string; json?: boolean }) => {
       const file = join(shell.paths.logs, "io.log");
-      if (!/^[1-9]\d{0,8}$/.test(options.lines))
-        throw usageError(`--lines: found "${options.lines}"; allowed: a whole number from 1.`);
-      const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-Number(options.lines)) : [];
+      const most = wholeNumber("--lines", options.lines);
+      const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n").slice(-most) : [];
       const items = lines.filter(Boolean).map(readLine);
       if (options.json && !options.follow) return shell.print({ items }, "", options);
       for (const item of items) process.stdout.write(options.json ? `${JSON.stringify(item)}\n` : `${readable(item)}\n`);

@@ -20,6 +20,13 @@ export async function readContent(given: string | undefined, file: string | unde
   return given === "-" ? readInput() : given;
 }
 
+/** A number that an option takes, as it was typed. */
+export function wholeNumber(option: string, typed: string, most?: number): number {
+  const number = /^[1-9]\d{0,8}$/.test(typed) ? Number(typed) : 0;
+  if (number >= 1 && number <= (most ?? number)) return number;
+  throw usageError(`${option}: found "${typed}"; allowed: a whole number from 1${most === undefined ? "" : ` to ${most}`}.`);
+}
+
 /** Asks a person before something is lost. Without a terminal only --yes is an answer. */
 export async function confirm(shell: Shell, question: string, yes: boolean | undefined): Promise<void> {
   if (yes) return;

@@ -7,7 +7,7 @@ import { chat } from "../tui/chat.ts";
 import { engineLine } from "../tui/status.ts";
 import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
-import { createShell, report, type Shell } from "./output.ts";
+import { createShell, report, reportUsage, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
@@ -23,8 +23,10 @@ export async function main(program: "io" | "swarm", args: readonly string[]): Pr
   try {
     await command.parseAsync(program === "swarm" ? ["swarm", ...args] : [...args], { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
-    else report(error, { json: args.includes("--json") });
+    const json = args.includes("--json");
+    if (!(error instanceof CommanderError)) report(error, { json });
+    else if (error.exitCode === 0) process.exitCode = ExitCode.done;
+    else reportUsage(error.message.replace(/^error: /, ""), { json });
   }
 }
 

@@ -1,7 +1,9 @@
-import { ExitCode, UserError } from "../lib/errors.ts";
+import { errorBody, statusOf } from "../channels/http/errors.ts";
+import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { harmless } from "../lib/harmless.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
+import type { ApiError } from "../protocol/api.ts";
 import { type Client, connect } from "../tui/client.ts";
 
 /** What every command is handed: where it stands, and how it speaks. */
@@ -24,8 +26,8 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     env,
     paths,
     print(document, text, { json }) {
-      const shown = () => harmless(typeof text === "function" ? text() : text);
-      process.stdout.write(`${json ? JSON.stringify(document, null, 2) : shown()}\n`);
+      if (json) printDocument(document);
+      else process.stdout.write(`${harmless(typeof text === "function" ? text() : text)}\n`);
     },
     note: (text) => void process.stderr.write(`${harmless(text)}\n`),
     isTerminal,
@@ -38,10 +40,24 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
 export function report(error: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
-  if (json)
-    process.stdout.write(
-      `${JSON.stringify({ error: { code: known ? "failed" : "internal", message: known ? error.message : "internal error" } }, null, 2)}\n`,
-    );
+  if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
   process.stderr.write(`${harmless(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
+}
+
+/** A command line that makes no sense: a person has been told already, a program reads it here. */
+export function reportUsage(message: string, { json }: { json: boolean }): void {
+  if (json) printDocument(documentOf(usageError(message)));
+  process.exitCode = ExitCode.usage;
+}
+
+/** The error as the API told it, or would tell it; what only a command can meet is called by its exit code. */
+function documentOf({ message, code, trouble, exitCode }: UserError): ApiError {
+  if (code === undefined && trouble) return errorBody(statusOf(trouble), message);
+  const name = Object.entries(ExitCode).find(([, value]) => value === exitCode)?.[0];
+  return { error: { code: code ?? name ?? "failed", message } };
+}
+
+function printDocument(document: unknown): void {
+  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
 }

@@ -41,8 +41,15 @@ export function sendCommand(program: Command, shell: Shell): void {
 
 function show(answer: Message, streamed: boolean, options: { json?: boolean }, shell: Shell): void {
   const failure = shownFailure(answer);
-  if (options.json) shell.print(answer, "", options);
-  else if (streamed) process.stdout.write("\n");
+  if (options.json) {
+    shell.print(answer, "", options);
+    if (!failure) return;
+    // The message is the one document, and says itself that it failed.
+    shell.note(failure);
+    process.exitCode = ExitCode.failed;
+    return;
+  }
+  if (streamed) process.stdout.write("\n");
   else if (answer.reply) shell.print(answer, answer.reply, options);
   if (failure) throw new UserError(failure, { exitCode: ExitCode.failed });
 }

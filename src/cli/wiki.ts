@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { harmless } from "../lib/harmless.ts";
-import { confirm, readContent } from "./input.ts";
+import { confirm, readContent, wholeNumber } from "./input.ts";
 import type { Shell } from "./output.ts";
 
 interface PageInfo {
@@ -23,6 +23,9 @@ type Source = { name: string; bytes: number; updatedAt: string };
 type Json = { json?: boolean | undefined };
 
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
+/** What the routes allow, said here in the words of the command line. */
+const MOST_PAGES = 1_000;
+const MOST_HITS = 200;
 
 /** The wiki from the command line. */
 export function wikiCommands(program: Command, shell: Shell): void {
@@ -36,6 +39,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
     .option("--limit <count>", "how many at most")
     .option(...JSON_OPTION)
     .action(async ({ json, ...query }: Json & { under?: string; after?: string; limit?: string }) => {
+      if (query.limit !== undefined) wholeNumber("--limit", query.limit, MOST_PAGES);
       const list = await shell.client().request<PageList>("GET", `/api/wiki/pages${queryOf(query)}`);
       const lines = list.items.map(({ path, title }) => `${path}  ${title}`);
       const rest = list.next === undefined ? [] : [`(${list.total} in all; go on with --after ${list.next})`];
@@ -74,6 +78,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
     .option("--limit <count>", "how many at most")
     .option(...JSON_OPTION)
     .action(async (q: string, { json, limit }: Json & { limit?: string }) => {
+      if (limit !== undefined) wholeNumber("--limit", limit, MOST_HITS);
       const hits = await shell.client().request<Hits>("GET", `/api/wiki/search${queryOf({ q, limit })}`);
       const lines = hits.items.map(
         ({ path, title, snippet, match }) =>

@@ -60,8 +60,7 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
       const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
       const response = await call(path, { method, ...json });
       const answer: unknown = await response.json().catch(() => undefined);
-      if (!response.ok)
-        throw new UserError((answer as ApiError | undefined)?.error?.message ?? `The daemon answered ${response.status}.`);
+      if (!response.ok) throw refusal(response.status, answer as ApiError | undefined);
       return answer as T;
     },
     async *events({ conversation, signal, onOpen }) {
@@ -149,4 +148,10 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
     },
   };
   return client;
+}
+
+/** The daemon's own words. A request that it cannot make sense of was put wrongly by whoever typed it. */
+function refusal(status: number, answer: ApiError | undefined): UserError {
+  const { code, message = `The daemon answered ${status}.` } = answer?.error ?? {};
+  return new UserError(message, { ...(code && { code }), exitCode: status === 400 ? ExitCode.usage : ExitCode.failed });
 }

@@ -99,7 +99,7 @@ test("the other skill commands tell what there is, and what is not there", async
   expect(found).toMatchObject({ code: 0, stdout: "anvil  https://github.com/team/anvil\n    Hits things\n" });
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('No skill is called "nobody"') });
   expect(outside).toMatchObject({ code: 1 });
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is not an address") });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("is not an address") });
   expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining("Already installed") });
   expect(bare).toMatchObject({ code: 2 });
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("slug") });

@@ -81,9 +81,9 @@ test("a source's name is made safe and stays among the sources", async () => {
 test("no path leads out of the pages, from the command line", async () => {
   const paths = ["../stray", "..%2fstray", "/stray", "out/stray"];
   for (const wrote of await Promise.all(paths.map((path) => io(["wiki", "write", path, "# stray"])))) {
-    expect(wrote).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("no page path") });
+    expect(wrote).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("no page path") });
   }
-  expect((await io(["wiki", "delete", "..", "--yes"])).code).toBe(1);
+  expect((await io(["wiki", "delete", "..", "--yes"])).code).toBe(2);
   expect(strays()).toEqual([]);
 });
 
@@ -189,7 +189,7 @@ test("the wiki commands do what the routes do, and print the same documents", { 
     [["wiki", "write", "a", "b", "--file", "c"], 2],
     [["wiki", "write", "a", "--file", join(outside, "nowhere")], 2],
     [["wiki", "frobnicate"], 2],
-    [["wiki", "list", "--limit", "many"], 1],
+    [["wiki", "list", "--limit", "many"], 2],
   ];
   const codes = await Promise.all(wrong.map(async ([args]) => (await io(args)).code));
   expect(codes).toEqual(wrong.map(([, code]) => code));

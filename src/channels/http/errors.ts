@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { z } from "zod";
+import type { Trouble } from "../../lib/errors.ts";
 import type { ApiError } from "../../protocol/api.ts";
 
 const CODES = {
@@ -15,6 +16,12 @@ const CODES = {
   503: "unavailable",
 } as const;
 export type ErrorStatus = keyof typeof CODES & ContentfulStatusCode;
+const STATUS: Record<Trouble, ErrorStatus> = { missing: 404, conflict: 409, "too large": 413, unavailable: 503 };
+
+/** How a person's trouble is told to a program; one of no particular kind is a request that was put wrongly. */
+export function statusOf(trouble: Trouble | undefined): ErrorStatus {
+  return trouble === undefined ? 400 : STATUS[trouble];
+}
 
 /** A request that cannot be served, and the status that says so. */
 export class HttpError extends Error {

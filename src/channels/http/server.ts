@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
-import { type Trouble, UserError } from "../../lib/errors.ts";
+import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
@@ -14,7 +14,7 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { diskTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
-import { type ErrorStatus, explain, fail, HttpError } from "./errors.ts";
+import { explain, fail, HttpError, statusOf } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
@@ -47,7 +47,6 @@ export interface HttpParts extends SettingsParts, RunParts {
 const MAX_BODY = 1_000_000;
 /** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
 const MAX_PAGE_BODY = 21_000_000;
-const STATUS: Record<Trouble, ErrorStatus> = { missing: 404, conflict: 409, "too large": 413, unavailable: 503 };
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpParts) {
@@ -59,8 +58,7 @@ export function createHttp(parts: HttpParts) {
 
   app.onError((error, context) => {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
-    if (error instanceof UserError)
-      return fail(context, error.trouble === undefined ? 400 : STATUS[error.trouble], error.message);
+    if (error instanceof UserError) return fail(context, statusOf(error.trouble), error.message);
     if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
     const trouble = diskTrouble(error);
     if (trouble) return fail(context, 503, trouble);

@@ -31,7 +31,7 @@ export function skillRoutes(app: OpenAPIHono, { skills }: { skills: Skills }): v
     method: "get",
     path: "/api/skills/search",
     summary: "Searches the skills registry",
-    request: { query: z.object({ q: z.string().min(1).max(200) }) },
+    request: { query: z.object({ q: z.string().min(1, "Say what kind of skill to search for.").max(200) }) },
     responses: answers(200, z.object({ items: z.array(FoundSkill) })),
   });
   app.openapi(search, async (context) => context.json({ items: await skills.search(context.req.valid("query").q) }, 200));

@@ -42,7 +42,12 @@ export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
     method: "get",
     path: "/api/wiki/search",
     summary: "Pages that hold a text, the best first",
-    request: { query: z.object({ q: z.string().min(1), limit: z.coerce.number().int().min(1).max(200).default(20) }) },
+    request: {
+      query: z.object({
+        q: z.string().min(1, "Say what to look for: the query is empty."),
+        limit: z.coerce.number().int().min(1).max(200).default(20),
+      }),
+    },
     responses: answers(200, listOf(Hit).extend({ more: z.boolean() })),
   });
   app.openapi(search, async (context) => {
