@@ -13,7 +13,16 @@ const PageInfo = z.object({
 });
 const Page = PageInfo.extend({ content: z.string() }).meta({ id: "Page" });
 const SourceInfo = z.object({ name: z.string(), bytes: z.number().int(), updatedAt: z.string() });
+const Source = SourceInfo.extend({ content: z.string() }).meta({ id: "Source" });
 const Content = z.strictObject({ content: z.string() });
+const contentBody = {
+  required: true,
+  content: {
+    "application/json": { schema: Content },
+    "text/markdown": { schema: z.string() },
+    "text/plain": { schema: z.string() },
+  },
+};
 const Version = z.object({ version: z.string(), savedAt: z.string(), bytes: z.number().int() });
 const Hit = PageInfo.omit({ bytes: true }).extend({ snippet: z.string(), match: z.enum(["text", "words"]) });
 const listOf = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
@@ -67,9 +76,9 @@ export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
     createRoute({
       method: "put",
       path: "/api/wiki/pages/{path}",
-      summary: "Makes or replaces a page, as JSON or text/markdown",
-      request: { ...pageParams, body: body(Content) },
-      responses: answers(200, PageInfo),
+      summary: "Makes (201) or replaces (200) a page, as JSON or text/markdown",
+      request: { ...pageParams, body: contentBody },
+      responses: { ...answers(201, PageInfo), ...answers(200, PageInfo) },
     }),
     createRoute({
       method: "delete",
@@ -81,22 +90,22 @@ export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
     createRoute({
       method: "get",
       path: "/api/wiki/history/{path}",
-      summary: "Earlier versions of a page",
-      request: pageParams,
-      responses: answers(200, listOf(Version)),
+      summary: "Earlier versions of a page; with version, what it held then",
+      request: { ...pageParams, query: z.object({ version: z.string().optional() }) },
+      responses: answers(200, z.union([listOf(Version), z.object({ content: z.string() })])),
     }),
     createRoute({
       method: "get",
       path: "/api/wiki/sources/{name}",
       summary: "One source",
       request: { params: z.object({ name: z.string() }) },
-      responses: answers(200, SourceInfo),
+      responses: answers(200, Source),
     }),
     createRoute({
       method: "put",
       path: "/api/wiki/sources/{name}",
       summary: "Stores a source",
-      request: { params: z.object({ name: z.string() }), body: body(Content) },
+      request: { params: z.object({ name: z.string() }), body: contentBody },
       responses: answers(200, SourceInfo),
     }),
   ];
@@ -126,7 +135,7 @@ export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
   });
   app.openapi(restore, (context) => {
     const { path, version } = context.req.valid("json");
-    return context.json(wiki.restore(path, version), 200);
+    return context.json(PageInfo.parse(wiki.restore(path, version)), 200);
   });
 
   const sources = createRoute({
