@@ -40,8 +40,8 @@ export interface PageIndex {
   countRead(path: string, now: number): void;
   /** Pages that hold all these trigrams somewhere, newest first. */
   holding(grams: readonly string[], before: number, limit: number): Candidate[];
-  /** Pages that hold a word of one or two characters. */
-  holdingShort(text: string): Candidate[];
+  /** Pages that hold all these texts of one or two characters, newest first. */
+  holdingShort(texts: readonly string[]): Candidate[];
   /** Pages whose title holds the folded text. */
   titled(text: string, limit: number): Candidate[];
   /** Pages too long to be indexed, which are always read. */
@@ -113,10 +113,6 @@ export function createPageIndex(db: Database): PageIndex {
       `SELECT p.id, p.path FROM tri CROSS JOIN page p ON p.id = tri.rowid
        WHERE tri MATCH ? AND tri.rowid < ? ORDER BY tri.rowid DESC LIMIT ?`,
     ),
-    holdingShort: sql(
-      `SELECT p.id, p.path FROM (SELECT DISTINCT doc FROM tri_page WHERE term >= ? AND term < ?) CROSS JOIN page p ON p.id = doc
-       ORDER BY p.id DESC`,
-    ),
     titled: sql(
       "SELECT p.id, p.path FROM (SELECT id FROM page WHERE instr(called, ?) > 0 LIMIT ?) AS named CROSS JOIN page p ON p.id = named.id",
     ),
@@ -177,8 +173,12 @@ export function createPageIndex(db: Database): PageIndex {
     reads: (path) => Number(statements.reads.get(path)?.count ?? 0),
     countRead: (path, now) => void statements.countRead.run(path, now),
     holding: (grams, before, limit) => candidates(statements.holding.all(grams.map(quoted).join(" AND "), before, limit)),
-    holdingShort: (text) =>
-      candidates(statements.holdingShort.all(indexable(text), `${indexable(text)}${"\u{10ffff}".repeat(3)}`)),
+    holdingShort(texts) {
+      const each = texts.map(() => "SELECT DISTINCT doc FROM tri_page WHERE term >= ? AND term < ?").join(" INTERSECT ");
+      const ranges = texts.map(indexable).flatMap((text) => [text, `${text}${"\u{10ffff}".repeat(3)}`]);
+      const all = sql(`SELECT p.id, p.path FROM (${each}) CROSS JOIN page p ON p.id = doc ORDER BY p.id DESC`);
+      return candidates(all.all(...ranges));
+    },
     titled: (text, limit) => candidates(statements.titled.all(text, limit)),
     long: () => candidates(statements.long.all()),
     telling(groups, most) {

@@ -58,8 +58,7 @@ export async function searchPages(view: View, query: string, options: SearchOpti
   const words = wordsOf(wanted);
   if (words.length === 0) return { items, more: false };
   const room = limit - items.length;
-  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
-  const rules = { reads: found.size > 0 ? Math.ceil(room / 2) : Math.max(WORD_READS, room), except: found };
+  const rules = { ...wordRules(words, room, found.size > 0), except: found };
   const loose = await collect(view, wordCandidates(view, words), rules, (text, path) => wordsMatch(text, path, words));
   items.push(...ranked(view, loose, "words", (title) => words.filter((word) => title.includes(word)).length * 20));
   return { items: items.slice(0, limit), more: items.length > limit };
@@ -111,14 +110,29 @@ function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate
   yield index.titled(wanted, RANKED);
   // A letter or two stand in most pages: the newest usually hold enough of them, and the rare case is looked up.
   yield index.newest(RANKED * 2);
-  yield index.holdingShort(wanted);
+  yield index.holdingShort([wanted]);
 }
 
 function* wordCandidates({ index }: View, words: readonly string[]): Generator<Candidate[]> {
   yield index.long();
   const grams = words.map(gramsOf).filter((group) => group.length > 0);
-  if (grams.length > 0) yield* batches(index, index.telling(grams, WORD_GRAMS));
-  else yield index.newest(RANKED);
+  if (grams.length > 0) return yield* batches(index, index.telling(grams, WORD_GRAMS));
+  yield index.newest(WORD_READS);
+  // A word alone was looked up before, as the query itself.
+  if (areShort(words)) yield index.holdingShort(words.toSorted((a, b) => b.length - a.length).slice(0, WORD_GRAMS));
+}
+
+/** How far to look for pages with the words of a query. */
+function wordRules(words: readonly string[], room: number, isExtra: boolean): Pick<Rules, "enough" | "reads"> {
+  // What the index names for short words holds them, so that hits are counted and not reads, of which few are in vain.
+  if (areShort(words)) return { enough: room + 1, reads: Math.max(RANKED, room * 2) };
+  // Where the query itself was found, pages with its words are an extra, and fewer are looked at.
+  return { reads: isExtra ? Math.ceil(room / 2) : Math.max(WORD_READS, room) };
+}
+
+/** Whether a query has several words, and all too short for a trigram. */
+function areShort(words: readonly string[]): boolean {
+  return words.length > 1 && words.every((word) => gramsOf(word).length === 0);
 }
 
 const FIRST_BATCH = 32;

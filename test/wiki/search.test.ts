@@ -145,6 +145,37 @@ test("one and two letters, and halves of one, are found in the oldest of many pa
     expect(await textHits(wiki, query), query).toEqual(scan(query));
 });
 
+test("a page that holds only the words of a query is found among thousands of newer ones, however short they are", async () => {
+  const { wiki } = makeWiki((folder) => {
+    mkdirSync(join(folder, "pages/general"), { recursive: true });
+    const write = (at: number, text: string) => {
+      const file = join(folder, `pages/general/p${at}.md`);
+      writeFileSync(file, `# ${at}\n${text}`);
+      utimesSync(file, at + 1, at + 1);
+    };
+    write(0, "ci before go, x before 京");
+    write(1, "is it to be or no, we do as he is");
+    for (let at = 2; at < 3_000; at += 1) write(at, ["it will go", "ci only", "be or it is", "a plain page"][at % 4]!);
+    write(3_000, "here 京x is one");
+  });
+  await wiki.settled();
+  const words = async (query: string, limit?: number) =>
+    (await wiki.search(query, limit ? { limit } : {})).items.flatMap(({ path, match }) => (match === "words" ? [path] : []));
+  for (const limit of [undefined, 1, 200]) {
+    expect(await words("go ci", limit), "go ci").toEqual(["pages/general/p0.md"]);
+    expect(await words("GO, Ci!", limit), "GO, Ci!").toEqual(["pages/general/p0.md"]);
+    expect(await words("no it be as do he we to", limit), "eight words").toEqual(["pages/general/p1.md"]);
+  }
+  expect((await wiki.search("x 京")).items.map(({ path }) => path).sort()).toEqual([
+    "pages/general/p0.md",
+    "pages/general/p3000.md",
+  ]);
+  expect((await wiki.search("京x")).items.map(({ path, match }) => [path, match])).toEqual([["pages/general/p3000.md", "text"]]);
+  expect(await words("go zz")).toEqual([]);
+  const many = await wiki.search("is or", { limit: 50 });
+  expect([many.items.length, many.more, many.items.every(({ match }) => match === "words")]).toEqual([50, true, true]);
+});
+
 test("title hits come first, then the best match, then pages that only hold the words, marked so", async () => {
   const { wiki } = makeWiki();
   wiki.write("general/once", "# Other\nSomewhere error handling is told.");
