@@ -2,7 +2,8 @@ import { rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Database } from "../store/open.ts";
 
-const SCHEMA_VERSION = 1;
+/** Goes up with the tables and with what `fold` makes of a text, for the index holds folded texts. */
+const SCHEMA_VERSION = 2;
 
 // The text itself is not kept here: a hit is always checked against the file. With detail=none the trigrams of a page
 // cost about a third of its text.
