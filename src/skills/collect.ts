@@ -1,10 +1,11 @@
 import { copyFileSync, lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
+import type { SkillWarning } from "../protocol/skills.ts";
 import { parseManifest, plain, readHead } from "./manifest.ts";
 import { RECORD } from "./scan.ts";
 
-const MAX_DEPTH = 3;
+const MAX_DEPTH = 8;
 const MAX_SKILLS = 100;
 const SKIPPED = new Set([".git", "node_modules"]);
 
@@ -23,21 +24,58 @@ export interface Candidate {
   files: Map<string, string>;
 }
 
-/** Every skill of a clone: the root if it is one, and the folders down to the third level that are. */
-export function collectSkills(clone: string, repoName: string, limits: Limits): Candidate[] {
+/** The skills of a clone, and the folders of those that are not to be installed. */
+export interface Collection {
+  candidates: Candidate[];
+  leftOut: string[];
+}
+
+/**
+ * Every skill of a clone: the root if it is one, and the folders down to the eighth level that are. A hidden folder of a
+ * taken name is a copy kept for another program; one that says the same as the skill of that name is nothing to tell of.
+ */
+export function collectSkills(clone: string, repoName: string, limits: Limits): Collection {
   const root = realpathSync(clone);
-  const folders = skillFolders(root, 0).slice(0, MAX_SKILLS);
+  const folders = skillFolders(root, 0);
   if (folders.length === 0)
-    throw new UserError("No SKILL.md was found in the repository, down to its third level of folders. Nothing was installed.");
+    throw new UserError("No SKILL.md was found in the repository, down to its eighth level of folders. Nothing was installed.");
+  const nameOf = (folder: string) => (folder === root ? repoName : basename(folder));
+  const inner = new Set(folders);
   const bySlug = new Map<string, Candidate>();
+  const leftOut: string[] = [];
   for (const folder of folders) {
-    const { name } = parseManifest(readHead(join(folder, "SKILL.md")), folder === root ? repoName : basename(folder));
-    const slug = slugOf(folder === root ? name : basename(folder)) || slugOf(name) || slugOf(repoName) || "skill";
-    if (bySlug.has(slug)) continue;
-    const inner = new Set(folders.filter((other) => other !== folder));
-    bySlug.set(slug, { slug, name, folder, files: filesOf(root, folder, inner, limits) });
+    const text = readHead(join(folder, "SKILL.md"));
+    const { name } = parseManifest(text, nameOf(folder));
+    const own = slugOf(folder === root ? name : basename(folder)) || slugOf(name) || slugOf(repoName) || "skill";
+    const shown = relative(root, folder);
+    const holder = bySlug.get(own);
+    const copy = holder !== undefined && shown.split(sep).some((part) => part.startsWith("."));
+    if (copy && readHead(join(holder.folder, "SKILL.md")) === text) continue;
+    if (copy || bySlug.size === MAX_SKILLS) leftOut.push(shown);
+    else {
+      const slug = freeSlug(own, nameOf(dirname(folder)), bySlug);
+      bySlug.set(slug, { slug, name, folder, files: filesOf(root, folder, inner, limits) });
+    }
   }
-  return [...bySlug.values()];
+  return { candidates: [...bySlug.values()], leftOut };
+}
+
+/** The name itself; if it is taken, with its parent folder's in front; if that is taken too, with a number behind. */
+function freeSlug(own: string, parent: string, taken: ReadonlyMap<string, unknown>): string {
+  if (!taken.has(own)) return own;
+  const longer = slugOf(`${slugOf(parent)}-${own}`);
+  let slug = longer;
+  for (let number = 2; taken.has(slug); number += 1) slug = `${longer.slice(0, 59)}-${number}`;
+  return slug;
+}
+
+/** What was left out, as a warning beside those of the files, so that every place that tells of a skill tells of it. */
+export function leftOutWarning(leftOut: readonly string[]): SkillWarning {
+  const many = leftOut.length === 1 ? "skill of the repository was" : "skills of the repository were";
+  const names = leftOut.slice(0, 20).join(", ") + (leftOut.length > 20 ? ", …" : "");
+  const why = `${MAX_SKILLS} are the most at once, and a hidden one of a taken name is passed over`;
+  const text = `${leftOut.length} ${many} not installed (${why}; copy what you want into the skills folder by hand): ${names}`;
+  return { kind: "not-checked", file: ".", line: 0, text: plain(text, 1_000) };
 }
 
 /** Letters, digits, dots, dashes and underscores of a name, lower case, at most 64. */

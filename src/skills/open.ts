@@ -19,7 +19,7 @@ import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { unwrapped, type Wrap } from "../tools/sandbox.ts";
 import { clone } from "./clone.ts";
-import { type Candidate, collectSkills, copySkill } from "./collect.ts";
+import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
 import { nativeText, readHead } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
@@ -117,13 +117,11 @@ export function openSkills({
     read: (slug) => readHead(join(place(slug).folder, "SKILL.md")),
     directories() {
       try {
-        return scanner
-          .places()
-          .filter(({ skill }) => skill.enabled)
-          .flatMap((one) => [
-            one.native ? one.folder : nativeFolder(root, one),
-            ...(one.agents === undefined ? [] : [one.agents]),
-          ]);
+        const on = scanner.places().filter(({ skill }) => skill.enabled);
+        return on.flatMap((one) => [
+          one.native && !sharesName(one, on) ? one.folder : nativeFolder(root, one),
+          ...(one.agents === undefined ? [] : [one.agents]),
+        ]);
       } catch (error) {
         // A folder that cannot be read or written costs the skills, not the conversation.
         log.warn("the skills cannot be used", { error: messageOf(error) });
@@ -137,12 +135,13 @@ export function openSkills({
       mkdirSync(staging, { mode: 0o700 });
       try {
         const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
-        const candidates = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
+        const { candidates, leftOut } = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
         refuseTaken(candidates);
         for (const candidate of candidates) {
           const ready = join(staging, candidate.slug);
           copySkill(candidate, ready);
           const warnings = await inspect(ready, [...candidate.files.keys()].sort());
+          if (leftOut.length > 0 && candidate === candidates.at(-1)) warnings.unshift(leftOutWarning(leftOut));
           const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
           writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
         }
@@ -186,6 +185,11 @@ export function openSkills({
       return searchRegistry(registry(), asked.slice(0, 200), searchMs, signal);
     },
   };
+}
+
+/** Of two skills that call themselves the same the runtime takes one, so the others go by the names of their folders. */
+function sharesName({ skill }: Place, others: readonly Place[]): boolean {
+  return others.some((other) => other.skill.name === skill.name && other.skill.slug !== skill.slug) && skill.name !== skill.slug;
 }
 
 /** A folder with the skill in the runtime's own form, written again only when it changed. */

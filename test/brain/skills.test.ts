@@ -116,3 +116,26 @@ test("a skill's text cannot play tricks on the terminal of the person who reads 
   expect(stdout).toContain("rm -rf ~");
   expect(stdout).not.toContain("\u001b");
 });
+
+test("skills of one name all reach the model, and what a repository holds besides is told of by command and route", async () => {
+  const review = (what: string) => `---\nname: review\ndescription: Reviews the ${what}\n---\n\nLook at the ${what}.\n`;
+  const twins = repository(
+    {
+      "backend/review/SKILL.md": review("backend"),
+      "frontend/review/SKILL.md": review("frontend"),
+      ".other/review/SKILL.md": review("hidden side"),
+    },
+    temporaryFolder(),
+  );
+  const added = await io(["skill", "add", twins, "--yes", "--json"]);
+  const told = "1 skill of the repository was not installed";
+  expect(added.stderr).toContain(told);
+  const { items } = JSON.parse(added.stdout) as { items: Skill[] };
+  expect(items.map(({ slug }) => slug)).toEqual(["review", "frontend-review"]);
+  expect(items[1]!.warnings[0]!.text).toMatch(new RegExp(`^${told}.*: \\.other/review$`));
+  const seen = await listed();
+  expect(seen).toContain("Reviews the backend");
+  expect(seen).toContain("Reviews the frontend");
+  const { request } = await modelCalls(daemon, model, "skill", { skill: "frontend-review" });
+  expect(everything(request)).toContain("Look at the frontend.");
+});

@@ -34,22 +34,86 @@ test("a repository with one skill at its root is installed switched off, pinned 
   expect(skills.directories()).toEqual([]);
 });
 
-test("a repository with several skills installs them all, hidden copies and deep folders left out", async () => {
+test("a repository with several skills installs them all, hidden copies left out", async () => {
   const repo = repository({
     "README.md": "hello",
     "one/SKILL.md": skillFile("one", "The first."),
     "skills/two/SKILL.md": "# Two\n\nSays what it does\nin two lines.\n\nMore.",
     "packs/more/Three Fold/SKILL.md": skillFile("three", "The third."),
-    ".claude/skills/two/SKILL.md": skillFile("other two", "A copy."),
-    "a/b/c/d/SKILL.md": skillFile("deep", "Too deep."),
+    "plugins/p/skills/deep/SKILL.md": skillFile("deep", "The fourth."),
+    "a/b/c/d/e/f/g/deepest/SKILL.md": skillFile("deepest", "The fifth."),
+    ".claude/skills/two/SKILL.md": "# Two\n\nSays what it does\nin two lines.\n\nMore.",
   });
   const { skills } = skillsIn();
   const installed = await skills.add(`file://${repo}`, { local: true, enable: true });
   expect(installed.map(({ slug, name, description, enabled }) => [slug, name, description, enabled])).toEqual([
+    ["deepest", "deepest", "The fifth.", true],
     ["one", "one", "The first.", true],
     ["three-fold", "three", "The third.", true],
+    ["deep", "deep", "The fourth.", true],
     ["two", "Two", "Says what it does in two lines.", true],
   ]);
+  expect(installed.flatMap(({ warnings }) => warnings)).toEqual([]);
+});
+
+test("skills whose folders have the same name are all installed, each under a name of its own", async () => {
+  const repo = repository({
+    "SKILL.md": skillFile("review", "root"),
+    "backend/review/SKILL.md": skillFile("review", "backend"),
+    "frontend/review/SKILL.md": skillFile("review", "frontend"),
+    "more/backend/review/SKILL.md": skillFile("review", "more backend"),
+    "review/SKILL.md": skillFile("review", "top"),
+  });
+  const { skills, root } = skillsIn();
+  const installed = await skills.add(repo, { local: true, enable: true });
+  expect(installed.map(({ slug, description }) => [slug, description])).toEqual([
+    ["review", "root"],
+    ["backend-review", "backend"],
+    ["frontend-review", "frontend"],
+    ["backend-review-2", "more backend"],
+    [expect.stringMatching(/^io-test-\w+-review$/), "top"],
+  ]);
+  const named = skills.directories().map((folder) => /^name: (.*)$/m.exec(readFileSync(join(folder, "SKILL.md"), "utf8"))![1]);
+  expect(new Set(named).size).toBe(5);
+  expect(skills.directories()).toContain(join(root, "review"));
+});
+
+test("a name made longer by its parent's stays one that can be switched and removed", async () => {
+  const long = "n".repeat(70);
+  const repo = repository(
+    Object.fromEntries(["a", "b", "c"].map((parent) => [`${parent}/${long}/SKILL.md`, skillFile(parent, parent)])),
+  );
+  const { skills } = skillsIn();
+  const slugs = (await skills.add(repo, { local: true })).map(({ slug }) => slug);
+  expect(slugs).toEqual(["n".repeat(64), `b-${"n".repeat(62)}`, `c-${"n".repeat(62)}`]);
+  for (const slug of slugs) expect(skills.enable(slug).enabled).toBe(true);
+});
+
+test("a hidden skill of a taken name that says something else is left out, and the person is told", async () => {
+  const repo = repository({
+    "two/SKILL.md": skillFile("two", "The one."),
+    ".claude/skills/two/SKILL.md": skillFile("two", "Another."),
+  });
+  const [two, ...others] = await skillsIn().skills.add(repo, { local: true });
+  expect(others).toEqual([]);
+  expect(two).toMatchObject({ description: "The one.", warnings: [{ kind: "not-checked", file: ".", line: 0 }] });
+  expect(two!.warnings[0]!.text).toMatch(/^1 skill of the repository was not installed.*\.claude\/skills\/two/);
+});
+
+test("skills over the most that are installed at once are left out by name, and belong to no other skill", async () => {
+  const names = Array.from({ length: 103 }, (_, index) => `s${String(index).padStart(3, "0")}`);
+  const repo = repository({
+    "SKILL.md": skillFile("root", "r"),
+    ...Object.fromEntries(names.map((name) => [`all/${name}/SKILL.md`, skillFile(name, name)])),
+  });
+  const { skills, root } = skillsIn();
+  const installed = await skills.add(repo, { local: true });
+  expect(installed).toHaveLength(100);
+  expect(installed.slice(0, -1).flatMap(({ warnings }) => warnings)).toEqual([]);
+  const [told] = installed.at(-1)!.warnings;
+  expect(told!.text).toMatch(/^4 skills of the repository were not installed.*s099, all\/s100, all\/s101, all\/s102/);
+  expect(skills.find("s098").warnings).toEqual([told]);
+  expect(readdirSync(join(root, "root"))).toEqual([".io-skill.json", "SKILL.md"]);
 });
 
 test("a skill at the root does not swallow the skills below it", async () => {
