@@ -1,14 +1,30 @@
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { plain } from "./manifest.ts";
+import { type Command, findStagedRuns, type StagedRun } from "./staged.ts";
 
 const MAX_CHECKED = 500_000;
 const MAX_WARNINGS = 100;
 const WINDOW = 1_000;
 const MAX_CHECKED_IN_ALL = 5_000_000;
-const HARMLESS = new Set([".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".woff", ".woff2", ".ttf", ".otf", ".mp4"]);
+
+/** Pictures, fonts and films, and the bytes each begins with. One that begins so is no program, whatever its size. */
+const MEDIA: Readonly<Record<string, RegExp>> = {
+  ".png": /^89504e47/,
+  ".jpg": /^ffd8ff/,
+  ".jpeg": /^ffd8ff/,
+  ".gif": /^47494638/,
+  ".webp": /^52494646/,
+  ".ico": /^00000100/,
+  ".pdf": /^25504446/,
+  ".woff": /^774f4646/,
+  ".woff2": /^774f4632/,
+  ".ttf": /^(?:00010000|74727565)/,
+  ".otf": /^4f54544f/,
+  ".mp4": /^.{8}66747970/,
+};
 
 const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:(?:\/[\w.-]{1,40}){0,6}\/)?(?:ba|z|da|k|fi)?sh\b`;
 const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
@@ -30,6 +46,7 @@ const DOWNLOAD_AND_RUN = [
   /\b(?:npx|bunx|pnpm\s+dlx|yarn\s+dlx)\s+(?:-\S+\s+)*["']?(?:https?:|git\+|github:|git@)/i,
   /\b(?:pip3?|uv\s+pip|npm|pnpm|yarn|gem|go)\s+(?:install|add|i)\s+(?:-\S+\s+)*["']?(?:https?:\/\/|git\+)/i,
   /\b(?:exec|eval)\s*\(\s*(?:await\s+)?(?:requests\.get|urllib|urlopen|httpx|fetch|base64|atob|Buffer\.from)\b/i,
+  /(?:(?<![.\w])(?:exec|eval|Function)|\bos\.system|\bexecSync)\s*\([^;]{0,120}?\b(?:urlopen|requests\.(?:get|post)|httpx\.get|fetch)\s*\(/,
 ];
 
 /** Places where people keep what others must not have. */
@@ -61,29 +78,57 @@ export async function inspect(folder: string, files: readonly string[]): Promise
   return [...warnings.slice(0, MAX_WARNINGS), { kind: "not-checked", file: ".", line: 0, text: more }];
 }
 
+/** A file is judged by what it holds: a picture may have a program in it, and a program the name of a picture. */
 function inspectFile(folder: string, file: string, small: boolean): SkillWarning[] {
   const path = join(folder, file);
   const shown = plain(file, 200);
   const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
-  if (HARMLESS.has(extname(file).toLowerCase())) return [];
-  if (!small) return unread("too large to be checked");
+  const media = isMedia(path);
+  if (!small) return media ? [] : unread("too large to be checked");
   const content = readFileSync(path);
-  if (content.subarray(0, 8_000).includes(0)) return unread("a binary file");
+  if (!media && content.subarray(0, 8_000).includes(0)) return unread("a binary file");
   return inspectText(content.toString("utf8")).map((warning) => ({ ...warning, file: shown }));
 }
 
-/** The warnings of one text. A command continued over several lines is read as one. */
+function isMedia(path: string): boolean {
+  const begins = MEDIA[extname(path).toLowerCase()];
+  if (begins === undefined) return false;
+  const file = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(12);
+    return begins.test(head.toString("hex", 0, readSync(file, head)));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The warnings of one text, in its order. */
 export function inspectText(text: string): Omit<SkillWarning, "file">[] {
-  const warnings: Omit<SkillWarning, "file">[] = [];
+  const commands = commandsOf(text);
+  const warnings = commands.flatMap(judge);
+  const told = new Set(warnings.flatMap(({ kind, line }) => (kind === "download-and-run" ? [line] : [])));
+  const staged = findStagedRuns(commands).filter(({ download }) => !told.has(download.line));
+  return [...staged.map(stagedWarning), ...warnings].sort((a, b) => a.line - b.line);
+}
+
+function stagedWarning({ download, run }: StagedRun): Omit<SkillWarning, "file"> {
+  const brief = ({ text }: Command, length: number) => plain(text.slice(0, 1_000), length);
+  const text = download === run ? brief(run, 160) : `${brief(download, 80)} … ${brief(run, 77)}`;
+  return { kind: "download-and-run", line: download.line, text };
+}
+
+/** The lines of a text. A command continued over several lines is read as one. */
+function commandsOf(text: string): Command[] {
+  const commands: Command[] = [];
   let begun = "";
   let first = 0;
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (begun === "") first = index + 1;
     const whole = begun + line;
     begun = whole.length < WINDOW && goesOn(line) ? `${whole.replace(/\\\s*$/, "")} ` : "";
-    if (begun === "") warnings.push(...judge(whole, first));
+    if (begun === "") commands.push({ text: whole, line: first });
   }
-  return begun === "" ? warnings : [...warnings, ...judge(begun, first)];
+  return begun === "" ? commands : [...commands, { text: begun, line: first }];
 }
 
 function goesOn(line: string): boolean {
@@ -91,7 +136,7 @@ function goesOn(line: string): boolean {
 }
 
 /** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
-function judge(command: string, line: number): Omit<SkillWarning, "file">[] {
+function judge({ text: command, line }: Command): Omit<SkillWarning, "file">[] {
   const holds = (test: (part: string) => boolean) => {
     for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) if (test(command.slice(at, at + WINDOW))) return true;
     return false;

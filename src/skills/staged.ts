@@ -1,0 +1,175 @@
+/** A command of a text, and the line it begins at. */
+export interface Command {
+  text: string;
+  line: number;
+}
+
+/** A download, and the command that runs what came. */
+export interface StagedRun {
+  download: Command;
+  run: Command;
+}
+
+/** What a command does with a file, or with a folder of files. */
+interface Act {
+  does: "download" | "clone" | "run";
+  path: string;
+}
+
+/** How many commands after a clone a script without the clone's name is still taken for one of its own. */
+const NEAR = 10;
+
+const FETCHERS = new Set(["curl", "wget", "aria2c", "iwr", "irm", "invoke-webrequest", "invoke-restmethod"]);
+const INTERPRETER = /^(?:(?:ba|z|da|k|fi)?sh|python[\d.]*|perl|ruby|node|php|deno|bun|powershell|pwsh|source|\.)$/;
+const OTHERS = new Set(["git", "chmod", "cat"]);
+
+/** Words that may stand before a program: a prompt, the mark of a list, and what only hands on. */
+const LEAD = /^(?:[-*>$#%+!]|\d+[.)]|sudo|nohup|time|env|if|then|else|do|while|until|\w+=.*)$/;
+const RUN_WORD = /^(?:run|runs|execute|exec|start|launch)$/i;
+
+const FETCHES =
+  /\b(?:urlopen|urlretrieve|requests\.(?:get|post|request)|httpx\.(?:get|post)|axios(?:\.(?:get|post))?|fetch|https?\.get)\s*\(/;
+const EVALUATES =
+  /(?:(?<![.\w])(?<!\b(?:function|def) )|\b(?:window|globalThis|builtins)\.)(?:exec|eval|Function)\s*\(\s*(?![\s)'"`])|\.then\(\s*(?:eval|Function)\b|\brunIn(?:This|New)?Context\s*\(\s*(?![\s)'"`])/;
+
+/** The downloads of a text that a command after them runs, each told once. */
+export function findStagedRuns(commands: readonly Command[]): StagedRun[] {
+  const found = new Map<Command, Command>();
+  const files = new Map<string, Command>();
+  const clones = new Map<string, Command>();
+  let newest: { clone: Command; index: number } | undefined;
+  let fetched: Command | undefined;
+
+  for (const [index, command] of commands.entries()) {
+    for (const { does, path } of actsOf(command.text)) {
+      if (does === "download") files.set(nameOf(path), command);
+      else if (does === "clone") {
+        clones.set(nameOf(path), command);
+        newest = { clone: command, index };
+      } else {
+        const near = newest && index - newest.index <= NEAR && isOwnScript(path) ? newest.clone : undefined;
+        const download = files.get(nameOf(path)) ?? cloneOf(path, clones) ?? near;
+        if (download && !found.has(download)) found.set(download, command);
+      }
+    }
+    const begun = fetched ? undefined : FETCHES.exec(command.text);
+    if (begun) fetched = command;
+    if (fetched && EVALUATES.test(begun ? command.text.slice(begun.index + begun[0].length) : command.text)) {
+      if (!found.has(fetched)) found.set(fetched, command);
+      fetched = undefined;
+    }
+  }
+  return [...found].map(([download, run]) => ({ download, run }));
+}
+
+function cloneOf(path: string, clones: ReadonlyMap<string, Command>): Command | undefined {
+  const folder = path
+    .split(/[\\/]/)
+    .slice(0, -1)
+    .find((part) => clones.has(part));
+  return folder === undefined ? undefined : clones.get(folder);
+}
+
+function isOwnScript(path: string): boolean {
+  return !/^[/~$]/.test(path) && /[\\/]|\.[a-z]{1,4}\.?$/i.test(path);
+}
+
+/** The last part of a path: a command may have changed the folder before it names the file again. */
+function nameOf(path: string): string {
+  return path
+    .replace(/[.,:\\/]+$/, "")
+    .split(/[\\/]/)
+    .at(-1)!;
+}
+
+function actsOf(command: string): Act[] {
+  const acts: Act[] = [];
+  let shown: string | undefined;
+  for (const part of command.split(/;|\|+|&&|\s&\s/)) {
+    const words = wordsOf(part);
+    const starts = words.flatMap((word, index) => (isProgram(programOf(word)) ? [index] : []));
+    for (const [nth, start] of starts.entries()) {
+      const program = programOf(words[start]!);
+      const args = words.slice(start + 1, starts[nth + 1]);
+      if (program === "cat") shown = args.find(isOperand);
+      else if (FETCHERS.has(program)) acts.push(...filesFetched(program, args).map((path): Act => ({ does: "download", path })));
+      else if (program === "git") acts.push(...foldersCloned(args).map((path): Act => ({ does: "clone", path })));
+      else acts.push(...filesRun(program, args, shown).map((path): Act => ({ does: "run", path })));
+    }
+    const direct = directRun(words);
+    if (direct !== undefined) acts.push({ does: "run", path: direct });
+  }
+  return acts;
+}
+
+/** The words of a command or of a sentence that holds one, without quotes, and with the arrows standing alone. */
+function wordsOf(part: string): string[] {
+  return part
+    .replace(/["'{}]/g, "")
+    .replace(/[`()]/g, " ")
+    .replace(/\d?>+|<+/g, (arrow) => ` ${arrow.at(-1)} `)
+    .split(/\s+/)
+    .filter((word) => word !== "");
+}
+
+function programOf(word: string): string {
+  return word === "." ? word : word.slice(word.lastIndexOf("/") + 1).toLowerCase();
+}
+
+function isProgram(name: string): boolean {
+  return FETCHERS.has(name) || OTHERS.has(name) || INTERPRETER.test(name);
+}
+
+function isOperand(word: string): boolean {
+  return !/^[-<>]/.test(word);
+}
+
+function isAddress(word: string): boolean {
+  return /^(?:https?|ftp|ssh|git):\/\/|^git@|^[\w-]+(?:\.[\w-]+)+\//i.test(word);
+}
+
+/** The files that a command writes from the network: those it names, else what the address ends in. */
+function filesFetched(program: string, args: readonly string[]): string[] {
+  const letter = program === "wget" ? "O" : "o";
+  const next = new RegExp(`^(?:-[a-zA-Z#]*${letter}|--output|--output-document|--out|-[oO]ut[fF]ile|>)$`);
+  const joined = new RegExp(`^(?:-${letter}|--(?:output|output-document|out)=)(?=[^=])(.+)$`);
+  const named = args.flatMap((arg, index) => (next.test(arg) ? args.slice(index + 1, index + 2) : (joined.exec(arg)?.[1] ?? [])));
+  const byAddress =
+    program === "curl"
+      ? args.some((arg) => /^-[a-zA-Z#]*O|^--remote-name/.test(arg))
+      : ["wget", "aria2c"].includes(program) && named.length === 0;
+  const addressed = byAddress ? args.filter(isAddress).map(fileOfAddress) : [];
+  return [...named, ...addressed].filter((path) => path !== "-" && !path.startsWith("/dev/"));
+}
+
+function fileOfAddress(address: string): string {
+  const path = address.replace(/^\w+:\/\//, "").replace(/[?#].*$/, "");
+  return path.includes("/") && !path.endsWith("/") ? path.slice(path.lastIndexOf("/") + 1) : "index.html";
+}
+
+function foldersCloned(args: readonly string[]): string[] {
+  const at = args.indexOf("clone");
+  const address = at < 0 ? -1 : args.findIndex((arg, index) => index > at && isAddress(arg));
+  if (address < 0) return [];
+  const named = args.slice(address + 1).find(isOperand);
+  const own = args[address]!.replace(/[.,:/]+$/, "").replace(/\.git$/, "");
+  return named === undefined ? [own] : [own, named];
+}
+
+/** The files that a program runs, or makes ready to run. `shown` is what `cat` hands to a shell that names no file. */
+function filesRun(program: string, args: readonly string[], shown: string | undefined): string[] {
+  const operands = args.filter(isOperand);
+  if (program === "chmod") return /^[ugoa]*[+=]\w*x|^[0-7]*[1357]/.test(operands[0] ?? "") ? operands.slice(1) : [];
+  const file = operands.find((word) => word !== "run") ?? shown;
+  return file === undefined ? [] : [file];
+}
+
+/** A path in the place of a program, or after a word that says to run it. */
+function directRun(words: readonly string[]): string | undefined {
+  const first = words.findIndex((word) => !LEAD.test(word));
+  const at = words.findIndex((word, index) => /[\\/]/.test(word) && RUN_WORD.test(words[index - 1] ?? ""));
+  const path = words[at < 0 ? first : at];
+  return path !== undefined && /^(?:[\w$~.-]*[\\/])+[\w$.-]+[,:]?$/.test(path) && !isAddress(path.replace(/^\.+/, ""))
+    ? path
+    : undefined;
+}
