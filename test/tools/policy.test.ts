@@ -172,6 +172,57 @@ test.each([
   "rm -rf /srv/io-home",
   "rm -rf /srv/io-home/{*,.*}",
   `rm -rf '${home}'`,
+  "timeout 60 rm -rf ~",
+  "timeout -s KILL 1.5m rm -rf ~",
+  'timeout --kill-after 5 "$T" rm -rf ~',
+  "sudo -u root rm -rf /",
+  "sudo -nu root -- rm -rf /",
+  "sudo -uroot rm -rf /",
+  "sudo --user root VAR=1 rm -rf /",
+  "nice -n 5 rm -rf ~",
+  "ionice -c 3 nice -5 rm -rf ~",
+  "env -i rm -rf ~",
+  "env -u NAME A=b rm -rf ~",
+  "command rm -rf ~",
+  "exec rm -rf ~",
+  "exec -a name rm -rf ~",
+  "xargs -n 1 -I {} rm -rf ~",
+  "busybox rm -rf ~",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${HOME:?}"',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${HOME:?no home}"/*',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  "rm -rf ${HOME%/}/",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${NO_SUCH_VARIABLE_HERE:-$HOME}"',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  "rm -rf ${NO_SUCH_VARIABLE_HERE:-}/*",
+  "cd ~ && rm -rf $PWD",
+  'cd /; rm -rf "$PWD"',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  "cd /usr && rm -rf ${PWD}/*",
+  'cd ~; rm -rf "$(pwd)"',
+  'rm -rf "$HOME">/dev/null',
+  "rm -rf ~>/dev/null 2>&1",
+  "rm -rf 2>/dev/null ~",
+  "rm &>log -rf ~",
+  "rm -rf ~/{,.}*",
+  "rm -rf /{bin,etc}",
+  "rm -rf {~,build}",
+  "rm -rf /{{x,usr},y}/",
+  "rm -rf ~/*/",
+  "rm -rf ~/?* ",
+  "rm -rf /*/*",
+  "until rm -rf ~; do :; done",
+  "while ! rm -rf ~; do :; done",
+  "if false; then :; elif rm -rf ~; then :; fi",
+  "for x in a; do rm -rf ~; done",
+  "! rm -rf ~",
+  "{ rm -rf ~; }",
+  "(rm -rf ~)",
+  "( { timeout 5 rm -rf ~; } )",
+  "cd \"$(mktemp -d)\" && bash -c 'rm -rf ~'",
 ])("the seat belt holds: %s", (command) => {
   expect(findRuin(command, { cwd: "/srv/project/deep", keep: ["/srv/io-home"] })).toBeDefined();
 });
@@ -197,6 +248,39 @@ test.each([
   "git rm -r src/old",
   "cd build && rm -rf *",
   'rm -rf "$(pwd)/dist"',
+  "rm -rf ./build/*",
+  'rm -rf "$HOME/project/dist"',
+  "rm -rf /tmp/x > /dev/null 2>&1",
+  "rm -rf build >/",
+  "rm -rf $PWD/dist",
+  "rm -rf $PWD",
+  "cd build && rm -rf $PWD/{a,b} ./{,.}*",
+  "timeout 60 rm -rf node_modules",
+  "sudo -u root rm -rf /tmp/x",
+  "sudo -u root echo rm -rf /",
+  "rm -rf ~/project/{dist,build}/*",
+  "rm -rf /tmp/*/cache ~/project/*/",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${NO_SUCH_VARIABLE_HERE:-build}"/*',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
+  'rm -rf "${TMP_DIR?}"/*',
+  "find . -name x -exec rm -rf {} +",
+  "test 2 -gt 1 && cat < /etc/hosts > out; until false; do rm -rf out; done",
 ])("the seat belt does not pinch: %s", (command) => {
   expect(findRuin(command, { cwd: "/srv/project/deep", env: { ...process.env, HOME: "/home/somebody" } })).toBeUndefined();
+});
+
+test("the folder a command stands in counts, also by its variable", () => {
+  const at = (cwd: string, command: string) => findRuin(command, { cwd, env: { HOME: "/srv/me", PWD: "/elsewhere" } });
+  expect(at("/srv/me", "rm -rf $PWD")).toBe("/srv/me");
+  expect(at("/", 'rm -rf "$PWD"')).toBe("/");
+  expect(at("/srv/me/project", "rm -rf $PWD")).toBeUndefined();
+  expect(at("/srv/me", "PWD=/x; rm -rf $PWD")).toBeUndefined();
+});
+
+test("a word of very many braces is read at once", () => {
+  const started = performance.now();
+  expect(findRuin(`rm -rf ${"{a,b}".repeat(200)} ~`, { cwd: "/srv/project" })).toBeDefined();
+  expect(findRuin(`rm -rf ${"{".repeat(20_000)}`, { cwd: "/srv/project" })).toBeUndefined();
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
