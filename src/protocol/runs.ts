@@ -75,7 +75,8 @@ export interface Said {
 
 export const RunPhase = z.object({
   name: z.string(),
-  status: z.enum(["running", "done", "skipped", "failed"]),
+  /** "cancelled" and "interrupted": it was under way when its run was stopped. */
+  status: z.enum(["running", "done", "skipped", "failed", "cancelled", "interrupted"]),
   reason: z.string().nullable(),
   startedAt: z.string(),
   finishedAt: z.string().nullable(),
@@ -88,7 +89,7 @@ export const RunStream = z.object({
   task: z.string(),
   frontend: z.boolean(),
   dependsOn: z.array(z.string()),
-  status: z.enum(["waiting", "running", "done", "failed"]),
+  status: z.enum(["waiting", "running", "done", "failed", "cancelled", "interrupted"]),
   branch: z.string().nullable(),
   tree: z.string().nullable(),
   merged: z.boolean(),

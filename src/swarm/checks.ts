@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { exec } from "../lib/exec.ts";
 import { Evidence } from "../protocol/runs.ts";
-import type { Journal } from "./journal.ts";
+import { type Journal, RunStopped } from "./journal.ts";
 
 /** One of a project's own commands that show whether it works. */
 export interface Check {
@@ -75,8 +75,10 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
       const found = await journal.step(z.array(Evidence), head, { tree: at.tree, configured }, async () => {
         const checks = configured?.map((command) => ({ name: command, command, cwd: "." })) ?? (await findChecks(at.folder));
         const evidence: Evidence[] = [];
-        for (const check of checks) evidence.push(await runOne(check, at.folder, at.tree));
-        signal.throwIfAborted();
+        for (const check of checks) {
+          evidence.push(await runOne(check, at.folder, at.tree));
+          if (signal.aborted) throw new RunStopped("the run was stopped");
+        }
         if (checks.length > 0) await at.after?.();
         return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
       });

@@ -32,9 +32,10 @@ export function summarizeRun(runs: Runs, row: RunRow, now: Date): RunSummary {
 export const DECISIONS = "run/decisions";
 
 function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
+  const status = statusOf(row, now);
   return {
     id: row.id,
-    status: statusOf(row, now),
+    status,
     outcome: row.outcome,
     reason: row.reason,
     projectPath: row.project_path,
@@ -43,14 +44,21 @@ function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
     base: row.base,
     tree: row.tree,
     applied: row.applied,
-    phases: results(steps, "phase", RunPhase),
-    streams: results(steps, "stream", RunStream).sort((a, b) => a.number - b.number),
+    phases: results(steps, "phase", RunPhase).map((phase) => asLeft(phase, status)),
+    streams: results(steps, "stream", RunStream)
+      .map((stream) => asLeft(stream, status))
+      .sort((a, b) => a.number - b.number),
     usage: steps.reduce((sum, step) => add(sum, usageOf(step)), noUsage()),
     conversation: row.conversation,
     squad: row.squad,
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };
+}
+
+/** What was under way when its run was stopped ended as the run did. */
+function asLeft<T extends RunPhase | RunStream>(part: T, run: RunStatus): T {
+  return part.status === "running" && run !== "done" ? { ...part, status: run } : part;
 }
 
 /** A run that nobody works on any more, though it did not end, was interrupted. */
