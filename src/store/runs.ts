@@ -104,8 +104,8 @@ export interface Runs {
   note(id: string, key: string, result: string): void;
   /** The prompt that came before in the same session. */
   promptBefore(id: string, sessionId: string, key: string): string | undefined;
-  /** Forgets the steps that failed, so that they are tried again. */
-  forgetFailures(id: string): number;
+  /** Forgets steps, so that they are done again. */
+  forget(id: string, keys: readonly string[]): void;
 }
 
 export function openRuns(store: Store): Runs {
@@ -146,7 +146,7 @@ export function openRuns(store: Store): Runs {
   const before = db.prepare(
     "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
   );
-  const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND state = 'failed'");
+  const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND key = ?");
 
   const write: Runs["end"] = (id, key, { state, result, verdict, error, usage }, now) =>
     void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key);
@@ -195,7 +195,10 @@ export function openRuns(store: Store): Runs {
     note: (id, key, result) => store.soft(() => void note.run(result, id, key)),
     promptBefore: (id, sessionId, key) =>
       z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
-    forgetFailures: (id) => Number(forget.run(id).changes),
+    forget: (id, keys) =>
+      store.transaction(() => {
+        for (const key of keys) forget.run(id, key);
+      }),
   };
 }
 

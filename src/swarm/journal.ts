@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
 import type { Emit } from "../protocol/events.ts";
+import type { ReviewLoop, RunStream } from "../protocol/runs.ts";
 import type { Usage } from "../protocol/usage.ts";
 import { type Runs, type StepHead, stepOf } from "../store/runs.ts";
 
@@ -106,6 +107,21 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
       } else {
         runs.conclude(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
       }
+    },
+  };
+}
+
+/** Writes down what is known of a run besides its steps. */
+export function recorders({ put }: Pick<Journal, "put">) {
+  return {
+    note: (text: string) => put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text),
+    recordLoop: (loop: ReviewLoop) => {
+      const { key, phase, stream, agent } = loop;
+      put({ key: `loop:${key}`, kind: "loop", phase, stream, agent }, "done", loop);
+    },
+    recordStream: (stream: RunStream) => {
+      const head = { key: `stream:${stream.number}`, kind: "stream" as const, phase: "implement", stream: stream.number };
+      put(head, stream.status === "failed" ? "failed" : "done", stream, stream.reason ?? undefined);
     },
   };
 }

@@ -7,7 +7,6 @@ import { noUsage, type Usage } from "../protocol/usage.ts";
 import { add, type Bind } from "./caller.ts";
 import { openDocuments } from "./documents.ts";
 import type { Settings } from "./pipeline/env.ts";
-import { DEFAULT_MODELS } from "./pipeline/schema.ts";
 import { clip, untrusted } from "./prompts.ts";
 import { saysKeyword, withoutKeyword } from "./verdict.ts";
 
@@ -37,6 +36,8 @@ export interface PlanningResult {
 export interface PlanningParts {
   engine: Pick<Engine, "session" | "deleteSession">;
   bind: Bind;
+  /** What the project's pipeline is run on. */
+  model: string;
   now: () => Date;
 }
 
@@ -63,7 +64,7 @@ Write:
 - **Effort**: which steps can be done at the same time.`;
 
 /** Clarifies a request with the person, has it analysed, and writes plan.md. */
-export async function runPlanning({ engine, bind, now }: PlanningParts, input: PlanningInput): Promise<PlanningResult> {
+export async function runPlanning({ engine, bind, model, now }: PlanningParts, input: PlanningInput): Promise<PlanningResult> {
   const { projectPath, issue, settings, ask } = input;
   const signal = input.signal ?? new AbortController().signal;
   const documents = openDocuments({ projectPath, docDir: settings.docDir, now });
@@ -75,7 +76,7 @@ export async function runPlanning({ engine, bind, now }: PlanningParts, input: P
   const talk = async (agent: "pm" | "engineer", prompt: string): Promise<string> => {
     const session = engine.session({
       id: `${id}-${agent}`,
-      model: settings.primaryModel ?? DEFAULT_MODELS.primaryModel,
+      model,
       systemMessage: () => (agent === "pm" ? PM : ENGINEER),
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,

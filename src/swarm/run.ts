@@ -1,8 +1,8 @@
-import { mkdirSync, realpathSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import type { Engine } from "../engine/port.ts";
-import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
+import { conflict, ExitCode, messageOf, missing, usageError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { packageRoot } from "../lib/paths.ts";
@@ -11,20 +11,22 @@ import type { Run, RunSummary, Said } from "../protocol/runs.ts";
 import type { ModelCall } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { openRuns, type RunRow } from "../store/runs.ts";
+import { blamedFor, ownSessions } from "./again.ts";
 import { openers } from "./ahead.ts";
+import { applyTo, branchToApplyTo } from "./apply.ts";
 import { type Bind, createCaller } from "./caller.ts";
 import { type Check, createChecks } from "./checks.ts";
 import type { RunContext } from "./context.ts";
-import { documentNames, openDocuments, summaryOf, writeStepSummary } from "./documents.ts";
-import { apply, type Ending, execute } from "./execute.ts";
-import { createJournal, hashOf, RunStopped } from "./journal.ts";
+import { openDocuments, summaryOf, writeStepSummary } from "./documents.ts";
+import { type Ending, execute } from "./execute.ts";
+import { openRunGround, putAway } from "./ground.ts";
+import { createJournal, RunStopped, recorders } from "./journal.ts";
 import type { Settings } from "./pipeline/env.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "./pipeline/inputs.ts";
 import { type Plan, resolvePlan } from "./pipeline/plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
-import { dropMerged, removeWorktree } from "./tree/git.ts";
-import { type Ground, openGround, removeEmpty, streamBranch } from "./tree/workspace.ts";
+import { checkDocDir, openProject } from "./project.ts";
 import { statusOf, summarizeRun, viewRun } from "./view.ts";
 
 export interface SwarmParts {
@@ -59,6 +61,8 @@ export interface RunInput {
   decisions?: string[] | undefined;
   squad?: string | undefined;
   conversation?: string | undefined;
+  /** Nobody stands by: whoever takes up `orphans` goes on with it after a crash. */
+  unattended?: boolean | undefined;
 }
 
 export interface RunHandle {
@@ -75,11 +79,13 @@ export interface Swarm {
   /** The questions of the pm, the analysis, and plan.md. */
   plan(input: PlanningInput): Promise<PlanningResult>;
   start(input: RunInput): RunHandle;
-  /** Goes on with a run that was interrupted, cancelled or has failed. */
-  resume(id: string, given?: { settings?: Settings; issue?: string | undefined }): RunHandle;
+  /** Goes on with a run that was interrupted, cancelled or has failed; what is not given is as it was. */
+  resume(id: string, given?: { settings?: Partial<Settings>; issue?: string | undefined }): RunHandle;
   cancel(id: string): Run;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
+  /** The interrupted runs among the latest that were started with nobody standing by. */
+  orphans(limit: number): Run[];
   /** Stops every run of this process, to be resumed later, and waits until all is put away. */
   close(): Promise<void>;
 }
@@ -126,11 +132,17 @@ export function createSwarm(parts: SwarmParts): Swarm {
 
   function known(id: string): RunRow {
     const row = runs.get(id);
-    if (!row) throw new UserError(`there is no run "${id}". List the runs to see which there are.`);
+    if (!row) throw missing(`there is no run "${id}". List the runs to see which there are.`);
     return row;
   }
 
-  function launch(row: RunRow, loaded: LoadedPipeline, inputs: Inputs, settings: Settings): RunHandle {
+  const teller =
+    ({ id, conversation }: RunRow) =>
+    (type: EventType, data: Record<string, unknown>) =>
+      emit({ type, ...(conversation !== null && { conversation }), data: { runId: id, ...data } });
+
+  /** `stale`: sessions of an earlier life whose questions are asked afresh. */
+  function launch(row: RunRow, loaded: LoadedPipeline, inputs: Inputs, settings: Settings, stale: string[] = []): RunHandle {
     const { id } = row;
     const stop = new AbortController();
     runs.claim(id, process.pid, now().toISOString());
@@ -142,10 +154,10 @@ export function createSwarm(parts: SwarmParts): Swarm {
         log.warn("a run's sign of life could not be written", { run: id, error: messageOf(error) });
       }
     }, BEAT_MS);
-    const tell = (type: EventType, data: Record<string, unknown>) =>
-      emit({ type, ...(row.conversation !== null && { conversation: row.conversation }), data: { runId: id, ...data } });
+    const tell = teller(row);
     tell("run.started", { ...summarizeRun(runs, known(id), now()) });
-    const finished = work(known(id), loaded, inputs, settings, stop.signal, tell)
+    const finished = forget(stale)
+      .then(() => work(known(id), loaded, inputs, settings, stop.signal, tell))
       .catch((error: unknown) => {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
         return { error };
@@ -199,14 +211,16 @@ export function createSwarm(parts: SwarmParts): Swarm {
       recordUsage,
       ...(onSay && { onSay }),
     });
-    const ground = await openRunGround(row, loaded, settings, folder, (cwd) =>
-      caller.expect(openers(pipeline, pipeline.pipeline[0], cwd)),
-    );
-    const note = (text: string) =>
-      journal.put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text);
-    if (ground.kind === "branch" && ground.repo.dirty && ground.repo.head !== null) {
-      note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
+    const ground = await openRunGround(runs, row, pipeline, settings, {
+      folder,
+      onPlace: (cwd) => caller.expect(openers(pipeline, pipeline.pipeline[0], cwd)),
+    });
+    const record = recorders(journal);
+    // In a later life the run's own documents are among the changes.
+    if (row.lives === 1 && ground.kind === "branch" && ground.repo.dirty && ground.repo.head !== null) {
+      record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
     }
+    const target = inputs.apply ? await branchToApplyTo({ journal, ground }) : null;
     const context: RunContext = {
       runId: id,
       pipeline,
@@ -219,22 +233,12 @@ export function createSwarm(parts: SwarmParts): Swarm {
       about: { issue: row.issue, decisions: inputs.decisions },
       signal,
       tell,
-      note,
-      recordLoop: (loop) =>
-        journal.put(
-          { key: `loop:${loop.key}`, kind: "loop", phase: loop.phase, stream: loop.stream, agent: loop.agent },
-          "done",
-          loop,
-        ),
-      recordStream: (stream) => {
-        const head = { key: `stream:${stream.number}`, kind: "stream" as const, phase: "implement", stream: stream.number };
-        journal.put(head, stream.status === "failed" ? "failed" : "done", stream, stream.reason ?? undefined);
-      },
+      ...record,
     };
     const ending = await execute(context, () => view(id));
     if (ground.kind === "branch") runs.setTree(id, { branch: ground.branch, base: ground.base, tree: ending.tree });
     else runs.setTree(id, { branch: null, base: null, tree: ending.tree });
-    if (inputs.apply && ending.outcome === "approved" && (await apply(context))) runs.setApplied(id);
+    if (inputs.apply && (await applyTo(target, context, ending))) runs.setApplied(id);
     const ended = {
       ...view(id),
       status: ending.status,
@@ -247,27 +251,8 @@ export function createSwarm(parts: SwarmParts): Swarm {
       writeStepSummary(env.GITHUB_STEP_SUMMARY, summary);
       return { value: true };
     });
-    if (ending.status === "done") chore(putAway(ground, ended, caller.spent()));
+    if (ending.status === "done") chore(forget(caller.spent()).then(() => putAway(ground, ended)));
     return ending;
-  }
-
-  /** The place a run works in, and its branch, written down before anything is done there. */
-  async function openRunGround(
-    row: RunRow,
-    { pipeline }: LoadedPipeline,
-    settings: Settings,
-    folder: string,
-    onPlace: (cwd: string) => void,
-  ): Promise<Ground> {
-    const implement = pipeline.pipeline.find((phase) => phase.phase === "implement");
-    const leftOut = documentNames(pipeline, settings.docDir, settings.summaryFileName);
-    const ground = await openGround(
-      { projectPath: row.project_path, runId: row.id, folder, parallel: implement?.parallel ?? false, leftOut, onPlace },
-      row.base === null ? undefined : { base: row.base },
-    );
-    if (ground.kind === "branch" && row.base === null)
-      runs.setTree(row.id, { branch: ground.branch, base: ground.base, tree: null });
-    return ground;
   }
 
   function conclude(id: string, ended: Ending | { error: unknown }, signal: AbortSignal, tell: RunContext["tell"]): Run {
@@ -291,17 +276,8 @@ export function createSwarm(parts: SwarmParts): Swarm {
     return run;
   }
 
-  /** Takes away what an ended run no longer needs; nothing that holds uncommitted work. */
-  async function putAway(ground: Ground, run: Run, sessions: readonly string[]): Promise<void> {
+  async function forget(sessions: readonly string[]): Promise<void> {
     for (const session of sessions) await engine.deleteSession(session);
-    if (ground.kind === "in place") return;
-    for (const stream of run.streams.filter((each) => each.status === "done")) {
-      if ((await removeWorktree(ground.repo, join(ground.folder, "worktrees", `stream-${stream.number}`))) === "removed") {
-        await dropMerged(ground.repo, streamBranch(ground.branch, stream.number), ground.branch);
-      }
-    }
-    await removeWorktree(ground.repo, ground.workspace.path);
-    removeEmpty(join(ground.folder, "worktrees"));
   }
 
   function chore(promise: Promise<void>): void {
@@ -314,15 +290,33 @@ export function createSwarm(parts: SwarmParts): Swarm {
   return {
     validate: ({ projectPath, settings, pipelineFile }) =>
       resolvePlan(load(projectPath, settings, pipelineFile), settings.maxRetries),
-    plan: (input) => runPlanning({ engine, bind, now }, { ...input, projectPath: openProject(input.projectPath) }),
-    start({ projectPath, issue, settings, pipelineFile, apply: applied = false, decisions = [], squad, conversation }) {
+    async plan(input) {
+      const { settings } = input;
+      const projectPath = openProject(input.projectPath);
+      checkDocDir(projectPath, settings.docDir);
+      const { pipeline } = load(projectPath, settings, undefined);
+      return runPlanning({ engine, bind, model: pipeline.primaryModel, now }, { ...input, projectPath });
+    },
+    start({
+      projectPath,
+      issue,
+      settings,
+      pipelineFile,
+      apply = false,
+      unattended = false,
+      decisions = [],
+      squad,
+      conversation,
+    }) {
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const root = openProject(projectPath);
+      checkDocDir(root, settings.docDir);
       const loaded = load(root, settings, pipelineFile);
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
-        apply: applied,
+        apply,
+        unattended,
         decisions,
         settings: kept(settings),
       };
@@ -342,27 +336,32 @@ export function createSwarm(parts: SwarmParts): Swarm {
       const row = known(id);
       const status = statusOf(row, now());
       if (active.has(id) || status === "running")
-        throw new UserError(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
-      if (status === "done")
-        throw new UserError(`run ${id} has ended (${row.outcome}); there is nothing to resume. Start a new run.`);
+        throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
+      if (status === "done") throw conflict(nothingToResume(row));
       const inputs = Inputs.parse(JSON.parse(row.inputs));
       const { primaryModel, reviewModel, ...rest } = inputs.settings;
-      const settings: Settings = given.settings ?? { ...rest, issue: row.issue, primaryModel, reviewModel };
+      const settings: Settings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
       const loaded = load(row.project_path, settings, inputs.pipelineFile ?? undefined);
-      const changed = whatChanged(inputs, fingerprint(loaded, given.issue ?? row.issue));
+      const changed = whatChanged(inputs, fingerprint(loaded, given.issue ?? row.issue), settings);
       if (changed.length > 0) {
-        throw new UserError(`run ${id} cannot be resumed: ${changed.join("; ")}. Put it back as it was, or start a new run.`);
+        throw conflict(`run ${id} cannot be resumed: ${changed.join("; ")}. Put it back as it was, or start a new run.`);
       }
-      if (status === "failed") runs.forgetFailures(id);
-      return launch(row, loaded, inputs, settings);
+      const blamed = status === "failed" ? blamedFor(runs.steps(id), loaded.pipeline) : [];
+      runs.forget(
+        id,
+        blamed.map((step) => step.key),
+      );
+      return launch(row, loaded, inputs, settings, ownSessions(id, blamed));
     },
     cancel(id) {
       const row = known(id);
       const here = active.get(id);
       const status = statusOf(row, now());
       if (here || status === "running") runs.askToCancel(id);
-      else if (status === "interrupted")
+      else if (status === "interrupted") {
         runs.finish(id, { status: "cancelled", outcome: "cancelled", reason: "it was cancelled", now: now().toISOString() });
+        teller(row)("run.finished", { ...view(id) });
+      }
       here?.stop.abort();
       return view(id);
     },
@@ -371,6 +370,11 @@ export function createSwarm(parts: SwarmParts): Swarm {
       const row = runs.get(id);
       return row && viewRun(runs, row, now());
     },
+    orphans: (limit) =>
+      runs
+        .list(limit)
+        .filter((row) => statusOf(row, now()) === "interrupted" && Inputs.parse(JSON.parse(row.inputs)).unattended)
+        .map((row) => viewRun(runs, row, now())),
     async close() {
       const all = [...active.values()];
       for (const { stop } of all) stop.abort();
@@ -380,9 +384,8 @@ export function createSwarm(parts: SwarmParts): Swarm {
   };
 }
 
-function openProject(path: string): string {
-  const folder = resolve(path);
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw usageError(`${folder}: is no folder. Name the project's folder.`);
-  return realpathSync(folder);
+function nothingToResume({ id, outcome, reason, branch }: RunRow): string {
+  const ended = `run ${id} has ended (${outcome}${reason === null ? "" : `: ${reason}`}): every phase came to its end, so there is nothing to resume.`;
+  if (outcome === "approved") return `${ended} Start a new run for more.`;
+  return `${ended} Start a new run for what stands against it${branch === null ? "" : `; what was done is on ${branch}, merge that first to build on it`}.`;
 }

@@ -17,6 +17,24 @@ export interface Settings {
   reviewModel: string | undefined;
 }
 
+const VARIABLES = {
+  verbose: "VERBOSE",
+  issue: "ISSUE_BODY",
+  agentsDir: "AGENTS_DIR",
+  docDir: "DOC_DIR",
+  sessionTimeoutMs: "SESSION_TIMEOUT_MS",
+  maxRetries: "MAX_RETRIES",
+  summaryFileName: "SUMMARY_FILE_NAME",
+  primaryModel: "PRIMARY_MODEL",
+  reviewModel: "REVIEW_MODEL",
+} as const satisfies Record<keyof Settings, string>;
+
+/** Only what the environment really says: of a run that is resumed, the rest is as it was. */
+export function settingsIn(env: NodeJS.ProcessEnv): Partial<Settings> {
+  const all = Object.entries(readSettings(env)) as [keyof Settings, unknown][];
+  return Object.fromEntries(all.filter(([name, value]) => env[VARIABLES[name]] !== undefined && value !== undefined));
+}
+
 /** Reads the environment; everything wrong with it at once. `words` is the request of the command line, if there is one. */
 export function readSettings(
   env: NodeJS.ProcessEnv,

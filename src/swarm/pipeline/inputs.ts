@@ -13,6 +13,8 @@ export const Inputs = z.object({
   primaryModel: z.string(),
   reviewModel: z.string(),
   apply: z.boolean(),
+  /** Nobody stands by: a daemon that was killed takes it up again. */
+  unattended: z.boolean().default(false),
   decisions: z.array(z.string()),
   settings: z.object({
     verbose: z.boolean(),
@@ -48,7 +50,7 @@ export function fingerprint({ pipeline, agents }: LoadedPipeline, issue: string)
 }
 
 /** Why a run cannot go on as it began; nothing if it can. */
-export function whatChanged(then: Fingerprint, now: Fingerprint): string[] {
+export function whatChanged(then: Inputs, now: Fingerprint, settings: Settings): string[] {
   const agents = [...new Set([...Object.keys(then.agents), ...Object.keys(now.agents)])].filter(
     (name) => then.agents[name] !== now.agents[name],
   );
@@ -58,5 +60,8 @@ export function whatChanged(then: Fingerprint, now: Fingerprint): string[] {
     ...(agents.length > 0 ? [`the instructions of ${agents.join(", ")} have changed`] : []),
     ...(then.primaryModel !== now.primaryModel ? [`the primary model was ${then.primaryModel} and is ${now.primaryModel}`] : []),
     ...(then.reviewModel !== now.reviewModel ? [`the review model was ${then.reviewModel} and is ${now.reviewModel}`] : []),
+    ...(["docDir", "summaryFileName"] as const)
+      .filter((name) => then.settings[name] !== settings[name])
+      .map((name) => `the documents went to ${then.settings[name]} and would go to ${settings[name]}`),
   ];
 }

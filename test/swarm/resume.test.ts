@@ -1,0 +1,140 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { RunPhase } from "../../src/protocol/runs.ts";
+import { until } from "../support/until.ts";
+import { git, type Script, startSwarm, task } from "./support.ts";
+
+const SPEC = `
+pipeline:
+  - phase: spec
+    agent: pm
+    reviews:
+      - {agent: pm-reviewer, maxIterations: 1, approvalKeyword: APPROVED}
+      - {agent: eng-spec-reviewer, maxIterations: 1, approvalKeyword: APPROVED, onExhausted: fail}
+`;
+const BUILD = (qa = "continue") => `
+pipeline:
+  - phase: implement
+    parallel: true
+    agent: engineer
+    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
+    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSED, onExhausted: ${qa}}
+`;
+
+async function startWith(yaml: string, script?: Script, more: Parameters<typeof startSwarm>[0] = {}) {
+  const harness = await startSwarm({ ...more, ...(script && { script }), files: { "swarm.config.yaml": yaml, ...more?.files } });
+  const { swarm, project, settings } = harness;
+  return { ...harness, handle: swarm.start({ projectPath: project, issue: "Greet the user", settings }) };
+}
+
+test("a run that is stopped while a check runs was stopped, and its phase did not fail", async () => {
+  const { swarm, handle, news, home } = await startWith(BUILD(), undefined, {
+    checks: [{ name: "slow", command: 'touch "$HOME/checking" && sleep 60', cwd: "." }],
+  });
+  await until("the check", () => existsSync(join(home, "checking")), 30_000);
+  await swarm.close();
+  const run = await handle.finished;
+  expect(run.status).toBe("interrupted");
+  expect(news.filter(({ type }) => type === "phase.finished" || type === "stream.finished")).toEqual([]);
+  expect(run.phases.map(({ name, status }) => [name, status])).toEqual([["implement", "interrupted"]]);
+  expect(run.streams.map(({ status }) => status)).toEqual(["interrupted"]);
+  expect(swarm.cancel(handle.id)).toMatchObject({ status: "cancelled", phases: [{ status: "cancelled" }] });
+  expect(swarm.list()[0]).toMatchObject({ phases: [{ status: "cancelled" }], streams: [{ status: "cancelled" }] });
+  expect(news.filter(({ type }) => type === "run.finished").map(({ data }) => data)).toEqual([
+    expect.objectContaining({ id: handle.id, runId: handle.id, status: "cancelled", outcome: "cancelled" }),
+  ]);
+});
+
+test("replies that held no tasks are asked for again when the failed run is resumed, and the specification is not", async () => {
+  let mended = false;
+  const { swarm, handle, roles, settings, model } = await startWith(
+    "pipeline:\n  - {phase: spec, agent: pm}\n  - {phase: decompose, agent: pm}\n",
+    ({ prompt }) =>
+      prompt.includes("Reply with a JSON array")
+        ? { say: mended ? JSON.stringify([task("T1", "Greet")]) : "I would rather not." }
+        : undefined,
+  );
+  expect(await handle.finished).toMatchObject({ status: "failed", outcome: "failed" });
+  expect(roles()).toHaveLength(2 + settings.maxRetries);
+  const still = await swarm.resume(handle.id).finished;
+  expect(still.status).toBe("failed");
+  expect(roles()).toHaveLength(3 + 2 * settings.maxRetries);
+  mended = true;
+  const asked = model.requests.length;
+  expect(await swarm.resume(handle.id).finished).toMatchObject({ status: "done", outcome: "approved" });
+  expect(model.requests).toHaveLength(asked + 1);
+  expect(JSON.stringify(model.requests.at(-1)), "it is asked afresh").not.toContain("I would rather not.");
+});
+
+test("the last review of a loop that had to approve is asked again when the failed run is resumed, and nothing before it", async () => {
+  let content = false;
+  const { swarm, handle, roles, model } = await startWith(SPEC, ({ role }) =>
+    role === "eng-spec-reviewer" && content
+      ? undefined
+      : role.endsWith("reviewer")
+        ? { say: "It names no greeting." }
+        : undefined,
+  );
+  expect(await handle.finished).toMatchObject({ status: "failed", outcome: "unapproved" });
+  const before = roles();
+  content = true;
+  const run = await swarm.resume(handle.id).finished;
+  expect(roles().slice(before.length)).toEqual(["eng-spec-reviewer"]);
+  expect(run).toMatchObject({ status: "done", outcome: "unapproved", reason: "spec/review:pm-reviewer is exhausted" });
+  const { messages } = model.requests.at(-1)!;
+  expect(
+    messages.filter(({ role }) => role === "assistant"),
+    "a review stands alone",
+  ).toEqual([]);
+  expect(() => swarm.resume(handle.id)).toThrow(
+    /has ended \(unapproved: spec\/review:pm-reviewer is exhausted\).*nothing to resume.*new run/s,
+  );
+});
+
+test("a check that stood against an approval is run again when the failed run is resumed", async () => {
+  const { swarm, handle, home, roles } = await startWith(BUILD("fail"), undefined, {
+    checks: [{ name: "test", command: 'test -f "$HOME/mended"', cwd: "." }],
+  });
+  expect(await handle.finished).toMatchObject({ status: "failed", outcome: "unapproved" });
+  const before = roles();
+  writeFileSync(join(home, "mended"), "");
+  const run = await swarm.resume(handle.id).finished;
+  expect(run).toMatchObject({ status: "done", outcome: "approved" });
+  expect(roles().slice(before.length)).not.toContain("engineer");
+  expect(run.phases.map(({ status }): RunPhase["status"] => status)).toEqual(["done"]);
+});
+
+test("a run that is resumed does not take its own documents for changes of the user's", async () => {
+  let hold = true;
+  const { swarm, handle, roles, project } = await startWith(
+    `${SPEC}${BUILD().replace("pipeline:\n", "").slice(1)}`,
+    ({ role }) => (role === "engineer" && hold ? { hang: true } : undefined),
+  );
+  await until("the engineer", () => roles().includes("engineer"), 30_000);
+  await swarm.close();
+  expect((await handle.finished).notes).toEqual([]);
+  expect(git(project, "status", "--porcelain")).toContain("doc/");
+  hold = false;
+  expect(await swarm.resume(handle.id).finished).toMatchObject({ outcome: "approved", notes: [] });
+});
+
+test("a resume that cannot be is a conflict, and a folder for documents that is a file is a bad variable", async () => {
+  const { swarm, handle, project, settings } = await startWith("pipeline:\n  - {phase: spec, agent: pm}\n");
+  const refusal = (work: () => unknown): unknown => {
+    try {
+      return work();
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(refusal(() => swarm.resume(handle.id))).toMatchObject({ trouble: "conflict" });
+  await handle.finished;
+  expect(refusal(() => swarm.resume(handle.id))).toMatchObject({ trouble: "conflict" });
+  const wrong = { ...settings, docDir: "README.md" };
+  expect(refusal(() => swarm.start({ projectPath: project, issue: "Greet", settings: wrong }))).toMatchObject({
+    exitCode: 2,
+    message: expect.stringMatching(/DOC_DIR.*README\.md/),
+  });
+  expect(swarm.list()).toHaveLength(1);
+});
