@@ -27,7 +27,9 @@ import { takeLock } from "./store/lock.ts";
 import { createMessages } from "./store/messages.ts";
 import { createSessionRows } from "./store/sessions.ts";
 import { createState } from "./store/state.ts";
+import { readSettings } from "./swarm/pipeline/env.ts";
 import { readPipeline } from "./swarm/pipeline/file.ts";
+import { openProject } from "./swarm/project.ts";
 import type { Swarm } from "./swarm/run.ts";
 import { swarmTools } from "./swarm/tools.ts";
 import { checkUpdate } from "./tools/check-update.ts";
@@ -189,9 +191,11 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
     routed,
   });
   const runEndings = createRunEndings({ store, hub, swarm, squads, inbox, state, log });
-  const checkPipeline = (yaml: string) => {
-    const read = readPipeline(yaml, { root: paths.runs, agentsDir: ".github/agents", shipped: join(packageRoot, "agents") });
-    return "problems" in read ? read.problems : [];
+  const checkPipeline = (yaml: string, projectPath: string | undefined) => {
+    const root = projectPath === undefined ? undefined : openProject(projectPath);
+    const { agentsDir } = readSettings(env);
+    const read = readPipeline(yaml, { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true });
+    return { problems: "problems" in read ? read.problems : [], notes: read.notes };
   };
   const http = createHttp({
     version,

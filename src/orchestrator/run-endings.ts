@@ -28,7 +28,9 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
     if (run.finishedAt === null) return;
     const decided = `decided:${run.id}`;
     const { squad } = run;
-    if (squad !== null && state.get(decided) === undefined && squads.projectOf(squad)) {
+    // A run that failed before it decided anything may yet be resumed.
+    const decidedAll = run.status === "done" || run.decisions.length > 0;
+    if (squad !== null && decidedAll && state.get(decided) === undefined && squads.projectOf(squad)) {
       store.transaction(() => {
         for (const decision of run.decisions)
           squads.logDecision(squad, { decision, context: `swarm run ${run.id}`, author: "swarm" });
@@ -45,7 +47,7 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
 
   function takeUp(run: Run): void {
     try {
-      swarm.resume(run.id);
+      swarm.resume(run.id, { unattended: true });
     } catch (error) {
       log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
       tell(run, `A swarm run was interrupted and cannot go on by itself: ${messageOf(error)}\n${describeRun(run)}`, "stuck");
@@ -53,13 +55,13 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
   }
 
   return {
-    /** Takes up the runs that conversations asked for, and catches up on ends that an earlier life did not tell. */
+    /** Takes up the runs that a daemon worked on, and catches up on ends that an earlier life did not tell. */
     start(): () => void {
-      for (const { id, status, conversation } of swarm.list({ limit: LATEST })) {
-        const run = status === "running" ? undefined : swarm.show(id);
-        if (run && status !== "interrupted") settle(run);
-        else if (run && conversation !== null) takeUp(run);
+      for (const { id, finishedAt } of swarm.list({ limit: LATEST })) {
+        const run = finishedAt === null ? undefined : swarm.show(id);
+        if (run) settle(run);
       }
+      for (const run of swarm.orphans(LATEST)) takeUp(run);
       return hub.subscribe(({ type, data }) => {
         const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
         if (run) settle(run);

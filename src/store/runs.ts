@@ -83,6 +83,7 @@ export interface Runs {
   list(limit: number, before?: string): RunRow[];
   /** Who works on it now. */
   claim(id: string, pid: number, now: string): void;
+  setInputs(id: string, inputs: string): void;
   beat(id: string, now: string): void;
   askToCancel(id: string): void;
   cancelAsked(id: string): boolean;
@@ -122,6 +123,7 @@ export function openRuns(store: Store): Runs {
   const claim = db.prepare(
     "UPDATE runs SET status = 'running', outcome = NULL, reason = NULL, finished_at = NULL, pid = ?, lives = lives + 1, beat_at = ?, cancel_asked = 0 WHERE id = ?",
   );
+  const inputs = db.prepare("UPDATE runs SET inputs = ? WHERE id = ?");
   const beat = db.prepare("UPDATE runs SET beat_at = ? WHERE id = ?");
   const ask = db.prepare("UPDATE runs SET cancel_asked = 1 WHERE id = ?");
   const tree = db.prepare("UPDATE runs SET branch = ?, base = ?, tree = ? WHERE id = ?");
@@ -152,14 +154,15 @@ export function openRuns(store: Store): Runs {
     void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key);
 
   return {
-    create: ({ id, projectPath, issue, inputs, conversation, squad, now }) =>
-      void insert.run(id, projectPath, issue, inputs, conversation ?? null, squad ?? null, now),
+    create: ({ id, projectPath, issue, inputs: given, conversation, squad, now }) =>
+      void insert.run(id, projectPath, issue, given, conversation ?? null, squad ?? null, now),
     get(id) {
       const row = one.get(id);
       return row === undefined ? undefined : RunRow.parse(row);
     },
     list: (limit, from) => many.all(from ?? "", limit).map((row) => RunRow.parse(row)),
     claim: (id, pid, now) => void claim.run(pid, now, id),
+    setInputs: (id, to) => void inputs.run(to, id),
     beat: (id, now) => store.soft(() => void beat.run(now, id)),
     askToCancel: (id) => void ask.run(id),
     cancelAsked: (id) => RunRow.pick({ cancel_asked: true }).safeParse(one.get(id)).data?.cancel_asked ?? false,

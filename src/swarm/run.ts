@@ -80,11 +80,11 @@ export interface Swarm {
   plan(input: PlanningInput): Promise<PlanningResult>;
   start(input: RunInput): RunHandle;
   /** Goes on with a run that was interrupted, cancelled or has failed; what is not given is as it was. */
-  resume(id: string, given?: { settings?: Partial<Settings>; issue?: string | undefined }): RunHandle;
+  resume(id: string, given?: { settings?: Partial<Settings>; issue?: string | undefined; unattended?: boolean }): RunHandle;
   cancel(id: string): Run;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
-  /** The interrupted runs among the latest that were started with nobody standing by. */
+  /** The interrupted runs among the latest that were worked on with nobody standing by. */
   orphans(limit: number): Run[];
   /** Stops every run of this process, to be resumed later, and waits until all is put away. */
   close(): Promise<void>;
@@ -338,7 +338,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       if (active.has(id) || status === "running")
         throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
       if (status === "done") throw conflict(nothingToResume(row));
-      const inputs = Inputs.parse(JSON.parse(row.inputs));
+      const inputs: Inputs = { ...Inputs.parse(JSON.parse(row.inputs)), unattended: given.unattended ?? false };
       const { primaryModel, reviewModel, ...rest } = inputs.settings;
       const settings: Settings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
       const loaded = load(row.project_path, settings, inputs.pipelineFile ?? undefined);
@@ -347,6 +347,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
         throw conflict(`run ${id} cannot be resumed: ${changed.join("; ")}. Put it back as it was, or start a new run.`);
       }
       const blamed = status === "failed" ? blamedFor(runs.steps(id), loaded.pipeline) : [];
+      runs.setInputs(id, JSON.stringify(inputs));
       runs.forget(
         id,
         blamed.map((step) => step.key),

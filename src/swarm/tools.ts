@@ -42,6 +42,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
           squad: slug,
           decisions: team?.decisions,
           conversation: conversationOf(owner),
+          unattended: true,
         });
         onStarted(owner, id);
         return `Run ${id} has begun. You will be told when it ends; swarm_status {"run_id": "${id}"} tells how it stands.`;
@@ -70,7 +71,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
   ];
 }
 
-/** A run in a few lines: its state, phases, streams, what was not approved, and where the result is. */
+/** A run in a few lines: its state, phases, streams, what was not approved, where the result is, and what else has to be known. */
 export function describeRun(run: Run): string {
   const phases = run.phases.map(({ name, status }) => `${name} ${status}`).join(", ");
   const streams = run.streams.map(
@@ -80,7 +81,7 @@ export function describeRun(run: Run): string {
     .filter(({ outcome }) => outcome !== "approved" && outcome !== "skipped")
     .map(({ key, outcome, findings }) => `  ${key}: ${outcome}${findings ? `: ${firstLine(findings)}` : ""}`);
   const failing = run.evidence
-    .filter(({ exitCode }) => exitCode !== 0)
+    .filter(({ exitCode, tree }) => exitCode !== 0 && tree === run.tree)
     .slice(-3)
     .map(({ command, exitCode }) => `  ${command}: exit ${exitCode}`);
   return [
@@ -91,6 +92,7 @@ export function describeRun(run: Run): string {
     ...(open.length > 0 ? ["Not approved:", ...open] : []),
     ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),
     ...(run.branch ? [`Branch: ${run.branch}${run.applied ? " (applied)" : ""}`] : []),
+    ...(run.notes.length > 0 ? ["Notes:", ...run.notes.map((note) => `  ${note.trim().replaceAll("\n", "\n    ")}`)] : []),
     `Tokens: ${run.usage.inputTokens} in, ${run.usage.outputTokens} out, ${run.usage.calls} calls`,
   ].join("\n");
 }

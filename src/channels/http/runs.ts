@@ -1,7 +1,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Conversation } from "../../protocol/messages.ts";
 import { Run, RunSummary } from "../../protocol/runs.ts";
-import { readSettings } from "../../swarm/pipeline/env.ts";
+import { readSettings, settingsIn } from "../../swarm/pipeline/env.ts";
 import type { Swarm } from "../../swarm/run.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
@@ -10,8 +10,8 @@ export interface RunParts {
   swarm: Swarm;
   env: NodeJS.ProcessEnv;
   squadProject: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
-  /** Checks the text of a pipeline file. */
-  checkPipeline: (yaml: string) => { line: number; path: string; message: string }[];
+  /** Checks the text of a pipeline file; the agents of a project are looked for where it is named. */
+  checkPipeline: (yaml: string, projectPath: string | undefined) => z.infer<typeof Checked>;
 }
 
 const RunId = z.object({ id: z.string() });
@@ -23,6 +23,7 @@ const NewRun = z.strictObject({
   apply: z.boolean().default(false),
 });
 const Problem = z.object({ line: z.number().int(), path: z.string(), message: z.string() });
+const Checked = z.object({ problems: z.array(Problem), notes: z.array(z.string()) });
 
 export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPipeline }: RunParts): void {
   const find = (id: string): Run => {
@@ -66,6 +67,7 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
       decisions: team?.decisions,
       conversation,
       apply,
+      unattended: true,
     });
     return context.json(find(id), 201);
   });
@@ -74,12 +76,13 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
     method: "post",
     path: "/api/runs/validate",
     summary: "Checks a pipeline file",
-    request: { body: body(z.strictObject({ yaml: z.string() })) },
-    responses: answers(200, z.object({ valid: z.boolean(), problems: z.array(Problem) })),
+    request: { body: body(z.strictObject({ yaml: z.string(), projectPath: z.string().min(1).optional() })) },
+    responses: answers(200, Checked.extend({ valid: z.boolean() })),
   });
   app.openapi(validate, (context) => {
-    const problems = checkPipeline(context.req.valid("json").yaml);
-    return context.json({ valid: problems.length === 0, problems }, 200);
+    const { yaml, projectPath } = context.req.valid("json");
+    const checked = checkPipeline(yaml, projectPath);
+    return context.json({ valid: checked.problems.length === 0, ...checked }, 200);
   });
 
   const one = createRoute({
@@ -101,7 +104,9 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
   app.openapi(resume, (context) => {
     const { id } = context.req.valid("param");
     find(id);
-    swarm.resume(id);
+    // The issue of a run came with its request, not from the daemon's environment.
+    const { issue: _, ...settings } = settingsIn(env);
+    swarm.resume(id, { settings, unattended: true });
     return context.json(find(id), 200);
   });
 

@@ -1,7 +1,8 @@
-import { readFileSync, realpathSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import { nearest } from "../../lib/config.ts";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 
 export const BUILTIN = "builtin:";
@@ -20,15 +21,18 @@ export interface Agent {
 }
 
 export interface AgentPlaces {
-  /** The repository. */
-  root: string;
+  /** The repository; without one its own agents are not looked for. */
+  root: string | undefined;
   /** Looked in first; relative to the repository. */
   agentsDir: string;
   /** What ships with us. */
   shipped: string;
+  /** Who reads the problems is elsewhere: our own folders are not named to them. */
+  discreet?: boolean;
 }
 
-export type AgentFound = { agent: Agent; notes: string[] } | { problem: string };
+export type AgentFound = { agent: Agent; notes: string[] } | { problem: string } | { unseen: string };
+type AgentRead = Exclude<AgentFound, { unseen: string }>;
 
 const FrontMatter = z.object({
   tools: z.union([z.array(z.string()), z.string()]).optional(),
@@ -40,21 +44,51 @@ export function findAgent(name: string, source: string | undefined, places: Agen
   const builtin = source === undefined ? name : source.startsWith(BUILTIN) ? source.slice(BUILTIN.length).trim() : undefined;
   if (builtin !== undefined) {
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(builtin)) return { problem: `"${source}" does not name an agent after "${BUILTIN}"` };
-    const looked = [join(resolve(places.root, places.agentsDir), `${builtin}.md`), join(places.shipped, `${builtin}.md`)];
-    for (const path of looked) {
-      const found = read(name, path);
+    for (const folder of foldersOf(places)) {
+      const found = read(name, join(folder, `${builtin}.md`));
       if (found !== "missing") return found;
     }
-    return { problem: `its instructions are missing; looked at ${looked.join(" and ")}` };
+    const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
+    const hint = near === undefined ? "" : `. Did you mean "${BUILTIN}${near}"?`;
+    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}` };
   }
-  const path = resolve(places.root, source ?? "");
-  if (isAbsolute(source ?? "") || !inside(places.root, path))
-    return { problem: `"${source}" is not a path inside the repository (${path})` };
-  const found = read(name, path, places.root);
+  return findFile(name, source ?? "", places.root);
+}
+
+function findFile(name: string, source: string, root: string | undefined): AgentFound {
+  const path = resolve(root ?? "/", source);
+  const climbs = !inside(root ?? "/project", resolve(root ?? "/project", source));
+  if (isAbsolute(source) || climbs)
+    return { problem: `"${source}" is not a path inside the repository${root === undefined ? "" : ` (${path})`}` };
+  if (root === undefined) return { unseen: `"${source}" was not looked for, since no project was named` };
+  const found = read(name, path, root);
   return found === "missing" ? { problem: `its file is missing; looked at ${path}` } : found;
 }
 
-function read(name: string, path: string, within?: string): AgentFound | "missing" {
+/** Where the agents of a name are, the first before the second. */
+function foldersOf({ root, agentsDir, shipped }: AgentPlaces): string[] {
+  return [...(root === undefined ? [] : [resolve(root, agentsDir)]), shipped];
+}
+
+function whereLooked(places: AgentPlaces, file: string): string {
+  const paths = foldersOf(places).map((folder) => join(folder, file));
+  return [...paths.slice(0, -1), places.discreet ? "what ships with us" : paths.at(-1)].join(" and ");
+}
+
+/** The names of the agents that are there. */
+export function agentsThere(places: AgentPlaces): string[] {
+  return foldersOf(places).flatMap((folder) => {
+    try {
+      return readdirSync(folder).flatMap((file) => (file.endsWith(".md") ? [file.slice(0, -3)] : []));
+    } catch (error) {
+      // A folder that is not there, or is none, has no agents; anything else shows when one of them is read.
+      if (codeOf(error) === undefined) throw error;
+      return [];
+    }
+  });
+}
+
+function read(name: string, path: string, within?: string): AgentRead | "missing" {
   let text: string;
   try {
     if (within !== undefined && !inside(realpathSync(within), realpathSync(path))) {
@@ -69,7 +103,7 @@ function read(name: string, path: string, within?: string): AgentFound | "missin
 }
 
 /** Reads instructions with their optional front matter (`tools:`, `model:`). */
-export function parseAgent(name: string, path: string, text: string): AgentFound {
+export function parseAgent(name: string, path: string, text: string): AgentRead {
   const parts = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)([\s\S]*)$/.exec(text);
   const instructions = (parts ? parts[2]! : text).trim();
   if (instructions === "") return { problem: `${path} holds no instructions` };

@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { nearest } from "../../lib/config.ts";
-import { codeOf, usageError } from "../../lib/errors.ts";
-import { type Agent, type AgentPlaces, BUILTIN, findAgent } from "./agents.ts";
+import { codeOf, ExitCode, UserError, usageError } from "../../lib/errors.ts";
+import { type Agent, type AgentPlaces, agentsThere, BUILTIN, findAgent } from "./agents.ts";
 import { CONDITIONS, DEFAULT_MODELS, PHASE_NAMES, PHASES, Pipeline, Qa, type ResolvedPipeline, Review } from "./schema.ts";
 
 export const FILE_NAME = "swarm.config.yaml";
@@ -36,6 +36,15 @@ export function findPipelineFile(root: string, shipped: string): string {
   return existsSync(own) ? own : shipped;
 }
 
+/** A pipeline file that cannot be run, with everything that is wrong with it. */
+export class WrongPipeline extends UserError {
+  readonly problems: readonly Problem[];
+  constructor(path: string, problems: readonly Problem[]) {
+    super(describeProblems(path, problems), { exitCode: ExitCode.usage });
+    this.problems = problems;
+  }
+}
+
 /** Reads a pipeline file whole, with the agents it names. Throws one usage error that lists everything wrong with it. */
 export function loadPipeline(path: string, places: AgentPlaces, models: Models = {}): LoadedPipeline {
   let text: string;
@@ -45,7 +54,7 @@ export function loadPipeline(path: string, places: AgentPlaces, models: Models =
     throw usageError(`${path}: cannot be read (${codeOf(error) ?? error}). Name a pipeline file that is there.`, error);
   }
   const read = readPipeline(text, places, models);
-  if ("problems" in read) throw usageError(describeProblems(path, read.problems));
+  if ("problems" in read) throw new WrongPipeline(path, read.problems);
   return { path, ...read };
 }
 
@@ -63,7 +72,7 @@ export function readPipeline(
   text: string,
   places: AgentPlaces,
   models: Models = {},
-): Omit<LoadedPipeline, "path"> | { problems: Problem[] } {
+): Omit<LoadedPipeline, "path"> | { problems: Problem[]; notes: string[] } {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
   if (document.errors.length > 0) {
@@ -73,6 +82,7 @@ export function readPipeline(
         path: "(file)",
         message: `is not valid YAML: ${error.message}`,
       })),
+      notes: [],
     };
   }
   let raw: unknown;
@@ -81,11 +91,12 @@ export function readPipeline(
   } catch (error) {
     return {
       problems: [{ line: 1, path: "(file)", message: `cannot be read: ${error instanceof Error ? error.message : error}` }],
+      notes: [],
     };
   }
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
     const found = raw === null || raw === undefined ? "an empty file" : Array.isArray(raw) ? "a list" : JSON.stringify(raw);
-    return { problems: [{ line: 1, path: "(file)", message: `must hold "agents" and "pipeline"; found ${found}` }] };
+    return { problems: [{ line: 1, path: "(file)", message: `must hold "agents" and "pipeline"; found ${found}` }], notes: [] };
   }
 
   const problems: Problem[] = [];
@@ -98,7 +109,7 @@ export function readPipeline(
   const parsed = Pipeline.safeParse(raw);
   for (const issue of parsed.success ? [] : parsed.error.issues) explain(issue, raw, report);
   const { agents, notes } = checkSense(raw, places, report);
-  if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line) };
+  if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };
   const pipeline: ResolvedPipeline = {
     ...parsed.data,
     primaryModel: models.primaryModel ?? parsed.data.primaryModel ?? DEFAULT_MODELS.primaryModel,
@@ -161,6 +172,9 @@ function checkSense(raw: object, places: AgentPlaces, report: Report): { agents:
     if ("problem" in found) {
       bad.add(name);
       report(["agents", name], `${source.startsWith(BUILTIN) ? `"${source}": ` : ""}${found.problem}`);
+    } else if ("unseen" in found) {
+      bad.add(name);
+      notes.push(`agents.${name}: ${found.unseen}`);
     } else {
       agents.set(name, found.agent);
       notes.push(...found.notes);
@@ -172,12 +186,12 @@ function checkSense(raw: object, places: AgentPlaces, report: Report): { agents:
     if (isRecord(declared) && Object.hasOwn(declared, name)) return;
     const found = findAgent(name, undefined, places);
     if ("problem" in found) {
-      const near = nearest(name, [...sources.keys()]);
+      const near = nearest(name, [...sources.keys(), ...agentsThere(places)]);
       report(
         path,
         `no agent is called "${name}".${near ? ` Did you mean "${near}"?` : ""} It is not under "agents", and ${found.problem}`,
       );
-    } else {
+    } else if ("agent" in found) {
       agents.set(name, found.agent);
       notes.push(...found.notes);
     }
