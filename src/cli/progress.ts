@@ -4,42 +4,50 @@ import type { RunStep, RunStream, Said } from "../protocol/runs.ts";
 
 export interface ProgressParts {
   write: (text: string) => void;
-  /** A terminal gets a line that is drawn again and again; anything else gets plain lines. */
+  /** A terminal gets lines that are drawn again and again; anything else gets plain lines. */
   live: boolean;
   colour: boolean;
   /** How many characters fit on a line of the terminal. */
   columns?: () => number;
+  /** How many lines the terminal has. */
+  rows?: () => number;
   now?: () => number;
 }
 
-/** Shows a run as it goes: a line for each thing that ended, and on a terminal what is under way. */
-export function createProgress({ write, live, colour, columns = () => 80, now = Date.now }: ProgressParts) {
+/** How many of the steps that are under way have a line of their own. */
+const MOST_LINES = 8;
+
+/** Shows a run as it goes: a line for each thing that ended, and on a terminal below them a line for each that is under way. */
+export function createProgress({ write, live, colour, columns = () => 80, rows = () => 24, now = Date.now }: ProgressParts) {
   const began = now();
   const working = new Map<string, number>();
   const unfinished = new Map<string, Said>();
   let speaking = "";
   let tokens = 0;
-  let shown = false;
+  let drawn: readonly string[] = [];
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
   const bold = (text: string) => (colour ? `\x1b[1m${text}\x1b[0m` : text);
 
-  const clear = () => {
-    if (shown) write("\r\x1b[K");
-    shown = false;
+  /** What takes away the lines that were drawn; a terminal that has become narrower has broken them. */
+  const cleared = () => {
+    const height = drawn.reduce((sum, text) => sum + Math.max(1, Math.ceil(text.length / columns())), 0);
+    drawn = [];
+    return height === 0 ? "" : `\r${height > 1 ? `\x1b[${height - 1}A` : ""}\x1b[J`;
   };
-  const draw = () => {
-    if (!live) return;
-    clear();
-    const at = [...working].map(([key, since]) => `${key} ${seconds(now() - since)}`).join(" · ");
-    const text = `${seconds(now() - began)} · ${tokens.toLocaleString("en")} tokens · ${at || "…"}`;
-    write(dim(fitting(text, columns() - 1)));
-    shown = true;
+  const underWay = (): string[] => {
+    const room = Math.max(1, Math.min(MOST_LINES, rows() - 3));
+    const steps = [...working].map(([key, since]) => `  ${key} ${seconds(now() - since)}`);
+    const rest = steps.length - room;
+    const head = `${seconds(now() - began)} · ${tokens.toLocaleString("en")} tokens`;
+    return [head, ...steps.slice(0, room), ...(rest > 0 ? [`  and ${rest} more`] : [])];
   };
-  const line = (text: string) => {
-    clear();
-    write(`${text}\n`);
-    draw();
+  const draw = (above = "") => {
+    const before = cleared();
+    drawn = live ? underWay().map((text) => fitting(text, columns() - 1)) : [];
+    const text = `${before}${above}${drawn.map(dim).join("\n")}`;
+    if (text !== "") write(text);
   };
+  const line = (text: string) => draw(`${text}\n`);
   const tell = (text: string) => {
     speaking = "";
     line(text);
@@ -54,7 +62,7 @@ export function createProgress({ write, live, colour, columns = () => 80, now = 
     unfinished.delete(key);
     if (rest?.text) quote(rest);
   };
-  const ticking = live ? setInterval(draw, 500) : undefined;
+  const ticking = live ? setInterval(() => draw(), 500) : undefined;
   ticking?.unref();
 
   return {
@@ -94,7 +102,7 @@ export function createProgress({ write, live, colour, columns = () => 80, now = 
     end(): void {
       for (const key of [...unfinished.keys()]) finishSaying(key);
       clearInterval(ticking);
-      clear();
+      if (drawn.length > 0) write(cleared());
     },
   };
 }

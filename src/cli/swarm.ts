@@ -2,9 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
-import { missing, usageError } from "../lib/errors.ts";
+import { ExitCode, missing, usageError } from "../lib/errors.ts";
+import type { Event } from "../protocol/events.ts";
 import type { Run, Said } from "../protocol/runs.ts";
-import { readSettings, type Settings } from "../swarm/pipeline/env.ts";
+import { readSettings, settingsIn } from "../swarm/pipeline/env.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import type { RunHandle } from "../swarm/run.ts";
 import { describeRun } from "../swarm/tools.ts";
@@ -24,7 +25,7 @@ const JSON_OPTION = ["--json", "print one JSON document"] as const;
 export function swarmCommands(program: Command, shell: Shell): void {
   const swarm = program
     .command("swarm")
-    .description("a pipeline that turns an issue into reviewed, tested code; works on the folder you stand in");
+    .description("a pipeline that turns an issue into reviewed, tested code; works on the checkout you stand in");
 
   swarm
     .command("run", { isDefault: true })
@@ -39,8 +40,10 @@ export function swarmCommands(program: Command, shell: Shell): void {
         words: options.plan ? readPlan(options.plan) : words.join(" "),
         issueNeeded: true,
       });
-      await follow(shell, settings, options, (open) =>
-        open.start({ projectPath: process.cwd(), issue: settings.issue!, settings, apply: options.apply }),
+      const projectPath = await projectHere();
+      shell.note(`Project: ${projectPath}`);
+      await follow(shell, { ...options, verbose: options.verbose || settings.verbose }, (open) =>
+        open.start({ projectPath, issue: settings.issue!, settings, apply: options.apply }),
       );
     });
 
@@ -56,6 +59,8 @@ export function swarmCommands(program: Command, shell: Shell): void {
         words: options.plan ? readPlan(options.plan) : words.join(" "),
         issueNeeded: true,
       });
+      const projectPath = await projectHere();
+      shell.note(`Project: ${projectPath}`);
       const progress = createProgress(progressParts(shell));
       const ask = createAsker(shell);
       const stop = new AbortController();
@@ -66,7 +71,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
       await withSwarm(shell, true, {}, async ({ swarm: open, choice }) => {
         shell.note(`Model: ${choice.why}.`);
         const planned = await open.plan({
-          projectPath: process.cwd(),
+          projectPath,
           issue: settings.issue!,
           settings,
           ask: ask.question,
@@ -85,13 +90,21 @@ export function swarmCommands(program: Command, shell: Shell): void {
   swarm
     .command("validate")
     .description("check the pipeline file, print what it resolves to and the most it can cost")
-    .argument("[file]", "a pipeline file; else swarm.config.yaml here, else the default")
+    .argument("[file]", "a pipeline file; else the swarm.config.yaml of the project, else the default")
     .option(...JSON_OPTION)
     .action(async (file: string | undefined, options: { json?: boolean }) => {
       const settings = readSettings(shell.env);
+      const projectPath = await projectHere();
+      const { WrongPipeline } = await import("../swarm/pipeline/file.ts");
       await withSwarm(shell, false, {}, async ({ swarm: open }) => {
-        const plan = open.validate({ projectPath: process.cwd(), settings, pipelineFile: file && resolve(file) });
-        shell.print(plan, () => describePlan(plan), options);
+        try {
+          const plan = open.validate({ projectPath, settings, pipelineFile: file && resolve(file) });
+          shell.print({ valid: true, problems: [], ...plan }, () => describePlan(plan), options);
+        } catch (error) {
+          if (!options.json || !(error instanceof WrongPipeline)) throw error;
+          shell.print({ valid: false, problems: error.problems, notes: [] }, error.message, options);
+          process.exitCode = ExitCode.usage;
+        }
       });
     });
 
@@ -129,7 +142,11 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .argument("<run>")
     .option("-v, --verbose", "show what the agents say")
     .option(...JSON_OPTION)
-    .action((id: string, options: RunOptions) => follow(shell, readSettings(shell.env), options, (open) => open.resume(id)));
+    .action((id: string, options: RunOptions) => {
+      const settings = settingsIn(shell.env);
+      const verbose = options.verbose || settings.verbose === true;
+      return follow(shell, { ...options, verbose }, (open) => open.resume(id, { settings, issue: settings.issue }));
+    });
 
   swarm
     .command("cancel")
@@ -142,6 +159,11 @@ export function swarmCommands(program: Command, shell: Shell): void {
         shell.print(run, `Run ${id}: ${run.status === "running" ? "is being cancelled" : run.status}.`, options);
       }),
     );
+}
+
+async function projectHere(): Promise<string> {
+  const { projectAround } = await import("../swarm/project.ts");
+  return projectAround(process.cwd());
 }
 
 type OpenSwarm = Awaited<ReturnType<typeof import("../core.ts").openSwarm>>;
@@ -162,19 +184,21 @@ async function withSwarm<T>(
 }
 
 /** Starts or resumes a run and shows it to its end. Ctrl-C leaves it to be resumed. */
-async function follow(
-  shell: Shell,
-  settings: Settings,
-  options: RunOptions,
-  begin: (swarm: OpenSwarm["swarm"]) => RunHandle,
-): Promise<void> {
+async function follow(shell: Shell, options: RunOptions, begin: (swarm: OpenSwarm["swarm"]) => RunHandle): Promise<void> {
   const progress = createProgress({ ...progressParts(shell), live: process.stderr.isTTY === true && !shell.env.CI });
-  const onSay = options.verbose || settings.verbose ? { onSay: progress.say } : {};
+  const onSay = options.verbose ? { onSay: progress.say } : {};
   const { exitCodeOf } = await import("../swarm/run.ts");
   await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
     shell.note(`Model: ${choice.why}.`);
-    const unsubscribe = hub.subscribe((event) => progress.hear(event));
+    // The runs of other processes on this store are heard here too.
+    const early: Event[] = [];
+    let hear = (event: Event) => void early.push(event);
+    const unsubscribe = hub.subscribe((event) => hear(event));
     const handle = begin(swarm);
+    hear = (event) => {
+      if (event.data.runId === handle.id) progress.hear(event);
+    };
+    early.forEach(hear);
     const interrupt = () => void swarm.close();
     process.once("SIGINT", interrupt);
     process.once("SIGTERM", interrupt);
@@ -192,6 +216,7 @@ function progressParts(shell: Shell): ProgressParts {
     live: false,
     colour: process.stderr.isTTY === true && !shell.env.NO_COLOR,
     columns: () => process.stderr.columns || 80,
+    rows: () => process.stderr.rows || 24,
   };
 }
 

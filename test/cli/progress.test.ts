@@ -36,13 +36,75 @@ test("what agents say at the same time is shown in whole lines, and who speaks i
   ]);
 });
 
-test("on a terminal one line tells what is under way, never longer than the terminal is wide", () => {
-  const { progress, hear, shown } = watch({ live: true, columns: () => 40 });
-  hear("step.started", { key: "implement/stream-1/draft" });
-  hear("step.started", { key: "implement/stream-2/draft" });
+/** What a terminal shows after it was sent this. */
+function screenOf(text: string): string[] {
+  const lines = [""];
+  let row = 0;
+  let column = 0;
+  for (const [part] of text.replaceAll("\x1b", "␛").matchAll(/␛\[\d*[AJ]|\r|\n|[^␛\r\n]+/g)) {
+    const up = /^␛\[(\d+)A$/.exec(part);
+    if (up) row -= Number(up[1]);
+    else if (part === "␛[J") lines.splice(row, lines.length, lines[row]!.slice(0, column));
+    else if (part === "\r") column = 0;
+    else if (part === "\n") {
+      row += 1;
+      column = 0;
+      lines[row] ??= "";
+    } else {
+      lines[row] = lines[row]!.slice(0, column) + part + lines[row]!.slice(column + part.length);
+      column += part.length;
+    }
+    expect(row, "the cursor stays on the screen").toBeGreaterThanOrEqual(0);
+  }
+  return lines;
+}
+
+test("on a terminal each step under way has a line, never longer than the terminal is wide, below what has ended", () => {
+  let at = 0;
+  const { progress, hear, finished, shown } = watch({ live: true, columns: () => 30, now: () => at });
+  for (const stream of [1, 2, 3, 4]) hear("step.started", { key: `implement/stream-${stream}/review:eng-code-reviewer` });
+  hear("phase.started", { name: "implement" });
+  at = 2_000;
+  hear("step.started", { key: "short" });
+  expect(screenOf(shown())).toEqual([
+    "▸ implement",
+    "2.0 s · 0 tokens",
+    "  implement/stream-1/review:…",
+    "  implement/stream-2/review:…",
+    "  implement/stream-3/review:…",
+    "  implement/stream-4/review:…",
+    "  short 0.0 s",
+  ]);
+  for (const line of screenOf(shown())) expect(line.length).toBeLessThan(30);
+  finished("implement/stream-2/review:eng-code-reviewer");
+  expect(screenOf(shown()).slice(0, 4)).toEqual([
+    "▸ implement",
+    "  ✓ implement/stream-2/review:eng-code-reviewer 2.0 s",
+    "2.0 s · 0 tokens",
+    "  implement/stream-1/review:…",
+  ]);
   progress.end();
-  const lines = shown().split("\r\x1b[K");
-  expect(lines[0]).toContain("implement/stream-1");
-  for (const line of lines) expect(line.length).toBeLessThan(40);
-  expect(lines.at(-1)).toBe("");
+  expect(screenOf(shown())).toEqual(["▸ implement", "  ✓ implement/stream-2/review:eng-code-reviewer 2.0 s", ""]);
+});
+
+test("at most eight steps have a line, fewer on a low terminal, and the rest are counted", () => {
+  let rows = 24;
+  const { progress, hear, shown } = watch({ live: true, rows: () => rows });
+  for (let number = 1; number <= 11; number += 1) hear("step.started", { key: `step-${number}` });
+  expect(screenOf(shown()).slice(-2)).toEqual(["  step-8 0.0 s", "  and 3 more"]);
+  rows = 6;
+  hear("step.started", { key: "step-12" });
+  expect(screenOf(shown())).toEqual(["0.0 s · 0 tokens", "  step-1 0.0 s", "  step-2 0.0 s", "  step-3 0.0 s", "  and 9 more"]);
+  progress.end();
+});
+
+test("lines that a narrower terminal has broken are taken away whole", () => {
+  let columns = 40;
+  const { progress, hear, shown } = watch({ live: true, columns: () => columns });
+  hear("step.started", { key: "implement/stream-1/draft-of-it" });
+  columns = 20;
+  const before = shown().length;
+  hear("step.started", { key: "b" });
+  expect(shown().slice(before), "one line for the head, two for what was one").toContain("\r\x1b[2A\x1b[J");
+  progress.end();
 });
