@@ -62,11 +62,11 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
     unfinished.delete(key);
     if (rest?.text) quote(rest);
   };
-  const ticking = live ? setInterval(() => draw(), 500) : undefined;
-  ticking?.unref();
+  let ticking: NodeJS.Timeout | undefined;
 
   return {
     hear({ type, data }: Event): void {
+      if (live) ticking ??= setInterval(() => draw(), 500).unref();
       if (type === "run.started") tell(`${bold("run")} ${String(data.runId)}`);
       if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
       if (type === "stream.started") {

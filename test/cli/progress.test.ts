@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createProgress } from "../../src/cli/progress.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import { noUsage } from "../../src/protocol/usage.ts";
@@ -107,4 +107,17 @@ test("lines that a narrower terminal has broken are taken away whole", () => {
   hear("step.started", { key: "b" });
   expect(shown().slice(before), "one line for the head, two for what was one").toContain("\r\x1b[2A\x1b[J");
   progress.end();
+});
+
+test("nothing is drawn before the run is heard of, so that what is said first stays whole", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { progress, hear, shown } = watch({ live: true });
+  vi.advanceTimersByTime(2_000);
+  expect(shown()).toBe("");
+  hear("run.started", { runId: "r_1" });
+  vi.advanceTimersByTime(2_000);
+  expect(screenOf(shown())).toEqual(["run r_1", "0.0 s · 0 tokens"]);
+  progress.end();
+  expect(screenOf(shown())).toEqual(["run r_1", ""]);
 });
