@@ -60,8 +60,11 @@ export function whatChanged(then: Inputs, now: Fingerprint, settings: Settings):
     ...(agents.length > 0 ? [`the instructions of ${agents.join(", ")} have changed`] : []),
     ...(then.primaryModel !== now.primaryModel ? [`the primary model was ${then.primaryModel} and is ${now.primaryModel}`] : []),
     ...(then.reviewModel !== now.reviewModel ? [`the review model was ${then.reviewModel} and is ${now.reviewModel}`] : []),
-    ...(["docDir", "summaryFileName"] as const)
-      .filter((name) => then.settings[name] !== settings[name])
-      .map((name) => `the documents went to ${then.settings[name]} and would go to ${settings[name]}`),
+    ...changedPlace("the documents", then.settings.docDir, settings.docDir),
+    ...changedPlace("the summary", then.settings.summaryFileName, settings.summaryFileName),
   ];
+}
+
+function changedPlace(what: string, then: string, now: string): string[] {
+  return then === now ? [] : [`${what} went to ${then} and would go to ${now}`];
 }
