@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Evidence, Task } from "../protocol/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
+import { onlyLooks, testIn } from "./test-commands.ts";
 
 const MAX_COMMANDS = 200;
 const MAX_COMMAND = 500;
@@ -15,9 +16,11 @@ export interface RunCommand {
 export function commandsAmong(calls: readonly ToolCall[]): RunCommand[] {
   return calls.filter(isCommand).map(({ args, result }) => {
     const code = /^exit code: (-?\d+)(?:\n|$)/.exec(result ?? "")?.[1];
-    return { command: argumentOf(args, "command"), exitCode: code === undefined ? null : Number(code) };
+    return { command: clip(commandOf(args)), exitCode: code === undefined ? null : Number(code) };
   });
 }
+
+const commandOf = (args: string) => argumentOf(args, "command");
 
 const isCommand = ({ tool, state }: ToolCall) => tool === "shell" && state !== "refused";
 const Arguments = z.record(z.string(), z.unknown());
@@ -26,36 +29,14 @@ const Arguments = z.record(z.string(), z.unknown());
 function argumentOf(args: string, name: "command" | "path"): string {
   try {
     const value = Arguments.parse(JSON.parse(args))[name];
-    return clip(typeof value === "string" ? value : args);
+    return typeof value === "string" ? value : args;
   } catch {
     // Shortened: what is left of it is shown as it stands.
-    return clip(args);
+    return args;
   }
 }
 
 const clip = (text: string) => (text.length <= MAX_COMMAND ? text : `${text.slice(0, MAX_COMMAND)}…`);
-
-const BEFORE =
-  /^(?:\(\s*|\w+=\S*\s+|(?:time|nice|env|sudo|npx|bunx|uv run|poetry run|bundle exec|timeout\s+\S+)\s+(?:--?\w\S*\s+)*)+/;
-const TEST =
-  /^(?:(?:npm|pnpm|yarn|bun)(?:\s+(?:--?\S+|run|workspace \S+|-w \S+))*\s+(?:t|test[:\w-]*)(?=\s|$)|(?:vitest|jest|mocha|ava|tap|cypress|jasmine|karma|pytest|tox|nox|rspec|phpunit|ctest|bats|behave)\b|playwright test\b|node\s+(?:\S+\s+)*--test\b|(?:deno|go|cargo|dotnet|swift|mix|flutter|dart|composer|zig|stack|cabal|bazel|elm|forge|sbt|lein)\s+(?:nextest\b|(?:\S+\s+)?test\b)|(?:\.\/)?(?:mvnw?|gradlew?)\b.*\b(?:test|verify|check)\b|python[\d.]*\s+-m\s+(?:pytest|unittest|nose2?)\b|python[\d.]*\s+manage\.py\s+test\b|(?:rails|rake|bin\/rails|bin\/rake)\s+(?:test|spec)\b|(?:make|just|task)\s+(?:\S+\s+)*(?:test|tests|check)\b|(?:bash |sh |\.\/)\S*test\S*)/;
-
-/** Whether a command runs tests, and whether its exit code is theirs. */
-export function testIn(command: string): { isTest: boolean; codeIsTheirs: boolean } {
-  const plain = command
-    .trim()
-    .replace(/\d?>&\d|&>>?/g, ">")
-    .replace(/"[^"]*"|'[^']*'/g, "quoted");
-  const parts = plain.split(/(&&|\|\||;|\n|\|&?|&)/).map((part, index) => (index % 2 === 0 ? part.trim() : part));
-  const at = parts.findLastIndex((part, index) => index % 2 === 0 && TEST.test(part.replace(BEFORE, "")));
-  const after = at < 0 ? [] : parts.slice(at + 1);
-  const pipefail = /\bset -\w*o pipefail\b/.test(plain);
-  const hides = after.some((operator, index) => {
-    if (index % 2 === 1 || operator === "&&") return false;
-    return operator === "&" || (after[index + 1] !== "" && !(operator.startsWith("|") && operator !== "||" && pipefail));
-  });
-  return { isTest: at >= 0, codeIsTheirs: at >= 0 && !hides };
-}
 
 export interface Seen {
   calls: readonly ToolCall[];
@@ -68,30 +49,35 @@ export interface Seen {
 /** Puts together what was seen of a task, and what that says about the claim that it is done. */
 export function evidenceOf({ calls, filesChanged, treeBefore, treeAfter, alongside }: Seen, status: Task["status"]): Evidence {
   const commands = commandsAmong(calls);
-  const isTest = ({ command }: RunCommand) => testIn(command).isTest;
-  const lastTest = commands.findLast(isTest) ?? null;
-  const since = calls.slice(calls.findLastIndex((call) => isCommand(call) && commandsAmong([call]).some(isTest)) + 1);
-  const written = since.filter(({ tool, kind, state }) => tool === "file_ops" && kind === "effect" && state === "done");
+  const at = calls.findLastIndex((call) => isCommand(call) && testIn(commandOf(call.args)).isTest);
+  const tested = calls[at];
+  const lastTest = tested ? commandsAmong([tested])[0]! : null;
   return {
     filesChanged,
     commands: commands.slice(-MAX_COMMANDS),
     treeBefore,
     treeAfter,
     lastTest,
-    ...(status === "done" && { verdict: verdictOf(lastTest, [...new Set(written.map(({ args }) => argumentOf(args, "path")))]) }),
+    ...(status === "done" && { verdict: lastTest ? verdictOf(lastTest, tested!, calls.slice(at + 1)) : NO_TEST }),
     ...(alongside.length > 0 && { alongside }),
   };
 }
 
-function verdictOf(test: RunCommand | null, writtenSince: readonly string[]): string {
-  if (test === null) return "claimed done; no test command was run";
-  const shown = `\`${test.command.replace(/\s+/g, " ")}\``;
-  if (test.exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;
-  if (test.exitCode !== 0) return `claimed done, but ${shown} last exited ${test.exitCode}`;
-  if (!testIn(test.command).codeIsTheirs)
-    return `claimed done; ${shown} exited 0, but what follows the tests hides their own code`;
-  if (writtenSince.length > 0)
-    return `claimed done; ${shown} exited 0, but ${oneLine(writtenSince.slice(0, 3).join(", "), 200)} was written after it`;
+const NO_TEST = "claimed done; no test command was run";
+
+/** What a shell command changed nobody can see, so one that may have changed something is named like a file that was written. */
+function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: readonly ToolCall[]): string {
+  const shown = `\`${command.replace(/\s+/g, " ")}\``;
+  if (exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;
+  if (exitCode !== 0) return `claimed done, but ${shown} last exited ${exitCode}`;
+  const { codeIsTheirs, isFollowed } = testIn(commandOf(tested.args));
+  if (!codeIsTheirs) return `claimed done; ${shown} exited 0, but what stands around the tests hides their own code`;
+  const written = since.filter(({ tool, kind, state }) => tool === "file_ops" && kind === "effect" && state === "done");
+  const files = [...new Set(written.map(({ args }) => clip(argumentOf(args, "path"))))];
+  if (files.length > 0)
+    return `claimed done; ${shown} exited 0, but ${oneLine(files.slice(0, 3).join(", "), 200)} was written after it`;
+  if (isFollowed || since.some((call) => isCommand(call) && !onlyLooks(commandOf(call.args))))
+    return `claimed done; ${shown} exited 0, but commands ran after it`;
   return `done; ${shown} last exited 0`;
 }
 

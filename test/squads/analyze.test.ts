@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject, findChecks } from "../../src/squads/analyze.ts";
+import { testIn } from "../../src/squads/test-commands.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const temporary = () => realpathSync(temporaryFolder());
@@ -223,6 +224,43 @@ test.each(Object.keys(SAMPLES))("%s is seen for what it is", async (name) => {
   expect(commands(analysis)).toEqual(sample.commands);
   expect(analysis.roster.map(({ roleTitle }) => roleTitle)).toEqual(sample.roles);
   expect(analysis.problems).toEqual([]);
+});
+
+test("every command that a project is said to be tested with is known for a test when it is run", async () => {
+  const more: Record<string, string>[] = [
+    ...["test", "test:unit", "test:ci", "tests"].flatMap((script) =>
+      ["npm", "pnpm", "yarn", "bun"].map((manager) => ({
+        "package.json": JSON.stringify({ packageManager: `${manager}@9.0.0`, scripts: { [script]: "x" } }),
+      })),
+    ),
+    { "deno.json": "{}" },
+    { "build.sbt": "" },
+    { "mix.exs": "" },
+    { "pubspec.yaml": "name: x\n" },
+    { "pubspec.yaml": "name: x\ndependencies:\n  flutter:\n    sdk: flutter\n" },
+    { "Package.swift": "" },
+    { "composer.json": '{"scripts":{"test":"x"}}' },
+    { "composer.json": "{}", "phpunit.xml": "" },
+    { Gemfile: 'gem "rspec"\n' },
+    { Gemfile: 'gem "rake"\n', Rakefile: "Rake::TestTask.new\n" },
+    { "pom.xml": "<project></project>" },
+    { "build.gradle": "" },
+    ...["uv.lock", "poetry.lock", "Pipfile", "a.py"].flatMap((runner) =>
+      ["pytest.ini", "manage.py", "tox.ini", "test_a.py"].map((sign) => ({ "pyproject.toml": "", [runner]: "", [sign]: "" })),
+    ),
+    ...["test", "tests", "check"].flatMap((target) => [{ Makefile: `${target}:\n\tx\n` }, { justfile: `${target}:\n  x\n` }]),
+    { "CMakeLists.txt": "enable_testing()\n" },
+  ];
+  const all = await Promise.all(
+    [...Object.values(SAMPLES).map(({ files }) => files), ...more].map(
+      async (files) => (await analyzeProject(project(files))).commands,
+    ),
+  );
+  const tests = [...new Set(all.flat().flatMap(({ purpose, command }) => (purpose === "test" ? [command] : [])))];
+  expect(tests.length).toBeGreaterThan(50);
+  expect(tests.filter((command) => !testIn(command).isTest || !testIn(command).codeIsTheirs)).toEqual([]);
+  const others = new Set(all.flat().flatMap(({ purpose, command }) => (purpose === "test" ? [] : [command])));
+  expect([...others].filter((command) => testIn(command).isTest)).toEqual([]);
 });
 
 test("the checks are the project's own commands, tests first", async () => {
