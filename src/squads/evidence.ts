@@ -83,18 +83,24 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
 
 /** A few lines for a person or a model. */
 export function tellEvidence(evidence: Evidence): string {
-  const { filesChanged, commands, verdict, alongside, treeBefore } = evidence;
+  const { commands, verdict, alongside } = evidence;
   const shown = commands.slice(-8).map(({ command, exitCode }) => `  ${oneLine(command, 120)} → ${exitCode ?? "no exit code"}`);
-  const files = filesChanged.slice(0, 20).join(", ");
   return [
     ...(verdict ? [`Verdict: ${verdict}.`] : []),
-    treeBefore === null
-      ? "Files changed: unknown, the project is not a git repository."
-      : `Files changed, by git's account: ${filesChanged.length === 0 ? "none" : `${files}${filesChanged.length > 20 ? `, … (${filesChanged.length})` : ""}`}.`,
+    tellFiles(evidence),
     ...(alongside?.length ? [`Other tasks worked in the same folder meanwhile: ${alongside.join(", ")}.`] : []),
     commands.length === 0 ? "Commands run: none." : `Commands run (${commands.length}) and their exit codes:`,
     ...shown,
   ].join("\n");
+}
+
+function tellFiles({ filesChanged, treeBefore, treeAfter }: Evidence): string {
+  if (treeBefore === null)
+    return "Files changed: unknown, git could not tell: there is no repository, or it leaves this folder out, or it is not in order.";
+  if (treeAfter === null) return "Files changed: unknown, git could not tell at the end.";
+  const files = filesChanged.slice(0, 20).join(", ");
+  const more = filesChanged.length > 20 ? `, … (${filesChanged.length})` : "";
+  return `Files changed, by git's account: ${filesChanged.length === 0 ? "none" : `${files}${more}`}.`;
 }
 
 /** A text on one line, cut where it is long. */
