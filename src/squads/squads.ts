@@ -8,7 +8,7 @@ import type { Emit } from "../protocol/events.ts";
 import type { Activity, Agent, Decision, ModelTier, Origin, Squad, Task, TaskStatus, UniverseName } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
-import { createSquadStore, squadOwner } from "../store/squads.ts";
+import { createSquadStore, type DecisionPage, squadOwner } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
 import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
@@ -247,9 +247,10 @@ export function createSquads(parts: SquadsParts) {
     },
 
     logDecision,
-    decisions: (slug: string, { text, limit = 50 }: { text?: string | undefined; limit?: number } = {}): Decision[] => {
+    /** Newest first, before the one with this id. */
+    decisions: (slug: string, { text, ...page }: DecisionPage & { text?: string | undefined } = {}): Decision[] => {
       const squad = find(slug);
-      return text ? store.searchDecisions(squad.slug, text, limit) : store.lastDecisions(squad.slug, limit).reverse();
+      return text ? store.searchDecisions(squad.slug, text, page) : store.listDecisions(squad.slug, page);
     },
     analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) =>
       analyzeProject(folderAt(projectPath, cwd), signal ? { signal } : {}),

@@ -57,6 +57,11 @@ export interface OpenHead {
   description: string;
 }
 
+export interface DecisionPage {
+  limit?: number | undefined;
+  before?: number | undefined;
+}
+
 export interface SquadStore {
   create(squad: { slug: string; name: string; projectPath: string; universe: UniverseName }): Squad;
   find(slug: string): Squad | undefined;
@@ -83,8 +88,10 @@ export interface SquadStore {
   addDecision(slug: string, decision: { decision: string; context?: string | undefined; author?: string | undefined }): Decision;
   /** The last `count` decisions, oldest of them first. */
   lastDecisions(slug: string, count: number): Decision[];
-  /** Decisions whose text or context holds the words as they stand, newest first. */
-  searchDecisions(slug: string, text: string, limit?: number): Decision[];
+  /** Newest first. `before` is the id of a decision: only older ones are listed. */
+  listDecisions(slug: string, page?: DecisionPage): Decision[];
+  /** The same of those whose text or context holds these words, in any order, or the text as it stands. */
+  searchDecisions(slug: string, text: string, page?: DecisionPage): Decision[];
 
   insertTask(task: NewTask): TaskRecord;
   updateTask(id: string, change: TaskChange): TaskRecord | undefined;
@@ -153,7 +160,9 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
     insertDecision: db.prepare(
       "INSERT INTO squad_decisions (squad_slug, decision, context, author, created_at) VALUES (?, ?, ?, ?, ?) RETURNING *",
     ),
-    decisions: db.prepare("SELECT * FROM squad_decisions WHERE squad_slug = ? ORDER BY id DESC LIMIT ?"),
+    decisions: db.prepare(
+      "SELECT * FROM squad_decisions WHERE squad_slug = :slug AND (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit",
+    ),
     insertTask: db.prepare(
       `INSERT INTO agent_tasks (id, squad_slug, agent, description, status, origin, reason, model, created_at)
        VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
@@ -190,6 +199,8 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
   const one = (row: unknown) => row as Row | undefined;
   const many = (rows: unknown[]) => rows as Row[];
   const findTask = (id: string) => optional(one(sql.task.get(id)), toTask);
+  const listDecisions = (slug: string, { limit = 50, before }: DecisionPage = {}) =>
+    many(sql.decisions.all({ slug, limit, before: before ?? null })).map(toDecision);
 
   return {
     create: ({ slug, name, projectPath, universe }) =>
@@ -234,11 +245,14 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
 
     addDecision: (slug, { decision, context, author }) =>
       toDecision(one(sql.insertDecision.get(slug, decision, context ?? null, author ?? null, time()))!),
-    lastDecisions: (slug, count) => many(sql.decisions.all(slug, count)).map(toDecision).reverse(),
-    searchDecisions: (slug, text, limit = 50) => {
-      const wanted = text.toLowerCase();
-      const holds = ({ decision, context }: Decision) => `${decision}\n${context ?? ""}`.toLowerCase().includes(wanted);
-      return many(sql.decisions.all(slug, -1)).map(toDecision).filter(holds).slice(0, limit);
+    lastDecisions: (slug, count) => listDecisions(slug, { limit: count }).reverse(),
+    listDecisions,
+    searchDecisions: (slug, text, { limit = 50, before } = {}) => {
+      const holds = holding(text);
+      const found = listDecisions(slug, { limit: -1, before }).filter(({ decision, context }) =>
+        holds(`${decision}\n${context ?? ""}`),
+      );
+      return found.slice(0, limit);
     },
 
     insertTask: ({ id, squad, agent, description, origin, reason, model }) => {
@@ -288,6 +302,18 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
       return { queued: Number(row?.queued ?? 0), running: Number(row?.running ?? 0), all: Number(row?.all ?? 0) };
     },
     undeliveredTasks: () => many(sql.undelivered.all()).map(toTask),
+  };
+}
+
+/** Whether a text holds what is sought as it stands, or each of its words as the beginning of a word. */
+function holding(sought: string): (text: string) => boolean {
+  const fold = (text: string) => text.normalize("NFC").toLowerCase().trim();
+  const words = fold(sought)
+    .split(/\s+/)
+    .map((word) => new RegExp(`(?<![\\p{L}\\p{N}])${word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`, "u"));
+  return (text) => {
+    const folded = fold(text);
+    return folded.includes(fold(sought)) || words.every((word) => word.test(folded));
   };
 }
 

@@ -117,6 +117,14 @@ test("an agent is told its manner, role, charter, the project's facts and the la
   ]);
   const { items } = await daemon.json<{ items: Decision[] }>("GET", "/api/squads/app/decisions?q=because of 7");
   expect(items.map(({ decision }) => decision)).toEqual(["Rule number 7."]);
+  type Page = { items: Decision[]; next?: string };
+  const first = await daemon.json<Page>("GET", "/api/squads/app/decisions?limit=20");
+  const second = await daemon.json<Page>("GET", `/api/squads/app/decisions?limit=20&before=${first.next}`);
+  expect([second.items.map(({ decision }) => decision), second.next]).toEqual([
+    [5, 4, 3, 2, 1].map((n) => `Rule number ${n}.`),
+    undefined,
+  ]);
+  expect((await daemon.fetch("/api/squads/app/decisions?before=x")).status).toBe(400);
 });
 
 test("a task whose last test failed is shown as exactly that, whatever the agent says", async () => {

@@ -63,6 +63,26 @@ test("the last decisions come oldest first, and a search finds any part of text 
   expect(store.searchDecisions("web", "_ecision")).toEqual([]);
 });
 
+test("a search for decisions takes every word, in any order and either text, and lists page backwards to the oldest", () => {
+  const { squads: store } = squads();
+  store.create({ slug: "api", name: "Api", projectPath: "/srv/api", universe: "aliens" });
+  store.addDecision("web", { decision: "Use bcrypt for password hashing", context: "Argon is not in the ÜBUNG image" });
+  store.addDecision("api", { decision: "bcrypt hashing" });
+  for (let number = 1; number <= 229; number += 1) store.addDecision("web", { decision: `Rule ${number} on hashing` });
+  const found = (text: string) => store.searchDecisions("web", text).map(({ decision }) => decision);
+  expect(found("bcrypt hashing")).toEqual(["Use bcrypt for password hashing"]);
+  expect(found("  hashing\tBCRYPT übung ")).toEqual(["Use bcrypt for password hashing"]);
+  expect(found("bcrypt scrypt")).toEqual([]);
+  const seen: string[] = [];
+  for (let page = store.listDecisions("web", { limit: 100 }); page.length > 0; ) {
+    seen.push(...page.map(({ decision }) => decision));
+    page = store.listDecisions("web", { limit: 100, before: page.at(-1)!.id });
+  }
+  expect([seen.length, seen[0], seen.at(-1)]).toEqual([230, "Rule 229 on hashing", "Use bcrypt for password hashing"]);
+  const [last] = store.searchDecisions("web", "rule hashing", { limit: 1 });
+  expect(store.searchDecisions("web", "rule hashing", { limit: 1, before: last!.id })[0]?.decision).toBe("Rule 228 on hashing");
+});
+
 test("a task keeps all that is learnt of it, with the tokens it used", () => {
   const { squads: store, store: database } = squads();
   const origin = { conversation: "main", source: { channel: "web" as const }, messageId: "m1" };

@@ -95,12 +95,21 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
     method: "get",
     path: "/api/squads/{slug}/decisions",
     summary: "A squad's decisions, newest first; with q those that hold these words",
-    request: { params: Slug, query: z.object({ q: z.string().min(1).max(500).optional(), limit: Limit.default(50) }) },
+    request: {
+      params: Slug,
+      query: z.object({
+        q: z.string().min(1).max(500).optional(),
+        limit: Limit.default(50),
+        before: z.coerce.number().int().min(1).optional(),
+      }),
+    },
     responses: answers(200, list(Decision)),
   });
   app.openapi(decisions, (context) => {
-    const { q, limit } = context.req.valid("query");
-    return context.json({ items: squads.decisions(context.req.valid("param").slug, { text: q, limit }) }, 200);
+    const { q, limit, before } = context.req.valid("query");
+    const items = squads.decisions(context.req.valid("param").slug, { text: q, limit, before });
+    const oldest = items.at(-1);
+    return context.json({ items, ...(items.length === limit && oldest && { next: String(oldest.id) }) }, 200);
   });
 
   const decide = createRoute({
