@@ -37,7 +37,6 @@ function fieldsByStem(): Map<string, string[]> {
   return index;
 }
 
-const GENERALIST = /\b(?:lead|architect|full[- ]?stack|generalist|principal|engineer|developer)\b/i;
 const NEAR = 0.8;
 
 export interface Choice {
@@ -99,29 +98,29 @@ function weigh(word: string, { words, fields }: Profile): number {
   return Math.max(0, ...(FIELDS_OF.get(word) ?? []).map((field) => 1.5 * (fields.get(field) ?? 0)));
 }
 
-/** "Hannibal, …", "@Hannibal …", "ask Hannibal to …": never a name that merely occurs. */
+/** "Hannibal, …", "@Hannibal …", "ask Hannibal to …": never a name that merely occurs, as in "let face detection …". */
 function isAddressed(task: string, name: string): boolean {
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return new RegExp(
-    `^\\s*(?:${escaped}\\s*[,:]|(?:ask|tell|let|have) ${escaped}(?!\\w| \\d))|(?:^|\\s)@${escaped}(?!\\w| \\d)`,
-  ).test(task);
+  const called = `${escaped}\\s*[,:]|(?:ask|tell) ${escaped} (?:to|that|about)\\b`;
+  return (
+    new RegExp(`^\\s*(?:${called})|(?:^|\\s)@${escaped}(?!\\w| \\d)`, "i").test(task) ||
+    new RegExp(`^\\s*(?:[Aa]sk|[Tt]ell|[Ll]et|[Hh]ave) ${escaped}(?!\\w| \\d)`).test(task)
+  );
 }
 
+/** The idle go before the busy, among them the more general before the specialist. */
 function fallback(agents: readonly Agent[], busy: ReadonlySet<string>): Choice {
-  const order = [...agents].sort((a, b) => rank(b, busy) - rank(a, busy));
-  const agent = order[0]!;
-  const state = busy.has(agent.characterName) ? "" : " and idle";
+  const idle = agents.filter(({ characterName }) => !busy.has(characterName));
+  const [agent] = (idle.length > 0 ? idle : [...agents]).sort((a, b) => generality(b) - generality(a));
+  const { characterName, roleTitle } = agent!;
+  const state = idle.length > 0 ? " that is idle" : ", and all are busy";
   return {
-    agent,
-    reason: `no role or charter names this work; ${agent.characterName} (${agent.roleTitle}) is the most general${state}`,
+    agent: agent!,
+    reason: `no role or charter names this work; ${characterName} (${roleTitle}) is the most general${state}`,
   };
 }
 
-function rank({ roleTitle, characterName }: Agent, busy: ReadonlySet<string>): number {
-  const general = /\b(?:lead|architect|full[- ]?stack|generalist|principal)\b/i.test(roleTitle)
-    ? 2
-    : GENERALIST.test(roleTitle)
-      ? 1
-      : 0;
-  return general + (busy.has(characterName) ? 0 : 1.5);
+function generality({ roleTitle }: Agent): number {
+  if (/\b(?:lead|architect|full[- ]?stack|generalist|principal)\b/i.test(roleTitle)) return 2;
+  return /\b(?:engineer|developer)\b/i.test(roleTitle) ? 1 : 0;
 }

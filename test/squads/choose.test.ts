@@ -63,10 +63,34 @@ test("work that no charter names goes to the most general agent, or an idle one"
   );
 });
 
+test("work that no charter names goes to an idle agent before a busy one, however general", () => {
+  const pair = [agent("Ripley", "Lead Architect", "Structure."), agent("Hicks", "Data Specialist", "Warehouses.")];
+  const choice = chooseAgent("translate it to Klingon", pair, { busy: new Set(["Ripley"]) });
+  expect([choice?.agent.characterName, choice?.reason]).toEqual([
+    "Hicks",
+    "no role or charter names this work; Hicks (Data Specialist) is the most general that is idle",
+  ]);
+  const both = chooseAgent("translate it to Klingon", pair, { busy: new Set(["Ripley", "Hicks"]) });
+  expect([both?.agent.characterName, both?.reason]).toEqual([
+    "Ripley",
+    "no role or charter names this work; Ripley (Lead Architect) is the most general, and all are busy",
+  ]);
+  expect(chooseAgent("translate it to Klingon", pair, { busy: nobody })?.agent.characterName).toBe("Ripley");
+});
+
+test.each(["Ask Fe to fix the page", "fe, fix the page", "FE: fix the page", "please fix the page, @fe", "have Fe look at it"])(
+  '"%s" is addressed to Fe',
+  (task) => {
+    const pair = [team[1]!, agent("Fe", "Data Specialist", "Warehouses.")];
+    expect(chooseAgent(task, pair, { busy: nobody })?.reason).toBe("Fe is addressed by name");
+  },
+);
+
 test("an agent that is addressed by name gets the task; a name that is only a word does not", () => {
   expect(chooseAgent("Murdock, look at the login page", team, { busy: nobody })?.agent.characterName).toBe("Murdock");
   expect(chooseAgent("ask B.A. Baracus to fix the page", team, { busy: nobody })?.agent.characterName).toBe("B.A. Baracus");
   expect(chooseAgent("Face detection in the database query", team, { busy: nobody })?.agent.characterName).toBe("Murdock");
+  expect(chooseAgent("let face detection read the database", team, { busy: nobody })?.reason).not.toMatch(/addressed/);
   expect(chooseAgent("anything", [team[2]!], { busy: nobody })?.reason).toMatch(/only agent/);
   expect(chooseAgent("anything", [], { busy: nobody })).toBeUndefined();
 });
