@@ -1,7 +1,9 @@
 import type { Command } from "commander";
-import type { Activity, Task } from "../protocol/squads.ts";
+import type { Activity, Evidence, Task } from "../protocol/squads.ts";
+import type { Client } from "../tui/client.ts";
 import type { Shell } from "./output.ts";
 
+const MAX_SHOWN = 500;
 const at = (id: string) => `/api/tasks/${encodeURIComponent(id)}`;
 
 export function taskCommands(program: Command, shell: Shell): void {
@@ -29,8 +31,7 @@ export function taskCommands(program: Command, shell: Shell): void {
       const client = shell.client();
       const shown = await client.request<Task>("GET", at(id));
       if (options.json) return shell.print(shown, "", options);
-      const { items } = await client.request<{ items: Activity[] }>("GET", `${at(id)}/activity`);
-      shell.print(shown, tell(shown, items), options);
+      shell.print(shown, tell(shown, await latest(client, id)), options);
     });
 
   task
@@ -44,6 +45,21 @@ export function taskCommands(program: Command, shell: Shell): void {
     });
 }
 
+/** The end of what was seen of a task, and how much came before it. */
+async function latest(client: Client, id: string): Promise<{ items: Activity[]; earlier: number }> {
+  let seen: Activity[] = [];
+  let earlier = 0;
+  for (let after: string | undefined = "0"; after !== undefined; ) {
+    type Page = { items: Activity[]; next?: string };
+    const page: Page = await client.request<Page>("GET", `${at(id)}/activity?limit=1000&after=${after}`);
+    const all = [...seen, ...page.items];
+    seen = all.slice(-MAX_SHOWN);
+    earlier += all.length - seen.length;
+    after = page.next;
+  }
+  return { items: seen, earlier };
+}
+
 /** A task in a line. */
 export function taskLine({ id, squad, agent, status, description, evidence }: Task): string {
   const line = description.replace(/\s+/g, " ");
@@ -51,17 +67,18 @@ export function taskLine({ id, squad, agent, status, description, evidence }: Ta
   return `${id}  ${status}${doubt}  ${squad}/${agent}  ${line.length > 80 ? `${line.slice(0, 79)}…` : line}`;
 }
 
-function tell(task: Task, seen: readonly Activity[]): string {
+function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earlier: number }): string {
   const { evidence, usage } = task;
   return [
     taskLine(task),
     ...(task.reason ? [`chosen: ${task.reason}`] : []),
     `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`,
-    ...seen.map(({ createdAt, summary }) => `  ${createdAt.slice(11, 19)} ${summary}`),
+    ...(earlier > 0 ? [`  … ${earlier} earlier`] : []),
+    ...items.map(({ createdAt, summary }) => `  ${createdAt.slice(11, 19)} ${summary}`),
     ...(evidence
       ? [
           ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
-          `files changed: ${evidence.filesChanged.join(", ") || "none seen"}`,
+          `files changed: ${evidence.filesChanged.join(", ") || noFiles(evidence)}`,
           ...evidence.commands.map(
             ({ command, exitCode }) => `  $ ${command.replace(/\s+/g, " ")} → ${exitCode ?? "no exit code"}`,
           ),
@@ -71,3 +88,6 @@ function tell(task: Task, seen: readonly Activity[]): string {
     ...(task.result ? ["", task.result] : []),
   ].join("\n");
 }
+
+const noFiles = ({ treeBefore, treeAfter }: Evidence) =>
+  treeBefore === null || treeAfter === null ? "unknown, git could not tell" : "none seen";

@@ -2,7 +2,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Task } from "../../src/protocol/squads.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createSquadStore } from "../../src/store/squads.ts";
+import { createTaskActivity } from "../../src/store/task-activity.ts";
 import { runIo } from "../support/daemon.ts";
+import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "./support.ts";
 
@@ -94,6 +98,25 @@ test("the model is told the same when it asks for what cannot be done", async ()
   expect(answers[4]).toContain("Hannibal (Engineer)");
   expect(answers[5]).toContain("There is no task");
   expect((await daemon.json<{ items: unknown[] }>("GET", "/api/squads")).items).toHaveLength(1);
+});
+
+test("a task is shown by the end of its activity, however long that is", async () => {
+  const home = temporaryHome();
+  const database = openStore(join(home, "io.db"));
+  const store = createSquadStore(database);
+  store.create({ slug: "app", name: "App", projectPath: project(), universe: "aliens" });
+  store.insertTask({ id: "t_long", squad: "app", agent: "Ripley", description: "much to do" });
+  store.updateTask("t_long", { status: "done", delivered: true, finishedAt: new Date().toISOString() });
+  const activity = createTaskActivity(database);
+  database.transaction(() => {
+    for (let number = 1; number <= 2_100; number += 1) activity.add("t_long", "tool", `step ${number} of it`);
+  });
+  database.close();
+  const daemon = await daemonOn(await scriptedModel(() => ({ say: "ready" })), home);
+  const { stdout } = await runIo(["task", "show", "t_long"], daemon.home);
+  const steps = [...stdout.matchAll(/step (\d+) of it/g)].map((match) => Number(match[1]));
+  expect([steps.length, steps[0], steps.at(-1)]).toEqual([500, 1_601, 2_100]);
+  expect(stdout).toContain("… 1600 earlier");
 });
 
 test("squads and tasks are managed from the command line", async () => {
