@@ -1,7 +1,8 @@
-import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, readdirSync, readSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { codeOf } from "../lib/errors.ts";
-import { exec } from "../lib/exec.ts";
+import { type ExecResult, exec } from "../lib/exec.ts";
 
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
@@ -18,21 +19,61 @@ export interface Listing {
   truncated: boolean;
 }
 
-/** The project's files as git sees them, ignored ones left out; outside a repository, what a walk finds. */
+/** The project's files as git sees them, ignored ones left out, in a repository or not; without git, what a walk finds. */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<Listing> {
+  const own = (await listByGit(root, ["-co"], signal)) ?? [];
+  if (own.length > 0) return listing("git", own);
+  return (await listOutside(root, signal)) ?? walk(root, signal);
+}
+
+const listing = (source: Listing["source"], files: string[]): Listing => ({
+  source,
+  files: files.slice(0, MAX_FILES),
+  truncated: files.length > MAX_FILES,
+});
+
+/** The files of a folder that has no repository, by way of an empty one elsewhere. */
+async function listOutside(root: string, signal?: AbortSignal): Promise<Listing | undefined> {
+  const temporary = mkdtempSync(join(tmpdir(), "io-list-"));
+  try {
+    if ((await git(temporary, ["init", "-q", "--bare", "--template=", "."], signal)).code !== 0) return undefined;
+    const skipped = [...SKIPPED].flatMap((name) => ["-x", `${name}/`]);
+    const place = [`--git-dir=${temporary}`, `--work-tree=${root}`];
+    const found = await listByGit(root, ["-o", ...skipped], signal, place);
+    if (!found) return undefined;
+    const files = found.filter((file) => !file.endsWith("/"));
+    // Of a repository inside git says no more than where it is.
+    for (const folder of found.filter((file) => file.endsWith("/"))) {
+      const inner = await listFiles(join(root, folder), signal);
+      for (const file of inner.files) files.push(`${folder}${file}`);
+    }
+    return listing("folder", files);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+async function listByGit(
+  root: string,
+  which: readonly string[],
+  signal?: AbortSignal,
+  place: readonly string[] = [],
+): Promise<string[] | undefined> {
+  const listed = await git(root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
+  return listed.code === 0 ? [...new Set(listed.stdout.split("\0"))].filter((file) => file !== "") : undefined;
+}
+
+async function git(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<ExecResult> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")));
-  const args = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "ls-files", "-co", "--exclude-standard", "-z"];
-  const git = await exec("git", args, {
-    cwd: root,
+  const result = await exec("git", ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false", ...args], {
+    cwd,
     env,
     deadlineMs: 60_000,
     maxOutput: 256_000_000,
     ...(signal ? { signal } : {}),
   });
   signal?.throwIfAborted();
-  const files = git.code === 0 ? [...new Set(git.stdout.split("\0"))].filter((file) => file !== "") : [];
-  if (files.length > 0) return { source: "git", files: files.slice(0, MAX_FILES), truncated: files.length > MAX_FILES };
-  return walk(root, signal);
+  return result;
 }
 
 async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
@@ -48,7 +89,7 @@ async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
         folders.push({ path, depth: folder.depth + 1 });
     }
   }
-  return { source: "folder", files: files.slice(0, MAX_FILES), truncated: files.length > MAX_FILES };
+  return listing("folder", files);
 }
 
 function entriesOf(folder: string) {

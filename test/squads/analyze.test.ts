@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, realpathSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, realpathSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject, findChecks } from "../../src/squads/analyze.ts";
@@ -345,6 +345,39 @@ test("outside a repository the folders that tools fill are passed over", async (
   });
   const analysis = await analyzeProject(root);
   expect([analysis.source, analysis.size]).toMatchObject(["folder", { files: 1, codeFiles: 1, lines: 2 }]);
+});
+
+test("outside a repository a .gitignore holds too, repositories inside are seen, and nothing is left behind", async () => {
+  const root = project({
+    ".gitignore": "out/\n*.log.ts\n!vendor/\n",
+    "a.ts": lines(2),
+    "out/b.ts": lines(50),
+    "c.log.ts": lines(50),
+    "sub/.gitignore": "gen\n",
+    "sub/gen/d.ts": lines(50),
+    "sub/ä e.ts": lines(1),
+    "vendor/f.ts": lines(50),
+    "inner/.gitignore": "made/\n",
+    "inner/g.ts": lines(3),
+    "inner/made/h.ts": lines(50),
+  });
+  execFileSync("git", ["init", "-q"], { cwd: join(root, "inner") });
+  const scratch = temporary();
+  vi.stubEnv("TMPDIR", scratch);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const analysis = await analyzeProject(root);
+  expect(analysis.source).toBe("folder");
+  expect(analysis.languages).toEqual([{ name: "TypeScript", files: 3, lines: 6, share: 1 }]);
+  expect(readdirSync(scratch)).toEqual([]);
+});
+
+test("without git a folder is still walked, and what an outer repository ignores is seen", async () => {
+  const root = project({ ".gitignore": "work/\n", "work/a.ts": lines(2), "work/node_modules/x.ts": lines(9) }, { git: true });
+  const seen = [{ name: "TypeScript", files: 1, lines: 2, share: 1 }];
+  expect((await analyzeProject(join(root, "work"))).languages).toEqual(seen);
+  vi.stubEnv("PATH", "");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect((await analyzeProject(join(root, "work"))).languages).toEqual(seen);
 });
 
 test("binary, generated and lock files are not counted, and a script is known by its first line", async () => {
