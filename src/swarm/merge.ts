@@ -6,7 +6,8 @@ import { RunFailed } from "./journal.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./pipeline/limits.ts";
 import { conflictPrompt, describeTask, mendPrompt } from "./prompts.ts";
 import { review, type Stream, title } from "./stream.ts";
-import { beginMerge, diffOf, mergeInto, unsettled } from "./tree/git.ts";
+import { diffOf } from "./tree/diff.ts";
+import { beginMerge, mergeInto, unsettled } from "./tree/git.ts";
 import type { Ground } from "./tree/workspace.ts";
 
 const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });

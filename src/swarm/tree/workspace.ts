@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { bringDependencies } from "./dependencies.ts";
-import { addWorktree, baseCommit, commitAll, current, diffOf, openRepo, openShadow, type Repo, setAside } from "./git.ts";
+import { diffOf } from "./diff.ts";
+import { addWorktree, baseCommit, commitAll, current, openRepo, openShadow, type Repo, setAside } from "./git.ts";
 
 /** A folder that agents work in, whose every state has a name. */
 export interface Workspace {
