@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { UserError } from "../../lib/errors.ts";
+import { messageOf, UserError } from "../../lib/errors.ts";
+import type { ExecResult } from "../../lib/exec.ts";
 import { git, must } from "./command.ts";
 import { diffOf } from "./diff.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
@@ -31,7 +32,7 @@ export { must };
 
 const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
 
-/** What a folder is to git; undefined when it is in no repository. */
+/** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
 export async function openRepo(folder: string): Promise<Repo | undefined> {
   const [places, status, email] = await Promise.all([
     git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"]),
@@ -41,7 +42,12 @@ export async function openRepo(folder: string): Promise<Repo | undefined> {
     git(folder, ["config", "user.email"]),
   ]);
   if (places.ending === "not-started") throw new UserError("git cannot be started. Install it, and see that it is in the PATH.");
-  if (places.code !== 0 || status.code !== 0) return undefined;
+  const refused = [places, status].find(({ code }) => code !== 0);
+  if (refused) {
+    const marker = repositoryAbove(folder);
+    if (marker === undefined && /not a git repository/.test(refused.stderr)) return undefined;
+    throw new UserError(whyRefused(refused, marker === undefined ? folder : dirname(marker)));
+  }
   const [root = folder, prefix = ""] = places.stdout.split("\n");
   const lines = status.stdout.split("\0").filter((line) => line !== "");
   const left = lines.filter((line) => line.startsWith("! ")).map((line) => line.slice(2));
@@ -57,6 +63,23 @@ export async function openRepo(folder: string): Promise<Repo | undefined> {
     ignored: left.filter((name) => name.endsWith("/")),
     identity: email.code === 0 ? [] : NAMELESS,
   };
+}
+
+/** The `.git` that git would find from a folder upwards, on the same disk as git does. */
+function repositoryAbove(folder: string): string | undefined {
+  const { dev } = statSync(folder);
+  for (let at = folder; ; at = dirname(at)) {
+    if (lstatSync(join(at, ".git"), { throwIfNoEntry: false })) return join(at, ".git");
+    if (dirname(at) === at || statSync(dirname(at)).dev !== dev) return undefined;
+  }
+}
+
+function whyRefused({ ending, stderr }: ExecResult, root: string): string {
+  const said = ending === "exited" ? stderr.trim().slice(0, 600) : ending;
+  const remedy = /dubious ownership/.test(said)
+    ? `If you trust it: git config --global --add safe.directory ${root}`
+    : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
+  return `git refuses ${root}, so nothing was begun there: ${said}\n${remedy}`;
 }
 
 /** The commit a run begins from. Without any commit it is a picture of the checkout, made beside it. */
@@ -245,7 +268,11 @@ export async function dropMerged(repo: Repo, branch: string, into: string): Prom
 
 /** Merges the run's branch into the user's own checkout; the reason when that cannot be. */
 export async function applyBranch(repo: Repo, branch: string): Promise<string | undefined> {
-  const now = await openRepo(join(repo.root, repo.prefix));
+  const now = await openRepo(join(repo.root, repo.prefix)).catch((error: unknown) => {
+    if (error instanceof UserError) return messageOf(error);
+    throw error;
+  });
+  if (typeof now === "string") return now;
   if (!now?.head) return "the checkout has no commit to merge into";
   if (await isAncestor(repo.root, branch, "HEAD")) return undefined;
   if (!now.branch) return "the checkout is on no branch (detached head)";
