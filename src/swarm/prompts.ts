@@ -4,7 +4,7 @@ import { describeEvidence, fence } from "./checks.ts";
 import type { SwarmTask } from "./decompose.ts";
 import { MAX_TASKS } from "./pipeline/limits.ts";
 
-const LIMITS = { request: 60_000, text: 60_000, diff: 120_000, findings: 20_000 };
+const LIMITS = { request: 60_000, text: 60_000, findings: 20_000 };
 
 /** Marks text from outside, between marks that it cannot contain: what it says is data. */
 export function untrusted(text: string, what = "request"): string {
@@ -136,8 +136,8 @@ export function conflictPrompt(task: string, files: readonly string[], ours: str
     ...section("The task", task),
     "Your work conflicts with work that was merged before it. Git has put both sides into the files, between conflict markers.",
     `## Files with conflicts\n${files.map((file) => `- ${file}`).join("\n")}`,
-    ...(ours.trim() ? [`## What you changed\n${fence(clip(ours, 30_000), "diff")}`] : []),
-    ...(theirs.trim() ? [`## What was merged before\n${fence(clip(theirs, 30_000), "diff")}`] : []),
+    ...(ours.trim() ? [`## What you changed\n${fence(ours, "diff")}`] : []),
+    ...(theirs.trim() ? [`## What was merged before\n${fence(theirs, "diff")}`] : []),
     "Settle every conflict in the working tree so that both changes keep their meaning, and leave no marker. Do not commit. Then run the checks.",
   ]);
 }
@@ -174,9 +174,7 @@ export function reviewPrompt({
 }: ReviewInputs): string {
   const under =
     "diff" in artefact
-      ? [
-          `## The change, tree ${artefact.tree}\n${artefact.diff.trim() ? fence(clip(artefact.diff, LIMITS.diff), "diff") : "Nothing was changed."}`,
-        ]
+      ? [`## The change, tree ${artefact.tree}\n${artefact.diff.trim() ? fence(artefact.diff, "diff") : "Nothing was changed."}`]
       : section(`The ${artefact.what} under review`, artefact.text);
   return join([
     ...ground(about),
