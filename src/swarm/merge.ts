@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UserError } from "../lib/errors.ts";
 import type { Evidence } from "../protocol/runs.ts";
 import { passed } from "./checks.ts";
 import type { RunContext } from "./context.ts";
@@ -7,11 +8,14 @@ import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "./pipeline/limits
 import { conflictPrompt, describeTask, mendPrompt } from "./prompts.ts";
 import { review, type Stream, title } from "./stream.ts";
 import { diffOf } from "./tree/diff.ts";
-import { beginMerge, mergeInto, unsettled } from "./tree/git.ts";
+import { beginMerge, dropMerges, type Merge, mergeInto, unsettled } from "./tree/git.ts";
 import type { Ground } from "./tree/workspace.ts";
 
 const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });
 const Begun = z.object({ files: z.array(z.string()), ours: z.string(), theirs: z.string() });
+
+/** How much of each side of a conflict its engineer is shown. */
+const SIDE_CHARACTERS = 30_000;
 
 export interface MergeParts {
   context: RunContext;
@@ -21,11 +25,38 @@ export interface MergeParts {
   base: string;
 }
 
-/** Merges a stream into the run's branch and checks the result. Conflicts, and what the merge broke, go to the stream's engineer. */
-export async function mergeStream(
-  stream: Stream,
-  { context, ground, path, base }: MergeParts,
-): Promise<{ tree: string; evidence: Evidence[] }> {
+interface Result {
+  tree: string;
+  commit: string;
+  evidence: Evidence[];
+}
+
+/**
+ * Merges a stream into the run's branch and checks the result. Conflicts, and what the merge broke, go to the stream's engineer.
+ * Of a stream that fails at that nothing stays on the branch.
+ */
+export async function mergeStream(stream: Stream, parts: MergeParts): Promise<Result> {
+  const merges: Merge[] = [];
+  try {
+    return await mergeAndMend(stream, parts, merges);
+  } catch (error) {
+    if ((error instanceof RunFailed || error instanceof UserError) && merges.length > 0) await undo(stream, parts, merges);
+    throw error;
+  }
+}
+
+/** Puts the run's branch back to where it was before a stream's merges. */
+async function undo(stream: Stream, { context, ground }: MergeParts, merges: readonly Merge[]): Promise<void> {
+  const { number } = stream.record;
+  const head = { phase: "implement", stream: number, kind: "git" as const, key: `${stream.prefix}/undo/${merges.length}` };
+  await context.journal.step(z.string(), head, { merges }, async () => {
+    const ref = await ground.workspace.tidy?.(`undo-${number}-${merges.length}`);
+    if (ref) context.note(`what was in the run's tree when the merge of stream ${number} was undone is set aside as ${ref}`);
+    return { value: await dropMerges(ground.workspace.path, ground.branch, merges), verdict: "undone" };
+  });
+}
+
+async function mergeAndMend(stream: Stream, { context, ground, path, base }: MergeParts, merges: Merge[]): Promise<Result> {
   const { journal, checks } = context;
   const { number } = stream.record;
   const at = { phase: "implement", stream: number, kind: "git" as const };
@@ -55,8 +86,11 @@ export async function mergeStream(
         { onto: merged.commit },
         async () => {
           const files = await beginMerge(path, merged.commit);
-          const sides = [await diffOf(path, base, commit), await diffOf(path, base, merged.commit)] as const;
-          return { value: { files: files.length > 0 ? files : merged.conflicts, ours: sides[0], theirs: sides[1] } };
+          const [ours, theirs] = await Promise.all([
+            diffOf(path, base, commit, { most: SIDE_CHARACTERS }),
+            diffOf(path, base, merged.commit, { most: SIDE_CHARACTERS }),
+          ]);
+          return { value: { files: files.length > 0 ? files : merged.conflicts, ours, theirs } };
         },
       );
       await settleConflict(stream, path, round, begun, told);
@@ -65,6 +99,7 @@ export async function mergeStream(
       continue;
     }
 
+    merges.push({ commit: merged.commit, of: commit });
     const tidy = async () => {
       const ref = await ground.workspace.tidy?.(`merge-${number}-${round}`);
       if (ref) context.note(`the checks after merging stream ${number} left files, set aside as ${ref}`);
@@ -77,7 +112,7 @@ export async function mergeStream(
       tree: merged.tree,
       after: tidy,
     });
-    if (passed(evidence) || !passed(own.evidence) || fixes >= MAX_MERGE_FIXES) return { tree: merged.tree, evidence };
+    if (passed(evidence) || !passed(own.evidence) || fixes >= MAX_MERGE_FIXES) return { ...merged, evidence };
     fixes += 1;
     await journal.step(Begun, { ...at, key: `${stream.prefix}/sync/${round}` }, { onto: merged.commit }, async () => {
       await beginMerge(path, merged.commit);

@@ -10,8 +10,9 @@ import { mergeStream } from "./merge.ts";
 import type { ImplementPhase } from "./pipeline/schema.ts";
 import { describeTask } from "./prompts.ts";
 import { createStream, SavedState, type Stream, work } from "./stream.ts";
-import { addWorktree } from "./tree/git.ts";
+import { addWorktree, isAncestor } from "./tree/git.ts";
 import { type Ground, openStream, worktree } from "./tree/workspace.ts";
+import { createTurns, type Turns } from "./turns.ts";
 
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
@@ -23,7 +24,15 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
   const { ground } = context;
   const limit = ground.kind === "branch" ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
-  const merges = createQueue();
+  let wake = () => {};
+  const turns = createTurns({
+    give: (turn, first) =>
+      context.journal.step(z.number(), { key: `implement/turn/${turn}`, kind: "git", phase: "implement" }, {}, async () => ({
+        value: first,
+      })),
+    onAwait: () => wake(),
+  });
+  const tip = createTip(ground);
   const waiting = progress.tasks.map((task, index) => ({ task, number: index + 1 }));
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -36,23 +45,27 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
       ended.set(
         task.id,
         needs === undefined
-          ? await runStream({ context, phase, progress, ground, merges, failures }, task, record)
+          ? await runStream({ context, phase, progress, ground, turns, tip, failures }, task, record)
           : finish(context, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
       );
     } catch (error) {
       crash ??= { error };
+    } finally {
+      turns.end(number);
     }
   };
 
   while (waiting.length > 0 || running.size > 0) {
+    // Nobody begins any more, so nobody is waited for.
+    if (crash) for (const { number } of waiting.splice(0)) turns.end(number);
     for (const next of waiting.filter(({ task }) => task.dependsOn.every((id) => ended.has(id)))) {
-      if (crash || running.size >= limit) break;
+      if (running.size >= limit && !turns.awaits(next.number)) continue;
       waiting.splice(waiting.indexOf(next), 1);
       const promise: Promise<void> = one(next.task, next.number).finally(() => running.delete(promise));
       running.add(promise);
     }
     if (running.size === 0) break;
-    await Promise.race(running);
+    await Promise.race([...running, new Promise<void>((done) => (wake = done))]);
   }
   if (crash) throw crash.error;
   const streams = progress.tasks.map((task) => ended.get(task.id)!);
@@ -66,13 +79,14 @@ interface StreamSetting {
   phase: ImplementPhase;
   progress: Progress;
   ground: Ground;
-  merges: Queue;
+  turns: Turns;
+  tip: Tip;
   /** Why streams could not go on. */
   failures: unknown[];
 }
 
 async function runStream(
-  { context, phase, progress, ground, merges, failures }: StreamSetting,
+  { context, phase, progress, ground, turns, tip, failures }: StreamSetting,
   task: SwarmTask,
   record: RunStream,
 ): Promise<RunStream> {
@@ -93,7 +107,7 @@ async function runStream(
     }
     context.caller.expect(engineer(context.pipeline, ground, context.runId, number));
     const opened = await journal.step(Opened, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
-      value: await openStream(ground, number),
+      value: await openStream(ground, number, tip.commit()),
     }));
     await addWorktree(ground.repo, { ...opened, kept: true });
     const workspace = worktree(ground.repo, opened.path, opened.branch);
@@ -101,7 +115,11 @@ async function runStream(
     stream = createStream({ context, phase, progress, record: known, task, workspace, baseTree: opened.tree });
     const active = stream;
     await work(active, { context, progress });
-    const merged = await merges.run(() => mergeStream(active, { context, ground, path: opened.path, base: opened.base }));
+    const merged = await turns.take(number, async () => {
+      const result = await mergeStream(active, { context, ground, path: opened.path, base: opened.base });
+      await tip.advance(result.commit);
+      return result;
+    });
     return finish(context, { ...known, status: "done", tree: merged.tree, merged: true }, stream, phase.agent);
   } catch (error) {
     // One stream that cannot go on does not take the others with it; a stop, or a fault of ours, does.
@@ -162,15 +180,14 @@ function describe(record: RunStream, stream: Stream): string {
   ].join("\n\n");
 }
 
-/** One after another, in the order they came. */
-function createQueue() {
-  let last: Promise<unknown> = Promise.resolve();
+/** The run's branch as far as it stands for good: a merge that may yet be undone is nothing for others to begin from. */
+function createTip(ground: Ground) {
+  let commit = ground.kind === "branch" ? ground.base : "";
   return {
-    run<T>(work: () => Promise<T>): Promise<T> {
-      const turn = last.then(work);
-      last = turn.catch(() => undefined);
-      return turn;
+    commit: () => commit,
+    async advance(to: string): Promise<void> {
+      if (ground.kind === "branch" && !(await isAncestor(ground.workspace.path, to, commit))) commit = to;
     },
   };
 }
-type Queue = ReturnType<typeof createQueue>;
+type Tip = ReturnType<typeof createTip>;

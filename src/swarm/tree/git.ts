@@ -32,6 +32,12 @@ export { must };
 
 const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
 
+/** A merge that was made: its commit, and the one that it brought in. */
+export interface Merge {
+  commit: string;
+  of: string;
+}
+
 /** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
 export async function openRepo(folder: string): Promise<Repo | undefined> {
   const [places, status, email] = await Promise.all([
@@ -126,6 +132,7 @@ async function prepareSubmodules(repo: Repo, path: string): Promise<void> {
     if (existsSync(join(path, folder, ".git"))) continue;
     const url = `submodule.${name}.url=${join(repo.root, folder)}`;
     await git(path, [
+      "--literal-pathspecs",
       "-c",
       "protocol.file.allow=always",
       "-c",
@@ -190,6 +197,22 @@ export async function mergeInto(
   return { saved: await current(path, branch), conflicts };
 }
 
+/**
+ * Takes merges off the tip of a branch, in its own clean worktree, as many as are there; the commit it then stands on. One
+ * that made no commit, because there was nothing to merge, is somebody else's and stays.
+ */
+export async function dropMerges(path: string, branch: string, merges: readonly Merge[]): Promise<string> {
+  const at = (await current(path, branch)).commit;
+  let tip = at;
+  for (let ours = true; ours; ) {
+    const [, first, second] = (await must(path, ["rev-list", "--parents", "-n", "1", tip])).split(" ");
+    ours = first !== undefined && merges.some(({ commit, of }) => commit === tip && of === second);
+    if (ours) tip = first!;
+  }
+  if (tip !== at) await must(path, ["reset", "-q", "--hard", tip]);
+  return tip;
+}
+
 /** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
 export async function beginMerge(path: string, commit: string): Promise<string[]> {
   if (!(await isAncestor(path, commit, "HEAD")) && !(await merging(path))) {
@@ -209,18 +232,13 @@ async function conflictsOf(path: string): Promise<string[]> {
 
 /** The files of a list that still hold conflict markers. */
 export async function unsettled(path: string, files: readonly string[]): Promise<string[]> {
-  if (files.length === 0) return [];
-  const found = await git(path, [
-    "grep",
-    "--no-index",
-    "-l",
-    "-z",
-    "-E",
-    "^(<<<<<<<|>>>>>>>)( |$)",
-    "--",
-    ...files.filter((file) => existsSync(join(path, file))),
-  ]);
-  return found.code === 0 ? found.stdout.split("\0").filter((name) => name !== "") : [];
+  const left = files.filter((file) => existsSync(join(path, file)));
+  if (left.length === 0) return [];
+  const marker = "^(<<<<<<<|>>>>>>>)( |$)";
+  const found = await git(path, ["--literal-pathspecs", "grep", "--no-index", "-l", "-z", "-E", marker, "--", ...left]);
+  if (found.code === 0) return found.stdout.split("\0").filter((name) => name !== "");
+  if (found.code === 1 && found.stderr === "") return [];
+  throw new UserError(`git grep failed in ${path}: ${found.output.trim().slice(-600)}`);
 }
 
 /** Puts what is uncommitted in a worktree under a ref of its own and makes the tree clean again; the ref, if there was anything. */

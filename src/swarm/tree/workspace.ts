@@ -60,14 +60,15 @@ export async function openGround(
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
 }
 
-/** A worktree and branch for one stream, off the run's branch as it is now. */
+/** A worktree and branch for one stream, off a commit of the run's branch. */
 export async function openStream(
   ground: Extract<Ground, { kind: "branch" }>,
   number: number,
+  base: string,
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(ground.branch, number);
   const path = pathOfStream(ground, number);
-  await addWorktree(ground.repo, { path, branch, base: ground.branch });
+  await addWorktree(ground.repo, { path, branch, base });
   await bringDependencies(ground.repo, path);
   const at = await current(path, branch);
   return { branch, path, base: at.commit, tree: at.tree };
