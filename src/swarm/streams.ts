@@ -110,7 +110,7 @@ async function runStream(
       value: await openStream(ground, number, tip.commit()),
     }));
     await addWorktree(ground.repo, { ...opened, kept: true });
-    const workspace = worktree(ground.repo, opened.path, opened.branch);
+    const workspace = worktree(ground.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
     const known = { ...record, branch: opened.branch };
     stream = createStream({ context, phase, progress, record: known, task, workspace, baseTree: opened.tree });
     const active = stream;

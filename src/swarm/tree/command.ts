@@ -15,6 +15,8 @@ const QUIET = [
   "-c",
   "commit.gpgsign=false",
   "-c",
+  "merge.verifySignatures=false",
+  "-c",
   "gc.auto=0",
   "-c",
   "advice.detachedHead=false",

@@ -5,6 +5,7 @@ import type { ExecResult } from "../../lib/exec.ts";
 import { git, must } from "./command.ts";
 import { diffOf } from "./diff.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
+import { submodulesOf, unnest } from "./nested.ts";
 
 /** A repository as a run finds it. */
 export interface Repo {
@@ -124,11 +125,8 @@ export async function addWorktree(
 
 /** Fills a worktree's submodules from the checkout's own, where those are there; nothing is fetched. */
 async function prepareSubmodules(repo: Repo, path: string): Promise<void> {
-  if (!existsSync(join(path, ".gitmodules"))) return;
-  const listed = await git(path, ["config", "-f", ".gitmodules", "--get-regexp", "^submodule\\..*\\.path$"]);
-  for (const line of listed.stdout.split("\n")) {
-    const [, name, folder] = /^submodule\.(.*)\.path (.*)$/.exec(line) ?? [];
-    if (name === undefined || folder === undefined || !existsSync(join(repo.root, folder, ".git"))) continue;
+  for (const { name, folder } of await submodulesOf(path)) {
+    if (!existsSync(join(repo.root, folder, ".git"))) continue;
     if (existsSync(join(path, folder, ".git"))) continue;
     const url = `submodule.${name}.url=${join(repo.root, folder)}`;
     await git(path, [
@@ -150,7 +148,16 @@ async function prepareSubmodules(repo: Repo, path: string): Promise<void> {
 }
 
 /** Commits whatever is in a worktree; without a change it is the commit that is there. */
-export async function commitAll(repo: Repo, path: string, branch: string, message: string): Promise<Saved> {
+export async function commitAll(
+  repo: Repo,
+  path: string,
+  branch: string,
+  message: string,
+  note?: (text: string) => void,
+): Promise<Saved> {
+  for (const { folder, keptAs } of await unnest(path)) {
+    note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
+  }
   await must(path, ["add", "-A"]);
   const made = await git(path, [...repo.identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
     input: message,
@@ -246,6 +253,7 @@ export async function setAside(path: string, ref: string): Promise<string | unde
   const status = await must(path, ["status", "--porcelain", "--untracked-files=all"]);
   if (status === "") return undefined;
   const gitDir = await must(path, ["rev-parse", "--absolute-git-dir"]);
+  await unnest(path);
   const env = { GIT_INDEX_FILE: join(gitDir, "swarm-aside-index") };
   await must(path, ["read-tree", "HEAD"], { env });
   await must(path, ["add", "-A"], { env });

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
+import { git } from "./command.ts";
 import { bringDependencies } from "./dependencies.ts";
 import { diffOf } from "./diff.ts";
 import { addWorktree, baseCommit, commitAll, current, openRepo, openShadow, type Repo, setAside } from "./git.ts";
@@ -50,7 +51,7 @@ export async function openGround(
       },
     };
   }
-  const branch = `swarm/${runId}`;
+  const branch = await branchOf(repo, runId);
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
   const stand = standIn(repo, path);
@@ -58,6 +59,15 @@ export async function openGround(
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
   await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
+}
+
+/** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, be it here or where the result is pushed to. */
+async function branchOf(repo: Repo, runId: string): Promise<string> {
+  const has = async (ref: string) => (await git(repo.root, ["show-ref", "--verify", "--quiet", ref])).code === 0;
+  const [begun, ...taken] = await Promise.all(
+    [`refs/heads/swarm/${runId}`, `refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"].map(has),
+  );
+  return begun || !taken.includes(true) ? `swarm/${runId}` : `swarm-${runId}`;
 }
 
 /** A worktree and branch for one stream, off a commit of the run's branch. */
@@ -102,19 +112,19 @@ export function streamBranch(runBranch: string, number: number): string {
   return `${runBranch}-stream-${number}`;
 }
 
-export function worktree(repo: Repo, path: string, branch: string): Workspace & { path: string } {
+export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Workspace & { path: string } {
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
   let last: { key: string; text: Promise<string> } | undefined;
   return {
     path,
     cwd,
-    save: (message) => commitAll(repo, path, branch, message),
+    save: (message) => commitAll(repo, path, branch, message, note),
     diff(from, to) {
       const key = `${from} ${to}`;
       if (last?.key !== key) last = { key, text: diffOf(path, from, to) };
       return last.text;
     },
-    tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm\//, "")}/${label}`),
+    tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
   };
 }
