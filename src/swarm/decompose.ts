@@ -56,10 +56,37 @@ export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 
 /** Reads the list of tasks out of a reply. A reply that holds none says what is wrong, in words that can be sent back. */
 export function readTasks(reply: string, marker: string): Decomposed {
-  const lists = arraysIn(reply);
-  if (lists.length === 0) return { problem: "it holds no JSON array" };
-  const readings = lists.map((list) => readList(list, marker));
-  return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
+  const { values, whole } = valuesIn(reply);
+  const arrays = values.flatMap(({ value, ...place }) => (Array.isArray(value) ? [{ list: value as unknown[], ...place }] : []));
+  const readings = arrays.filter(({ list }) => list.some(isObject)).map(({ list }) => readList(list, marker));
+  if (readings.length > 0) return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
+
+  const [only, second] = arrays;
+  if (only === undefined) {
+    if (!whole) return { problem: "it holds no JSON array that is whole: a bracket is not closed" };
+    const tasks = values.map(({ value }) => value);
+    return tasks.length > 0 && tasks.every(hasTitle) ? readList(tasks, marker) : { problem: "it holds no JSON array of tasks" };
+  }
+  if (second !== undefined) return { problem: "it holds several JSON arrays, and none of them is a list of task objects" };
+  const alone = whole && values.length === 1 && standsAlone(reply, only);
+  if (only.list.length > 0 && only.list.every((entry) => typeof entry === "string") && !alone)
+    return { problem: "its array of strings stands amid other text, and may be something other than the list of tasks" };
+  return readList(only.list, marker);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function hasTitle(value: unknown): boolean {
+  return isObject(value) && "title" in value && typeof value.title === "string" && value.title.trim() !== "";
+}
+
+/** Whether nothing but what announces it stands beside a value. */
+function standsAlone(text: string, { start, end }: Place): boolean {
+  const before = text.slice(text.lastIndexOf("\n", start) + 1, start);
+  const [after = ""] = text.slice(end + 1).split("\n", 1);
+  return /(?:^|:)\s*(?:`+\w*\s*)?$/.test(before) && /^[\s`]*$/.test(after);
 }
 
 function readList(list: unknown[], marker: string): Decomposed {
@@ -106,25 +133,45 @@ function findCircle(tasks: readonly SwarmTask[]): string[] | undefined {
 
 /** A reply with more brackets than this is not looked through to its end. */
 const MAX_TRIES = 300;
+const MAX_OPEN = 20;
 
-/** Every JSON array of a text, in prose or fenced, outermost only. */
-function arraysIn(text: string): unknown[][] {
-  const found: unknown[][] = [];
-  let tries = 0;
-  for (let start = text.indexOf("["); start !== -1 && tries < MAX_TRIES; start = text.indexOf("[", start)) {
-    tries += 1;
+/** Where a value begins and ends in a text. */
+interface Place {
+  start: number;
+  end: number;
+}
+
+/**
+ * The JSON lists and objects of a text, in prose or fenced, outermost only. It is not `whole` when a bracket stays open: what
+ * stands in a list or an object that was cut off is a part of it, and no value of its own.
+ */
+function valuesIn(text: string): { values: (Place & { value: unknown })[]; whole: boolean } {
+  const values: (Place & { value: unknown })[] = [];
+  const bracket = /[[{]/g;
+  let open = 0;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const start = bracket.exec(text)?.index;
+    if (start === undefined) return { values, whole: open === 0 };
     const end = closing(text, start);
-    const value = end === undefined ? undefined : tryParse(text.slice(start, end + 1));
-    if (Array.isArray(value)) {
-      found.push(value);
-      start = end!;
-    } else start += 1;
+    if (end === undefined) {
+      open += 1;
+      if (!isProse(text, start) || open > MAX_OPEN) break;
+      continue;
+    }
+    const value = tryParse(text.slice(start, end + 1));
+    if (value !== undefined) values.push({ value, start, end });
+    bracket.lastIndex = end + 1;
   }
-  return found;
+  return { values, whole: false };
+}
+
+/** Whether a bracket that stays open begins no JSON, by what follows it. */
+function isProse(text: string, start: number): boolean {
+  return /^\[\s{0,9}[^\s[{"\]]/.test(text.slice(start, start + 12));
 }
 
 function closing(text: string, start: number): number | undefined {
-  let depth = 0;
+  const open: string[] = [];
   let quoted = false;
   for (let index = start; index < text.length; index += 1) {
     const char = text[index];
@@ -132,8 +179,12 @@ function closing(text: string, start: number): number | undefined {
       if (char === "\\") index += 1;
       else if (char === '"') quoted = false;
     } else if (char === '"') quoted = true;
-    else if (char === "[") depth += 1;
-    else if (char === "]" && --depth === 0) return index;
+    else if (char === "[") open.push("]");
+    else if (char === "{") open.push("}");
+    else if (char === "]" || char === "}") {
+      if (open.pop() !== char) return undefined;
+      if (open.length === 0) return index;
+    }
   }
   return undefined;
 }

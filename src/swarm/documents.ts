@@ -24,16 +24,17 @@ export interface DocumentsParts {
 }
 
 export function openDocuments({ projectPath, docDir, folder, now }: DocumentsParts): Documents {
-  const target = openDocDir(projectPath, docDir);
+  openDocDir(projectPath, docDir);
   const copies = folder === undefined ? undefined : join(folder, "documents");
   if (copies) mkdirSync(copies, { recursive: true, mode: 0o700 });
   return {
     write(name, title, body) {
       const text = `# ${title}\n\n_${now().toISOString()}_\n\n${body.trim()}\n`;
-      writeFileAtomic(join(target, name), text, 0o644);
+      // A run is long: somebody may have cleaned the checkout, and the folder with it, since the last document.
+      writeFileAtomic(join(openDocDir(projectPath, docDir), name), text, 0o644);
       if (copies) replace(join(copies, name), text);
     },
-    remove: (name) => rmSync(join(target, name), { force: true }),
+    remove: (name) => rmSync(join(openDocDir(projectPath, docDir), name), { force: true }),
   };
 }
 

@@ -1,7 +1,11 @@
 export type Verdict = "approved" | "clarification" | "rejected";
 
-const NEGATION =
-  /\b(?:not|never|cannot|can't|cant|won't|wont|isn't|isnt|aren't|don't|doesn't|didn't|hasn't|haven't|wasn't|couldn't|shouldn't|wouldn't|unless|until|yet|once|before|if|refuse[ds]?|den(?:y|ied)|withh[eo]ld|unable|un|far from)\b/;
+const NEGATIONS =
+  "not|never|cannot|can't|cant|won't|wont|isn't|isnt|aren't|don't|doesn't|didn't|hasn't|haven't|wasn't|couldn't|shouldn't|wouldn't|unless|until|yet|once|before|if|refuse[ds]?|den(?:y|ied)|withh[eo]ld|unable|un|far from";
+const NEGATION = new RegExp(`\\b(?:${NEGATIONS})\\b`);
+const ENDS_NEGATED = new RegExp(`(?:\\b(?:${NEGATIONS})|^no)[^\\p{L}\\p{N}]*$`, "u");
+const CONDITION =
+  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition)(?![\p{L}\p{N}])/u;
 const REFUSAL = new Set([
   "rejected",
   "reject",
@@ -20,7 +24,17 @@ export function readVerdict(reply: string, approvalKeyword: string, clarificatio
   const lines = plainLines(reply);
   if (clarificationKeyword !== undefined && lines.some((line) => isKeyword(line, clarificationKeyword))) return "clarification";
   if (!lines.some((line) => isKeyword(line, approvalKeyword))) return "rejected";
-  return lines.some((line) => takesBack(line, approvalKeyword)) ? "rejected" : "approved";
+  const takenBack = lines.some((line) => takesBack(line, approvalKeyword)) || isPartOfSentence(lines, approvalKeyword);
+  return takenBack ? "rejected" : "approved";
+}
+
+/** Whether a keyword on a line of its own belongs to the line before it, which denies it, or to the one after it, which limits it. */
+function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
+  const said = lines.map(bare).filter((line) => line !== "");
+  const word = bare(keyword);
+  return said.some(
+    (line, index) => line === word && (ENDS_NEGATED.test(said[index - 1] ?? "") || CONDITION.test(said[index + 1] ?? "")),
+  );
 }
 
 /** Whether a keyword stands alone on a line of the reply. */
