@@ -87,7 +87,7 @@ export type Core = Awaited<ReturnType<typeof createCore>>;
 
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
   onSay?: (said: Said) => void,
@@ -104,6 +104,7 @@ export function createSwarmOn(
       ),
     findChecks: async (folder) => findChecks(await analyzeProject(folder)),
     runsFolder: paths.runs,
+    wrap: sandbox.wrap,
     log,
     env,
     recordUsage: usage.record,

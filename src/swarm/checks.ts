@@ -2,7 +2,9 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { exec } from "../lib/exec.ts";
 import { Evidence } from "../protocol/runs.ts";
+import type { Wrap } from "../tools/sandbox.ts";
 import { type Journal, RunStopped } from "./journal.ts";
+import { plainEnvironment } from "./tree/environment.ts";
 
 /** One of a project's own commands that show whether it works. */
 export interface Check {
@@ -20,6 +22,8 @@ export interface ChecksParts {
   findChecks: (folder: string) => Promise<Check[]>;
   signal: AbortSignal;
   deadlineMs: number;
+  /** Keeps what runs the model's own code from what a model may not see. */
+  wrap: Wrap;
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
@@ -27,13 +31,15 @@ export interface ChecksParts {
 const TAIL = 4_000;
 
 /** Runs the checks on one tree, once: the same tree again has the same evidence, wherever it stands. */
-export function createChecks({ journal, configured, findChecks, signal, deadlineMs, env, now }: ChecksParts) {
-  const clean = cleanEnvironment(env);
+export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, env, now }: ChecksParts) {
+  const clean = { ...plainEnvironment(env), CI: env.CI ?? "true" };
   const seen = new Map<string, Evidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<Evidence> {
-    const result = await exec("/bin/sh", ["-c", check.command], {
-      cwd: resolve(folder, check.cwd),
+    const cwd = resolve(folder, check.cwd);
+    const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd);
+    const result = await exec(program, args, {
+      cwd,
       env: clean,
       deadlineMs,
       signal,
@@ -111,11 +117,4 @@ export function fence(text: string, language = ""): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map((match) => match[0].length));
   const marks = "`".repeat(longest + 1);
   return `${marks}${language}\n${text}\n${marks}`;
-}
-
-const SECRET = /TOKEN|SECRET|PASSWORD|API_KEY|CREDENTIAL|PRIVATE_KEY|^COPILOT_|^ISSUE_BODY$|^GIT_/i;
-
-/** What a project's own command gets to know: nothing that looks like a secret, and not the request. */
-function cleanEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRET.test(name))), CI: env.CI ?? "true" };
 }

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { usageError } from "../lib/errors.ts";
 import { inside } from "./pipeline/agents.ts";
 import { FILE_NAME } from "./pipeline/file.ts";
-import { git } from "./tree/git.ts";
+import { git } from "./tree/command.ts";
 
 /** The project that somebody who stands in a folder means: the folder if it has a pipeline of its own, else the top of its checkout. */
 export async function projectAround(folder: string): Promise<string> {

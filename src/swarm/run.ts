@@ -1,26 +1,24 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import type { Engine } from "../engine/port.ts";
 import { conflict, ExitCode, messageOf, missing, usageError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
-import type { Log } from "../lib/log.ts";
 import { packageRoot } from "../lib/paths.ts";
-import type { Emit, EventType } from "../protocol/events.ts";
-import type { Run, RunSummary, Said } from "../protocol/runs.ts";
-import type { ModelCall } from "../protocol/usage.ts";
-import type { Store } from "../store/open.ts";
+import type { EventType } from "../protocol/events.ts";
+import type { Run, RunSummary } from "../protocol/runs.ts";
 import { openRuns, type RunRow } from "../store/runs.ts";
+import { unwrapped } from "../tools/sandbox.ts";
 import { blamedFor, ownSessions } from "./again.ts";
 import { openers } from "./ahead.ts";
 import { applyTo, branchToApplyTo } from "./apply.ts";
-import { type Bind, createCaller } from "./caller.ts";
-import { type Check, createChecks } from "./checks.ts";
+import { createCaller } from "./caller.ts";
+import { createChecks } from "./checks.ts";
 import type { RunContext } from "./context.ts";
 import { openDocuments, summaryOf, writeStepSummary } from "./documents.ts";
 import { type Ending, execute } from "./execute.ts";
 import { openRunGround, putAway } from "./ground.ts";
 import { createJournal, RunStopped, recorders } from "./journal.ts";
+import type { SwarmParts } from "./parts.ts";
 import type { Settings } from "./pipeline/env.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "./pipeline/inputs.ts";
@@ -28,26 +26,6 @@ import { type Plan, resolvePlan } from "./pipeline/plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
 import { checkDocDir, openProject } from "./project.ts";
 import { statusOf, summarizeRun, viewRun } from "./view.ts";
-
-export interface SwarmParts {
-  store: Store;
-  engine: Pick<Engine, "session" | "deleteSession">;
-  emit: Emit;
-  /** The tools of a pipeline agent, behind the gate. */
-  bind: Bind;
-  findChecks: (folder: string) => Promise<Check[]>;
-  /** Where runs keep their worktrees and documents. */
-  runsFolder: string;
-  log: Log;
-  /** What ships with us. */
-  shipped?: { agents: string; pipeline: string };
-  /** What the project's own checks get, without secrets; and where GITHUB_STEP_SUMMARY is read. */
-  env?: NodeJS.ProcessEnv;
-  onSay?: (said: Said) => void;
-  recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
-  checkDeadlineMs?: number;
-  now?: () => Date;
-}
 
 export interface RunInput {
   projectPath: string;
@@ -111,6 +89,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     onSay,
     recordUsage,
     checkDeadlineMs = 600_000,
+    wrap = unwrapped,
     now = () => new Date(),
   } = parts;
   const env = parts.env ?? process.env;
@@ -227,7 +206,16 @@ export function createSwarm(parts: SwarmParts): Swarm {
       settings,
       journal,
       caller,
-      checks: createChecks({ journal, configured: pipeline.checks, findChecks, signal, deadlineMs: checkDeadlineMs, env, now }),
+      checks: createChecks({
+        journal,
+        configured: pipeline.checks,
+        findChecks,
+        signal,
+        deadlineMs: checkDeadlineMs,
+        wrap,
+        env,
+        now,
+      }),
       documents,
       ground,
       about: { issue: row.issue, decisions: inputs.decisions },

@@ -8,6 +8,7 @@ import type { Run } from "../../src/protocol/runs.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { ensureProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
 import { git, makeProject, play, roleOf } from "./support.ts";
 
@@ -62,6 +63,20 @@ test("a run from the command line, without a daemon: progress, documents, branch
   });
   const validated = await swarm(["validate"], project, env);
   expect(validated).toMatchObject({ code: 0, stdout: expect.stringMatching(/Most agent calls: \d+/) });
+});
+
+test("a project's checks, which run what agents wrote, do not see IO's secrets", { timeout: 120_000 }, async () => {
+  await ensureProgram("bwrap", "bubblewrap");
+  const home = temporaryHome({ telegramBotToken: "123456:telegram-bot-secret-value" });
+  const model = await scriptedModel(play());
+  const project = makeProject({
+    "swarm.config.yaml": `checks: ["cat ${home}/config.json ${home}/io.db && env"]\npipeline:\n  - {phase: implement, parallel: true, agent: engineer}\n`,
+  });
+  const env = cleanEnvironment(home, { ...providerEnvironment(model.url), MY_API_KEY: "quite-secret" });
+  const run = JSON.parse((await swarm(["Do it", "--json"], project, env)).stdout) as Run;
+  expect(run.evidence[0]).toMatchObject({ exitCode: 1 });
+  expect(run.evidence[0]!.tail).toContain("config.json: No such file");
+  expect(run.evidence[0]!.tail).not.toMatch(/secret|scripted-key/);
 });
 
 test("what the agents say is shown when VERBOSE or -v asks for it, and not otherwise", { timeout: 120_000 }, async () => {

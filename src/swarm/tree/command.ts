@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../lib/errors.ts";
 import { type ExecResult, exec } from "../../lib/exec.ts";
+import { plainEnvironment } from "./environment.ts";
 
 export interface GitOptions {
   env?: Record<string, string>;
@@ -10,6 +11,8 @@ export interface GitOptions {
 }
 
 const QUIET = [
+  "-c",
+  "core.fsmonitor=false",
   "-c",
   "core.hooksPath=/dev/null",
   "-c",
@@ -26,11 +29,10 @@ const LOCK_TRIES = 30;
 
 /** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. */
 export async function git(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> {
-  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_") || name === "GIT_EXEC_PATH");
   for (let tries = 1; ; tries += 1) {
     const result = await exec("git", [...QUIET, ...args], {
       cwd,
-      env: { ...Object.fromEntries(clean), GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C", ...options.env },
+      env: { ...plainEnvironment(process.env), GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C", ...options.env },
       deadlineMs: DEADLINE_MS,
       maxOutput: options.maxOutput ?? 200_000,
       ...(options.input !== undefined && { input: options.input }),
