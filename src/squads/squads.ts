@@ -180,6 +180,8 @@ export function createSquads(parts: SquadsParts) {
       return { squad, isNew: true };
     },
     find,
+    /** The slug that a model means, which may know a squad by its name. Elsewhere only the slug itself will do. */
+    named: (given: string): string => store.find(given)?.slug ?? store.find(slugOf(given))?.slug ?? given,
     /** What a pipeline run for a squad has to know of it, if there is such a squad. */
     projectOf(slug: string): { projectPath: string; decisions: string[] } | undefined {
       const squad = store.find(slug);

@@ -43,7 +43,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "read",
       deadlineMs: DEADLINE_MS,
       async run({ slug }) {
-        const squad = squads.recall(slug);
+        const squad = squads.recall(squads.named(slug));
         const tasks = squad.tasks.map(
           ({ id, agent, status, description }) => `- ${id} ${agent}, ${status}: ${oneLine(description, 100)}`,
         );
@@ -70,7 +70,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "effect",
       deadlineMs: DEADLINE_MS,
       async run({ slug, decision, context }) {
-        const logged = squads.logDecision(slug, { decision, context, author: "user" });
+        const logged = squads.logDecision(squads.named(slug), { decision, context, author: "user" });
         return `Logged for ${logged.squad} at ${logged.createdAt}.`;
       },
     }),
@@ -86,7 +86,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "effect",
       deadlineMs: DEADLINE_MS,
       async run({ slug, task, agent }, { owner }) {
-        const { task: made, joined } = squads.delegate(slug, { task, agent, origin: originOf(owner) });
+        const { task: made, joined } = squads.delegate(squads.named(slug), { task, agent, origin: originOf(owner) });
         const { id, agent: name, status, reason } = made;
         return joined
           ? `The same task is under way already as ${id} (${name}, ${status}); it was joined, and its result will come here too.`
@@ -114,7 +114,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "effect",
       deadlineMs: DEADLINE_MS,
       async run({ slug, role_title, charter, model_tier }) {
-        const agent = squads.addAgent(slug, { roleTitle: role_title, charter, modelTier: model_tier });
+        const agent = squads.addAgent(squads.named(slug), { roleTitle: role_title, charter, modelTier: model_tier });
         return `Added ${agent.characterName}, ${agent.roleTitle} (tier ${agent.modelTier}).`;
       },
     }),
@@ -124,7 +124,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       schema: z.object({ slug: Slug }),
       kind: "read",
       deadlineMs: DEADLINE_MS,
-      run: async ({ slug }) => roster(squads.agents(slug)),
+      run: async ({ slug }) => roster(squads.agents(squads.named(slug))),
     }),
     tool({
       name: "squad_remove_agent",
@@ -133,7 +133,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "effect",
       deadlineMs: DEADLINE_MS,
       async run({ slug, character_name }) {
-        const agent = await squads.removeAgent(slug, character_name);
+        const agent = await squads.removeAgent(squads.named(slug), character_name);
         return `Removed ${agent.characterName}, ${agent.roleTitle}.`;
       },
     }),
@@ -144,7 +144,7 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       kind: "effect",
       deadlineMs: 30_000,
       async run({ slug }) {
-        const squad = await squads.delete(slug);
+        const squad = await squads.delete(squads.named(slug));
         return `Deleted the squad "${squad.slug}". The files in ${squad.projectPath} were left as they are.`;
       },
     }),

@@ -5,7 +5,7 @@ import type { ExecResult } from "../../lib/exec.ts";
 import { git, must } from "./command.ts";
 import { diffOf } from "./diff.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
-import { submodulesOf, unnest } from "./nested.ts";
+import { hasLinks, submodulesOf, unnest } from "./nested.ts";
 
 /** A repository as a run finds it. */
 export interface Repo {
@@ -155,10 +155,14 @@ export async function commitAll(
   message: string,
   note?: (text: string) => void,
 ): Promise<Saved> {
-  for (const { folder, keptAs } of await unnest(path)) {
-    note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
+  const [added, nested] = await Promise.all([git(path, ["-c", "advice.addEmbeddedRepo=true", "add", "-A"]), hasLinks(path)]);
+  // Git says it when it meets a repository in the tree; one that an agent has added before is a link by now.
+  if (added.code !== 0 || nested || /embedded git repository/.test(added.stderr)) {
+    for (const { folder, keptAs } of await unnest(path)) {
+      note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
+    }
+    await must(path, ["add", "-A"]);
   }
-  await must(path, ["add", "-A"]);
   const made = await git(path, [...repo.identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
     input: message,
   });

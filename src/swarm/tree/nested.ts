@@ -35,6 +35,12 @@ export async function unnest(path: string): Promise<{ folder: string; keptAs: st
   return moved;
 }
 
+/** Whether the index holds a link to a repository, a submodule's or another. */
+export async function hasLinks(path: string): Promise<boolean> {
+  const staged = await must(path, ["ls-files", "--stage", "-z"], { maxOutput: 20_000_000 });
+  return staged.startsWith("160000 ") || staged.includes("\u0000160000 ");
+}
+
 async function nestedIn(path: string): Promise<string[]> {
   const [untracked, tracked, submodules] = await Promise.all([
     must(path, ["ls-files", "--others", "--exclude-standard", "-z"], { maxOutput: 20_000_000 }),
