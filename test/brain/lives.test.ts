@@ -146,3 +146,29 @@ test("a new page reaches the next request of the same session, also one written 
   const users = model.requests.at(-1)!.messages.filter(({ role }) => role === "user");
   expect(users.length).toBeGreaterThanOrEqual(3);
 });
+
+test("what was asked and not answered is still part of the conversation", async () => {
+  const model = await scriptedModel(() => ({ status: 400, message: "no" }));
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  expect((await daemon.ask({ text: "Remember the milk" })).status).toBe("failed");
+  const said = inDatabase(home, (db) =>
+    db
+      .prepare("SELECT role, content FROM conversation_log")
+      .all()
+      .map((row) => ({ ...row })),
+  );
+  expect(said).toEqual([{ role: "user", content: "Remember the milk" }]);
+});
+
+test("another default model serves from the next message on, in the same conversation", async () => {
+  const model = await scriptedModel((request) => ({ say: `${request.messages.length}` }), { models: ["one", "two"] });
+  const provider = { baseUrl: model.url, apiKey: "scripted-key-0123456789" };
+  const daemon = await startDaemonProcess(temporaryHome({ provider, defaultModel: "one" }));
+  await daemon.ask({ text: "hello" });
+  await daemon.json("PATCH", "/api/config", { defaultModel: "two" });
+  expect((await daemon.ask({ text: "hello again" })).status).toBe("done");
+  expect(model.requests.map(({ model: name }) => name)).toEqual(["one", "two"]);
+  expect(JSON.stringify(model.requests[1]!.messages)).toContain("hello");
+  expect(await daemon.json("GET", "/api/status")).toMatchObject({ engine: { model: "two" } });
+});

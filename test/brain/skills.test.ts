@@ -33,6 +33,7 @@ async function listed(): Promise<string> {
   const tool = model.requests.at(-1)!.tools?.find((one) => one.function.name === "skill");
   return JSON.stringify(tool ?? "no skill tool");
 }
+const lookUp = { call: [{ tool: "wiki_list", args: {} }] };
 const everything = (request: ChatRequest) => request.messages.map(textOf).join("\n");
 
 test("a skill of a local repository is shown with commit and warnings, and stays off until somebody agrees", async () => {
@@ -61,6 +62,14 @@ test("a skill that is switched on is listed to the model, and its text arrives w
   const { message, request } = await modelCalls(daemon, model, "skill", { skill: "greeter" });
   expect(message.status).toBe("done");
   expect(everything(request)).toContain("Say Heil first.");
+  let asked = 0;
+  model.play((chat, index) => {
+    asked += 1;
+    return asked === 1 ? obedient(chat, index) : asked === 2 ? lookUp : { say: "ready" };
+  });
+  const both = await modelCalls(daemon, model, "skill", { skill: "greeter" });
+  expect(both.message.route).toMatchObject({ answered: "with tools", tools: ["skill", "wiki_list"] });
+  model.play(obedient);
   await io(["skill", "enable", "plain"]);
   expect(await listed()).toContain("Speaks plainly");
   expect(everything((await modelCalls(daemon, model, "skill", { skill: "plain" })).request)).toContain("without front matter");

@@ -47,6 +47,8 @@ test("no key that could widen the model's powers is set by a tool", async () => 
   for (const key of [...kept, "__proto__", "constructor"]) {
     await expect(call(one, { key, value: true })).rejects.toThrow(/only the user can|There is no setting/);
   }
+  for (const value of [1, 9_999, 14_400_001, "3000000000", "soon"])
+    await expect(call(one, { key: "turnCapMs", value })).rejects.toThrow("10 seconds to 4 hours");
   await expect(call(one, { key: "defaultModle", value: "x" })).rejects.toThrow('Did you mean "defaultModel"?');
   expect(existsSync(configPath)).toBe(false);
 });
