@@ -73,7 +73,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   }
   const token = env.IO_TOKEN || ensureToken(paths.token);
   const core = await createCore({ env, paths, settings, token, ...(echo && { echo }) });
-  const { store, events, hub, usage, engine, gate, sandbox, machine, log, redactor } = core;
+  const { store, events, hub, usage, engine, gate, guard, sandbox, machine, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -85,7 +85,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonParts):
   starting.catch(() => undefined);
   const { createHttp } = await import("./channels/http/server.ts");
 
-  const wiki = openWiki({ root: paths.wiki, emit, log });
+  const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   const skills = openSkills({
     root: paths.skills,
     emit,

@@ -74,6 +74,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     choice,
     engine,
     gate,
+    guard,
     sandbox,
     machine,
     async close() {

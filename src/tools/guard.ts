@@ -21,6 +21,8 @@ export interface PathGuard {
   secrets(): string[];
   /** The files and folders no tool may write just now. */
   readOnly(): string[];
+  /** Whether a file of the data folder's disk, by its number, is one that no tool may read. */
+  isOwn(ino: bigint): boolean;
 }
 
 const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
@@ -72,6 +74,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   return {
     secrets,
     readOnly,
+    isOwn: (ino) => secrets().some((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino === ino),
     refuse(path, how, cwd) {
       if (path.includes("\0")) return "A path cannot hold a NUL character.";
       for (const real of new Set([realOf(locate(path, cwd)), ...kernelReal(path, cwd)])) {

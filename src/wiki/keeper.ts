@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { dropIndexFile, type IndexFile, isBroken, openIndexFile } from "./index-file.ts";
-import { type PageDoc, readDoc, readText, stampOf, stampText } from "./page-file.ts";
+import { type IsSecret, type PageDoc, readDoc, readText, stampOf, stampText } from "./page-file.ts";
 import { createPageIndex, type PageIndex } from "./page-index.ts";
 import type { Versions } from "./versions.ts";
 import { createWatcher, walk } from "./watch.ts";
@@ -37,6 +37,7 @@ export interface KeeperParts {
   root: string;
   file: string;
   versions: Versions;
+  isSecret: IsSecret;
   log: Log;
   /** Told when pages were indexed. */
   onIndexed: () => void;
@@ -54,7 +55,7 @@ const BULK = 1_000;
 const RACY_NS = 50_000_000n;
 const FOREIGN_AT_ONCE = 200;
 
-export function createKeeper({ root, file, versions, log, onIndexed, onForeign }: KeeperParts): Keeper {
+export function createKeeper({ root, file, versions, isSecret, log, onIndexed, onForeign }: KeeperParts): Keeper {
   const fileOf = (path: string) => join(root, path);
   let opened = openFirst(file);
   let index = createPageIndex(opened.db);
@@ -151,7 +152,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
     if (foreign.length <= FOREIGN_AT_ONCE) {
       for (const path of foreign) {
         remember(path);
-        onForeign(path, readDoc(path, fileOf(path)));
+        onForeign(path, readDoc(path, fileOf(path), isSecret));
       }
     }
     if (unswept) void sweep().catch(trouble);
@@ -183,7 +184,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
   };
 
   const absorb = (path: string, copies: boolean) => {
-    const doc = readDoc(path, fileOf(path));
+    const doc = readDoc(path, fileOf(path), isSecret);
     if (doc === undefined) index.remove(path);
     else {
       const age = BigInt(Date.now()) * 1_000_000n - doc.stamp.mtimeNs;
@@ -257,7 +258,7 @@ export function createKeeper({ root, file, versions, log, onIndexed, onForeign }
       index,
       fresh: new Set([...index.marked(), ...unmarked]),
       has: (path) => stampOf(fileOf(path)) !== undefined,
-      read: (path) => readDoc(path, fileOf(path)),
+      read: (path) => readDoc(path, fileOf(path), isSecret),
       text: (path) => readText(fileOf(path)),
     };
   };

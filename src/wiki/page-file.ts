@@ -10,7 +10,12 @@ export interface Stamp {
   mtimeNs: bigint;
   size: bigint;
   ino: bigint;
+  /** How many names the file has. */
+  nlink: bigint;
 }
+
+/** Whether a file, by its number, is one of IO's own records: another name of it among the pages makes no page of it. */
+export type IsSecret = (ino: bigint) => boolean;
 
 /** A page with its text, as it stands on disk. */
 export interface PageDoc extends Entry {
@@ -49,9 +54,9 @@ export function readText(file: string): string | undefined {
 }
 
 /** Reads a page whole; undefined for what is missing, no plain file, or too long to be a page. */
-export function readDoc(path: string, file: string): PageDoc | undefined {
+export function readDoc(path: string, file: string, isSecret: IsSecret): PageDoc | undefined {
   const stamp = stampOf(file);
-  if (stamp === undefined || stamp.size > MAX_PAGE_BYTES) return undefined;
+  if (stamp === undefined || stamp.size > MAX_PAGE_BYTES || (stamp.nlink > 1n && isSecret(stamp.ino))) return undefined;
   const text = readText(file);
   if (text === undefined) return undefined;
   return { path, ...metaOf(path, text), bytes: Number(stamp.size), mtime: Number(stamp.mtimeNs / 1_000_000n), text, stamp };

@@ -8,7 +8,7 @@ import type { Emit } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { createKeeper } from "./keeper.ts";
 import { metaOf } from "./markdown.ts";
-import { MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
+import { type IsSecret, MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
 import type { Entry } from "./page-index.ts";
 import { type PagePlace, placeOf } from "./paths.ts";
 import { type Hits, type SearchOptions, searchPages } from "./search.ts";
@@ -70,6 +70,8 @@ export interface WikiParts {
   root: string;
   emit: Emit;
   log: Log;
+  /** Whether a file, by its number, is one of IO's own records. */
+  isSecret?: IsSecret;
   now?: () => number;
 }
 
@@ -83,7 +85,7 @@ const CLOSING_MS = 2_000;
  * not say (but for how often each was read), so it can be deleted, breaks alone, needs no fsync, and a save never waits
  * for the writers of io.db.
  */
-export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts): Wiki {
+export function openWiki({ root: given, emit, log, isSecret = () => false, now = Date.now }: WikiParts): Wiki {
   for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
   mkdirSync(join(given, "sources"), { recursive: true, mode: 0o700 });
   const root = realpathSync(given);
@@ -100,6 +102,7 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
     root,
     file: join(root, ".index.db"),
     versions,
+    isSecret,
     log,
     onIndexed: () => catalogue.changed(),
     onForeign: (path, doc) => tell(doc ? "page.written" : "page.deleted", doc ?? { path, ...metaOf(path, "") }),
@@ -117,7 +120,7 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
   catalogue.changed();
 
   const existing = (place: PagePlace) => {
-    const doc = readDoc(place.path, place.file);
+    const doc = readDoc(place.path, place.file, isSecret);
     if (doc !== undefined) return doc;
     const stamp = stampOf(place.file);
     if (stamp && stamp.size > MAX_PAGE_BYTES)
@@ -143,6 +146,8 @@ export function openWiki({ root: given, emit, log, now = Date.now }: WikiParts):
       const place = placeOf(pages, path);
       const created = keeper.changing(place.path, () => {
         const before = stampOf(place.file);
+        if (before && before.nlink > 1n && isSecret(before.ino))
+          throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
         if (before?.size === BigInt(bytes) && readFileSync(place.file, "utf8") === content) return false;
         versions.keep(place.path, place.file);
         savePage(place, content);

@@ -105,6 +105,19 @@ test("git, whose settings a model can write, sees IO's secrets as little as a mo
   expect(readdirSync(stolen)).toEqual([]);
 });
 
+test("another name of IO's config or database among the pages is no page", async () => {
+  linkSync(join(home, "config.json"), join(home, "wiki", "pages", "general", "notes.md"));
+  linkSync(join(home, "io.db"), join(home, "wiki", "pages", "general", "base.md"));
+  for (const path of ["general/notes", "general/base"]) {
+    expect((await call("wiki_read", { path })).read).not.toMatch(/SQLite|telegram|provider/i);
+    expect((await call("wiki_write", { path, content: "# mine" })).read).toContain("one of IO's own records, and no page");
+    expect((await daemon.fetch(`/api/wiki/pages/${path}.md`)).status).not.toBe(200);
+  }
+  const { read, request } = await call("wiki_search", { query: "telegramBotToken" });
+  expect(read).toContain("No page holds");
+  expect(JSON.stringify(request.messages[0])).not.toContain("general/notes");
+});
+
 test("a page of the wiki brings no secret into the system message, and its words are marked as data", async () => {
   const key = `ghp_${"a1B2".repeat(9)}`;
   await call("wiki_write", { path: "general/keys", content: `# The key is ${key}\n\nUse ${key}.\n` });
