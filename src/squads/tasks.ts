@@ -225,7 +225,8 @@ export function createTasks(parts: TasksParts) {
     });
     if (!finished) return;
     const shown = publicTask(finished);
-    note(shown, "ended", outcome.error ? `${outcome.status}: ${outcome.error.message}` : (evidence?.verdict ?? outcome.status));
+    const how = outcome.error ? `${outcome.status}: ${outcome.error.message}` : (evidence?.verdict ?? outcome.status);
+    note(shown, "ended", how, { filesChanged: evidence?.filesChanged ?? [] });
     emit({ type: "task.finished", conversation: task.origin?.conversation, data: { ...shown } });
     if (squad) tellSquad(squad);
     if (!finished.delivered) hand(finished);

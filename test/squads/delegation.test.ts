@@ -79,6 +79,8 @@ test("one chat message forms a squad and delegates; the work is done in the proj
   const { items: activity } = await daemon.json<{ items: Activity[] }>("GET", `/api/tasks/${id}/activity`);
   expect(activity.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["queued", "started", "model", "tool", "ended"]));
   expect(activity.some(({ summary }) => summary === "write src/login.js")).toBe(true);
+  expect(activity.at(-1)).toMatchObject({ kind: "ended", data: { filesChanged: ["src/login.js"] } });
+  expect(asking.of("task.progress").at(-1)!.body).toMatchObject({ kind: "ended", filesChanged: ["src/login.js"] });
 });
 
 test("an agent is told its manner, role, charter, the project's facts and the last 20 of 25 decisions with their times", async () => {
