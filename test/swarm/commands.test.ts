@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,33 +9,8 @@ import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { ensureProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
+import { swarm } from "./command.ts";
 import { git, makeProject, play, roleOf } from "./support.ts";
-
-interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs `swarm` in a project, as a user would. */
-function swarm(args: string[], cwd: string, env: NodeJS.ProcessEnv, input = ""): Promise<Ended> {
-  return new Promise((done) => {
-    const child = spawn(process.execPath, [join(packageRoot, "bin", "swarm.js"), ...args], {
-      cwd,
-      env,
-      stdio: ["pipe", "pipe", "pipe"],
-    });
-    const ended: Ended = { code: null, stdout: "", stderr: "" };
-    child.stdout.on("data", (chunk) => {
-      ended.stdout += chunk;
-    });
-    child.stderr.on("data", (chunk) => {
-      ended.stderr += chunk;
-    });
-    child.once("close", (code) => done({ ...ended, code }));
-    child.stdin.end(input);
-  });
-}
 
 test("a run from the command line, without a daemon: progress, documents, branch, and every command that looks at it", {
   timeout: 120_000,
@@ -130,7 +104,7 @@ test("plan reads answers from a pipe, and its plan can be run", { timeout: 120_0
     })(request),
   );
   const env = cleanEnvironment(home, providerEnvironment(model.url));
-  const planned = await swarm(["plan", "Add a greeting"], project, env, "in blue\n");
+  const planned = await swarm(["plan", "Add a greeting"], project, env, { input: "in blue\n" });
   expect(planned).toMatchObject({ code: 0, stderr: expect.stringContaining("Which colour?") });
   const plan = readFileSync(join(project, "doc", "plan.md"), "utf8");
   expect(plan).toContain("greet in blue");

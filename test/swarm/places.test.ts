@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,30 +7,8 @@ import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../su
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
+import { swarm } from "./command.ts";
 import { makeProject, play, roleOf, type Script } from "./support.ts";
-
-interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs `swarm` in a folder, as a user would. */
-function swarm(args: string[], cwd: string, env: NodeJS.ProcessEnv, onStart?: (child: ChildProcess) => void): Promise<Ended> {
-  return new Promise((done) => {
-    const child = spawn(process.execPath, [join(packageRoot, "bin", "swarm.js"), ...args], { cwd, env });
-    onStart?.(child);
-    const ended: Ended = { code: null, stdout: "", stderr: "" };
-    child.stdout.on("data", (chunk) => {
-      ended.stdout += chunk;
-    });
-    child.stderr.on("data", (chunk) => {
-      ended.stderr += chunk;
-    });
-    child.once("close", (code) => done({ ...ended, code }));
-    child.stdin.end();
-  });
-}
 
 async function scene(files: Record<string, string>, script?: Script) {
   const home = temporaryHome();
@@ -61,9 +38,16 @@ test("in a folder of a checkout swarm works on the whole checkout, unless the fo
 test("resume compares what the environment says now, and an unset variable is as it was", { timeout: 120_000 }, async () => {
   let hold = true;
   const { project, env, model } = await scene({ "swarm.config.yaml": SPEC }, () => (hold ? { hang: true } : undefined));
-  const first = swarm(["--json"], project, { ...env, ISSUE_BODY: "Greet", PRIMARY_MODEL: "first" }, (child) => {
-    void until("the pm", () => model.requests.length > 0, 60_000).then(() => child.kill("SIGINT"));
-  });
+  const first = swarm(
+    ["--json"],
+    project,
+    { ...env, ISSUE_BODY: "Greet", PRIMARY_MODEL: "first" },
+    {
+      onStart: (child) => {
+        void until("the pm", () => model.requests.length > 0, 60_000).then(() => child.kill("SIGINT"));
+      },
+    },
+  );
   const { code, stdout } = await first;
   const { id, status, phases } = JSON.parse(stdout) as Run;
   expect([code, status, phases[0]?.status]).toEqual([130, "interrupted", "interrupted"]);

@@ -3,42 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitCodeOf } from "../../src/swarm/run.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, makeProject, type Script, sh, startSwarm, task, taskIn, write } from "./support.ts";
-
-const YAML = (more = "", root = "") => `
-${root}
-pipeline:
-  - {phase: decompose, agent: pm}
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED${more}}]
-`;
-
-const split =
-  (...tasks: object[]): Script =>
-  ({ role }) =>
-    role === "pm" ? { say: JSON.stringify(tasks) } : undefined;
-const both =
-  (...scripts: Script[]): Script =>
-  (told) =>
-    scripts.map((script) => script(told)).find((act) => act !== undefined);
-const engineer =
-  (work: (task: string, prompt: string, told: Parameters<Script>[0]) => ReturnType<Script>): Script =>
-  (told) =>
-    told.role === "engineer" && !told.afterTool ? work(taskIn(told.prompt), told.prompt, told) : undefined;
-
-async function runWith(
-  script: Script,
-  options: Parameters<typeof startSwarm>[0] & { yaml?: string; prepare?: (project: string) => void; apply?: boolean } = {},
-) {
-  const { yaml = YAML(), prepare, apply, ...rest } = options;
-  const harness = await startSwarm({ script, ...rest, files: { "swarm.config.yaml": yaml, ...rest.files } });
-  prepare?.(harness.project);
-  const run = await harness.swarm.start({ projectPath: harness.project, issue: "Do it", settings: harness.settings, apply })
-    .finished;
-  return { ...harness, run };
-}
+import { both, engineer, runStreams as runWith, split, YAML } from "./streams.ts";
+import { git, makeProject, sh, startSwarm, task, taskIn, write } from "./support.ts";
 
 test("three parallel streams that conflict are merged one after another, each conflict settled by the stream's own engineer with both sides", async () => {
   const script = both(

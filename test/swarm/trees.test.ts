@@ -3,42 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRepo, unsettled } from "../../src/swarm/tree/git.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, makeProject, type Script, sh, startSwarm, task, taskIn } from "./support.ts";
-
-const YAML = (more = "", root = "") => `
-${root}
-pipeline:
-  - {phase: decompose, agent: pm}
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED${more}}]
-`;
-
-const split =
-  (...tasks: object[]): Script =>
-  ({ role }) =>
-    role === "pm" ? { say: JSON.stringify(tasks) } : undefined;
-const both =
-  (...scripts: Script[]): Script =>
-  (told) =>
-    scripts.map((script) => script(told)).find((act) => act !== undefined);
-const engineer =
-  (work: (task: string, prompt: string) => ReturnType<Script>): Script =>
-  (told) =>
-    told.role === "engineer" && !told.afterTool ? work(taskIn(told.prompt), told.prompt) : undefined;
-
-async function runWith(
-  script: Script,
-  options: Parameters<typeof startSwarm>[0] & { yaml?: string; prepare?: (project: string) => void; apply?: boolean } = {},
-) {
-  const { yaml = YAML(), prepare, apply, ...rest } = options;
-  const harness = await startSwarm({ script, ...rest, files: { "swarm.config.yaml": yaml, ...rest.files } });
-  prepare?.(harness.project);
-  const run = await harness.swarm.start({ projectPath: harness.project, issue: "Do it", settings: harness.settings, apply })
-    .finished;
-  return { ...harness, run };
-}
+import { both, engineer, runStreams as runWith, split, YAML } from "./streams.ts";
+import { git, makeProject, sh, task } from "./support.ts";
 
 test("a repository that git refuses is not worked on in place: the run says what git says, and no model is asked", async () => {
   const { run, project, model } = await runWith(split(task("T1", "One")), {
