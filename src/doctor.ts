@@ -201,7 +201,6 @@ const model: Check = async ({ paths, env }) => {
       systemMessage: () => "Answer with one word.",
       tools: [],
       workingDirectory: folder,
-      streaming: false,
     });
     const result = await session.run({
       owner: "doctor",

@@ -86,7 +86,7 @@ export async function createEngine({
     maxLive: () => config().maxLiveSessions,
     clean,
     modelConfig: (wanted) => ({
-      model: models().resolve(wanted),
+      model: wanted ?? models().model,
       ...(offline && { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),
     }),
   });
@@ -108,7 +108,8 @@ export async function createEngine({
     { recovery, settled }: RecoveryPlan,
     number: number,
   ): Promise<TurnResult> {
-    if (recovery.kind === "answered") return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools };
+    if (recovery.kind === "answered")
+      return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools, served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
     const { sdk, life } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
     life.turns += 1;
@@ -164,7 +165,11 @@ export async function createEngine({
     let last: TurnResult | undefined;
     for (let tried = 0; tried < ATTEMPTS; tried += 1) {
       if (request.signal.aborted)
-        return { ...(last ?? { text: "", usage: noUsage(), tools: [] }), outcome: "aborted", error: turnError("aborted") };
+        return {
+          ...(last ?? { text: "", usage: noUsage(), tools: [], served: [] }),
+          outcome: "aborted",
+          error: turnError("aborted"),
+        };
       const plan: RecoveryPlan = interrupted
         ? planRecovery(sessionLog(folder, spec.id), {
             prompt: request.prompt,
@@ -176,7 +181,14 @@ export async function createEngine({
       try {
         last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
       } catch (error) {
-        last = { outcome: "failed", text: "", error: classify({ message: messageOf(error) }), usage: noUsage(), tools: [] };
+        last = {
+          outcome: "failed",
+          text: "",
+          error: classify({ message: messageOf(error) }),
+          usage: noUsage(),
+          tools: [],
+          served: [],
+        };
       }
       const code = last.error?.code;
       if (last.error) last.error.message = clean(last.error.message);
@@ -227,6 +239,10 @@ export async function createEngine({
     }),
     deleteSession: (id) => sessions.remove(id),
     modelFor: (tier) => models().forTier(tier),
+    async serving(name) {
+      await listed;
+      return choice.kind === "rehearsal" ? { model: name, standsIn: false } : models().serving(name);
+    },
     async models() {
       await listed;
       return available.length > 0 ? available : [{ id: models().model, name: models().model }];

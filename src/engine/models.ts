@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Config, nearest } from "../lib/config.ts";
 import type { Choice } from "./ladder.ts";
-import type { Tier } from "./port.ts";
+import type { Serving, Tier } from "./port.ts";
 
 export interface ModelName {
   id: string;
@@ -39,7 +39,7 @@ export function createModelChoice({ modelTiers }: Pick<Config, "modelTiers">, wa
   return {
     model: main,
     notes,
-    resolve: (id: string | undefined) => (id === undefined ? main : has(id) ? id : main),
+    serving: (name: string): Serving => (has(name) ? { model: name, standsIn: false } : { model: main, standsIn: true }),
     forTier(tier: Tier): { model: string; reason: string } {
       const found = ids.length === 0 ? undefined : modelTiers[tier].find(has);
       if (found) return { model: found, reason: `the first available of tier ${tier}` };

@@ -13,18 +13,24 @@ export interface EngineStatus {
   liveSessions: number;
 }
 
+/** The model that a name leads to. Whoever was given the name by a person refuses a stand-in, or says so. */
+export interface Serving {
+  /** As the provider knows it. */
+  model: string;
+  standsIn: boolean;
+}
+
 export type Tier = "high" | "medium" | "low";
 
 export interface SessionSpec {
   /** Chosen by the caller and kept by it: the same id later is the same conversation. */
   id: string;
-  /** A model's name; the engine's own model if none is given or the name is not available. */
+  /** The model to ask, by the name that `serving` gave; the engine's own model if none is given. */
   model?: string;
   /** Asked before every turn: a change reaches the model without a new session. */
   systemMessage: () => string | Promise<string>;
   tools: EngineTool[];
   workingDirectory: string;
-  streaming: boolean;
   /** Folders with skills, asked before every turn. */
   skills?: () => string[];
 }
@@ -48,5 +54,7 @@ export interface Engine {
   deleteSession(id: string): Promise<void>;
   /** The model that serves a tier, and why. */
   modelFor(tier: Tier): { model: string; reason: string };
+  /** Which model answers to a name: the one of that name, or a stand-in where it is not there. */
+  serving(name: string): Promise<Serving>;
   models(): Promise<{ id: string; name: string }[]>;
 }

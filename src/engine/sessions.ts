@@ -81,7 +81,8 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
     const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
     const config: ResumeSessionConfig = {
       ...modelConfig(spec.model),
-      streaming: spec.streaming,
+      // Also where nobody reads along: each piece is a sign of life.
+      streaming: true,
       workingDirectory: spec.workingDirectory,
       systemMessage: { mode: "replace", content: told.system },
       tools: spec.tools.map((tool) => sdkTool(tool, turn, life, flush)),

@@ -108,6 +108,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
   let lastFailure: CallFailure | undefined;
   let between = false;
   const tools: string[] = [];
+  const served = new Set<string>();
   const working = new Map<string, string>();
 
   const hear = (event: SessionEvent): void => {
@@ -137,6 +138,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
         const { model, inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
         const call = { model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) };
         usage = addCall(usage, call);
+        served.add(model);
         onEvent?.({ kind: "usage", call });
         return;
       }
@@ -162,6 +164,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
     ...(failure && { error: failure }),
     usage,
     tools,
+    served: [...served],
   });
   return {
     hear,

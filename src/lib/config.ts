@@ -7,19 +7,41 @@ import { LOG_LEVELS } from "./log.ts";
 /** No longer than a timer can wait. */
 const Milliseconds = z.number().int().positive().max(2_147_483_647);
 
+/** What a person says of a model, where the provider does not say it or says it wrongly. */
+export const ModelConfig = z.strictObject({
+  id: z.string().min(1),
+  /** In tokens, prompt and answer together. */
+  contextWindow: z.number().int().min(1_024).optional(),
+  maxOutputTokens: z.number().int().min(1).optional(),
+  /** Whether it takes the parameters of a reasoning model. */
+  reasoning: z.boolean().optional(),
+  vision: z.boolean().optional(),
+  tools: z.boolean().optional(),
+});
+export type ModelConfig = z.infer<typeof ModelConfig>;
+
 export const ProviderConfig = z.strictObject({
   type: z.enum(["openai", "azure", "anthropic"]).default("openai"),
   baseUrl: z.url({ protocol: /^https?$/ }),
   apiKey: z.string().min(1).optional(),
   apiKeyEnv: z.string().min(1).optional(),
+  bearerTokenEnv: z.string().min(1).optional(),
   wireApi: z.enum(["completions", "responses"]).default("completions"),
   model: z.string().min(1).optional(),
+  models: z.array(ModelConfig).default([]),
+  /** Sent with every request to the provider. */
+  headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string()).default({}),
+  /** Of an Azure endpoint that does not serve the version-less routes. */
+  apiVersion: z.string().min(1).optional(),
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
 
+/** Asked for when nobody named a model; another may stand in for it. */
+export const DEFAULT_MODEL = "claude-sonnet-4.6";
+
 /** Everything `config.json` may say. Every key is optional; a key that is not here is an error. */
 export const Config = z.strictObject({
-  defaultModel: z.string().min(1).default("claude-sonnet-4.6"),
+  defaultModel: z.string().min(1).default(DEFAULT_MODEL),
   modelTiers: z
     .strictObject({
       high: z.array(z.string().min(1)).default(["claude-opus-4.7", "claude-opus-4.6"]),

@@ -48,7 +48,6 @@ export function createConversations({
       systemMessage: () => systemMessage(all),
       tools,
       workingDirectory,
-      streaming: true,
       ...(skills && { skills }),
     };
     return engine.session(spec);

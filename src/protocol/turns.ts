@@ -23,6 +23,8 @@ export interface TurnResult {
   usage: Usage;
   /** The tools that were called, in order, by name. */
   tools: string[];
+  /** The models that answered, by the names the provider gave, each once. */
+  served: string[];
 }
 
 /** What is heard of a turn while it runs. */

@@ -50,7 +50,6 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
         }),
       tools: watched(bound, redactor, onCall),
       workingDirectory: projectPath,
-      streaming: false,
     });
   };
 

@@ -76,7 +76,6 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
       systemMessage: () => agent.instructions,
       tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: `swarm:${call.agent}` }),
       workingDirectory: call.cwd,
-      streaming: true,
     });
   };
 

@@ -80,7 +80,6 @@ export async function runPlanning({ engine, bind, model, now }: PlanningParts, i
       systemMessage: () => (agent === "pm" ? PM : ENGINEER),
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,
-      streaming: true,
     });
     let why = "the reply was empty";
     input.onTurn?.(agent);

@@ -18,7 +18,6 @@ const bare = (id: string, folder: string): SessionSpec => ({
   systemMessage: () => "You are a test.",
   tools: [],
   workingDirectory: folder,
-  streaming: true,
 });
 
 test("an answer that was given before the crash is delivered without asking the model again", async () => {

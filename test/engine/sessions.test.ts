@@ -14,7 +14,6 @@ const spec = (id: string, folder: string, systemMessage = () => "You are a test.
   systemMessage,
   tools: [],
   workingDirectory: folder,
-  streaming: true,
 });
 const openFiles = (pid: number | "self") => readdirSync(`/proc/${pid}/fd`).length;
 const children = (pid: number) => readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid).length;
