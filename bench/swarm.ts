@@ -48,6 +48,8 @@ async function measure(tasks: number, latency: number) {
       kind: "provider",
       why: "the bench's model",
       model: "scripted",
+      named: true,
+      names: { address: "the test", key: "the test", model: "the test" },
       provider: { type: "openai", baseUrl: model.url, wireApi: "completions" },
     },
     rehearsal: () => ({ say: "never asked" }),
@@ -87,7 +89,6 @@ async function warmUp(engine: Awaited<ReturnType<typeof createEngine>>, folder: 
     systemMessage: () => "Warm up.",
     tools: [],
     workingDirectory: folder,
-    streaming: true,
   };
   const request = { owner: "bench", prompt: "hello", attempt: 1, signal: new AbortController().signal };
   await engine.session(spec).run({ ...request, silenceMs: 60_000, capMs: 60_000 });

@@ -1,20 +1,22 @@
-import type { ModelInfo } from "@github/copilot-sdk";
 import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
-import { classify, turnError } from "./failures.ts";
+import { callFailed, runtimeFailed, turnError } from "./failures.ts";
+import { createGenerations } from "./generations.ts";
+import type { Memo } from "./knowledge.ts";
 import type { Choice } from "./ladder.ts";
-import { createModelChoice, listProviderModels, type ModelChoice, type ModelName } from "./models.ts";
+import { createModelDoor } from "./model-door.ts";
+import { createModelList } from "./model-list.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
 import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
-import { RehearsalHandler } from "./rehearsal/handler.ts";
 import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
 import { findRuntime } from "./runtime-path.ts";
 import { createSessions } from "./sessions.ts";
 import { followTurn } from "./turn.ts";
+import type { WireFailure } from "./wire/failure.ts";
 
 export interface EngineParts {
   /** The runtime's home. */
@@ -27,12 +29,17 @@ export interface EngineParts {
   log: Log;
   /** Takes secrets out of what a provider says of a failure: some repeat the key they were given. */
   clean?: (text: string) => string;
+  /** Keeps what a provider's refusals taught. */
+  memo?: Memo;
   onState?: (state: EngineState) => void;
   healthEveryMs?: number;
 }
 
 const ATTEMPTS = 3;
-const NO_ENDPOINT = "http://rehearsal.invalid/v1";
+/** The runtime needs an address and a key to believe in; the door knows the real ones. */
+const BEHIND_THE_DOOR = { baseUrl: "http://model.invalid/v1", apiKey: "none" };
+/** The runtime's own shortening of a conversation never begins: the door keeps every request within the window. */
+const NO_LIMIT = 1_000_000_000;
 
 /** The Copilot runtime, supervised, with turns that survive its death. */
 export async function createEngine({
@@ -43,63 +50,52 @@ export async function createEngine({
   rehearsal,
   log,
   clean = (text) => text,
+  memo = new Map<string, string>(),
   onState,
   healthEveryMs,
 }: EngineParts): Promise<Engine> {
-  const offline = choice.kind !== "copilot";
+  const isOwn = choice.kind !== "copilot";
+  const generations = createGenerations(folder);
+  const list = createModelList({ choice, config, env, rehearsal, log, listOfRuntime: () => listOfRuntime() });
+  const door = createModelDoor({ choice, list, memo, log });
   const runtime = createRuntime({
     folder,
     path: await findRuntime(env),
-    env: runtimeEnvironment(env, folder, offline),
+    env: runtimeEnvironment(env, folder, isOwn),
     client: {
-      ...(choice.kind === "rehearsal" && { requestHandler: new RehearsalHandler(rehearsal) }),
+      requestHandler: door.handler,
       ...(choice.gitHubToken !== undefined && { gitHubToken: choice.gitHubToken }),
       useLoggedInUser: choice.kind === "copilot" && choice.gitHubToken === undefined,
-      ...(offline && { onListModels: async () => (await listProviderModels(choice)).map(asModelInfo) }),
     },
     log,
     maxMb: () => config().runtimeMaxMb,
     ...(onState && { onState }),
     ...(healthEveryMs !== undefined && { healthEveryMs }),
   });
-  let available: ModelName[] = [];
-  const first = config();
-  let seen = first;
-  let chosen: ModelChoice = createModelChoice(first, choice.model, available);
-  let listed: Promise<void> = Promise.resolve();
+  const listOfRuntime = async () => (await (await runtime.life()).client.listModels()).map(({ id, name }) => ({ id, name }));
   const turns = new Map<string, Promise<unknown>>();
-
-  /** Which models serve by the config as it is now; a model that something other than the config named stays. */
-  const choose = (): ModelChoice => {
-    const now = config();
-    const wanted = choice.model === first.defaultModel ? now.defaultModel : choice.model;
-    seen = now;
-    chosen = createModelChoice(now, wanted, available);
-    return chosen;
-  };
-  const models = (): ModelChoice => (config() === seen ? chosen : choose());
+  const modelOf = (wanted: string | undefined) => wanted ?? list.choice().model;
 
   const sessions = createSessions({
     folder,
     runtime,
+    generations,
     log,
     maxLive: () => config().maxLiveSessions,
     clean,
+    windowOf: (wanted) => door.window(modelOf(wanted)),
     modelConfig: (wanted) => ({
-      model: wanted ?? models().model,
-      ...(offline && { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),
+      model: modelOf(wanted),
+      ...(isOwn && {
+        provider: {
+          ...BEHIND_THE_DOOR,
+          type: choice.provider?.type === "anthropic" ? "anthropic" : "openai",
+          wireApi: choice.provider?.wireApi ?? "completions",
+          maxPromptTokens: NO_LIMIT,
+        },
+      }),
     }),
   });
-
-  async function list(): Promise<void> {
-    try {
-      const life = await runtime.life();
-      available = (await life.client.listModels()).map(({ id, name }) => ({ id, name }));
-      for (const note of choose().notes) log.warn(note);
-    } catch (error) {
-      log.warn("the models could not be listed", { error: messageOf(error) });
-    }
-  }
 
   /** One try at a turn: a fresh prompt, or going on from where the session stands. */
   async function attempt(
@@ -111,14 +107,14 @@ export async function createEngine({
     if (recovery.kind === "answered")
       return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools, served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
-    const { sdk, life } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const { sdk, life, name } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
     life.turns += 1;
     try {
-      const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
+      const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
       const begin = async () => {
         switch (recovery.kind) {
           case "send": {
-            request.onAccepted?.(await sdk.send({ prompt: request.prompt }));
+            request.onAccepted?.(await sdk.send({ prompt: request.prompt.toWellFormed() }));
             return;
           }
           case "truncate":
@@ -143,7 +139,12 @@ export async function createEngine({
             );
         }
       };
-      return await followTurn({ sdk, died: life.died, request, begin });
+      const explain = (failure: WireFailure) => callFailed(failure, modelOf(spec.model), choice.names);
+      const result = await followTurn({ sdk, died: life.died, request, begin, explain, watch: (seen) => door.watch(name, seen) });
+      // A conversation that had to be shortened goes on in a session that holds only what is left of it.
+      const earlier = door.handover(name);
+      if (earlier !== undefined && result.outcome !== "aborted") generations.next(spec.id, earlier);
+      return result;
     } finally {
       life.turns -= 1;
       sessions.release(spec.id);
@@ -152,7 +153,7 @@ export async function createEngine({
   }
 
   async function run(spec: SessionSpec, request: TurnRequest): Promise<TurnResult> {
-    await listed;
+    await list.ready(spec.model);
     let promptId = request.interrupted?.promptId;
     const heard: TurnRequest = {
       ...request,
@@ -171,7 +172,7 @@ export async function createEngine({
           error: turnError("aborted"),
         };
       const plan: RecoveryPlan = interrupted
-        ? planRecovery(sessionLog(folder, spec.id), {
+        ? planRecovery(sessionLog(folder, generations.current(spec.id).session), {
             prompt: request.prompt,
             promptId,
             previousPromptId: request.interrupted?.previousPromptId,
@@ -184,14 +185,20 @@ export async function createEngine({
         last = {
           outcome: "failed",
           text: "",
-          error: classify({ message: messageOf(error) }),
+          error: runtimeFailed(messageOf(error)),
           usage: noUsage(),
           tools: [],
           served: [],
         };
       }
       const code = last.error?.code;
-      if (last.error) last.error.message = clean(last.error.message);
+      if (last.error) last.error.message = clean(last.error.message).replaceAll(folder, "IO's sessions");
+      if (code === "too_large" && tried === 0 && last.tools.length === 0) {
+        log.warn("a conversation no longer fits its model's window and goes on in a new session", { session: spec.id });
+        generations.next(spec.id, spec.handover?.() ?? "");
+        interrupted = false;
+        continue;
+      }
       if (code !== "runtime_died" && code !== "session_gone") return last;
       log.warn("a turn was cut off and is taken up again", { owner: request.owner, why: code, tried: tried + 1 });
       sessions.drop(spec.id);
@@ -202,7 +209,7 @@ export async function createEngine({
 
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
-      await listed;
+      await list.ready(spec.model);
       await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => 0 });
       sessions.release(spec.id);
     } catch (error) {
@@ -222,14 +229,14 @@ export async function createEngine({
   return {
     async start() {
       await runtime.start();
-      listed = list();
+      if (isOwn) void list.ready();
     },
     stop: () => runtime.stop(),
     status: (): EngineStatus => ({
       kind: choice.kind,
       state: runtime.state(),
-      model: models().model,
-      notes: models().notes,
+      model: list.choice().model,
+      notes: list.choice().notes,
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({
@@ -238,20 +245,22 @@ export async function createEngine({
       prepare: () => inTurn(spec.id, () => prepare(spec)),
     }),
     deleteSession: (id) => sessions.remove(id),
-    modelFor: (tier) => models().forTier(tier),
+    modelFor: (tier) => list.choice().forTier(tier),
     async serving(name) {
-      await listed;
-      return choice.kind === "rehearsal" ? { model: name, standsIn: false } : models().serving(name);
+      await list.ready();
+      return choice.kind === "rehearsal" ? { model: name, standsIn: false } : list.choice().serving(name);
     },
     async models() {
-      await listed;
-      return available.length > 0 ? available : [{ id: models().model, name: models().model }];
+      await list.ready();
+      const known = list.available().map(({ id, name }) => ({ id, name }));
+      return known.length > 0 ? known : [{ id: list.choice().model, name: list.choice().model }];
     },
   };
 }
 
 /** The runtime gets what a program needs and no secret but its own. */
 function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boolean): Record<string, string | undefined> {
+  const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
   const names = [
     "PATH",
     "HOME",
@@ -259,9 +268,7 @@ function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boo
     "LANG",
     "LC_ALL",
     "TZ",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
+    ...(offline ? [] : proxies),
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
     "SystemRoot",
@@ -271,12 +278,4 @@ function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boo
   ];
   const kept = Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
   return { ...kept, COPILOT_HOME: folder, ...(offline && { COPILOT_OFFLINE: "true" }) };
-}
-
-function asModelInfo({ id, name }: ModelName): ModelInfo {
-  return {
-    id,
-    name,
-    capabilities: { supports: { vision: false, reasoningEffort: false }, limits: { max_context_window_tokens: 128_000 } },
-  };
 }

@@ -2,9 +2,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import type { Config } from "../lib/config.ts";
+import { type Config, DEFAULT_MODEL } from "../lib/config.ts";
 import { usageError } from "../lib/errors.ts";
+import type { SettingNames } from "./failures.ts";
+import { createOllama, type Ollama } from "./ollama.ts";
 import type { EngineKind } from "./port.ts";
+import { endpointOf, type Provider } from "./provider.ts";
+import { createProxyChoice } from "./wire/proxy.ts";
+import { createHttpTransport, type Transport } from "./wire/transport.ts";
 
 /** Where the model comes from. */
 export interface Choice {
@@ -12,20 +17,19 @@ export interface Choice {
   /** Said to the person: which model was found and where. */
   why: string;
   model: string;
-  provider?: {
-    type: "openai" | "azure" | "anthropic";
-    baseUrl: string;
-    wireApi: "completions" | "responses";
-    apiKey?: string;
-    bearerToken?: string;
-  };
+  /** A person named the model: it is asked as it is, whatever a list says. */
+  named: boolean;
+  provider?: Provider;
   gitHubToken?: string;
+  /** Where a person finds the settings that were used. */
+  names: SettingNames;
 }
 
 const KINDS = ["copilot", "provider", "ollama", "rehearsal"] as const;
 
 /** Takes the first model that is there: the config's provider, the environment's, GitHub Copilot, Ollama, the rehearsal model. */
 export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Promise<Choice> {
+  const transport = createHttpTransport(createProxyChoice({ env }));
   const forced = env.IO_ENGINE || undefined;
   if (forced !== undefined && !KINDS.some((kind) => kind === forced)) {
     throw usageError(`IO_ENGINE: "${forced}" is not an engine. Allowed: ${KINDS.join(", ")}.`);
@@ -39,31 +43,54 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   }
   const copilot = wanted("copilot") ? fromGitHub(config, env) : undefined;
   if (copilot) return copilot;
-  if (forced === "copilot")
-    return { kind: "copilot", why: "GitHub Copilot, with the login the runtime finds", model: config.defaultModel };
+  if (forced === "copilot") {
+    const model = env.COPILOT_MODEL || config.defaultModel;
+    return { ...ofGitHub("the login the runtime finds", config, env), model };
+  }
 
-  const ollama = wanted("ollama") ? await fromOllama(config) : undefined;
+  const ollama = wanted("ollama") ? await fromOllama(config, env, transport) : undefined;
   if (ollama) return ollama;
   if (forced === "ollama")
     throw usageError(
       `IO_ENGINE is "ollama", but nothing that has a model answers at ${config.ollamaUrl}. Start Ollama and pull a model.`,
     );
 
-  return { kind: "rehearsal", why: "the embedded rehearsal model: it only plays at being one", model: "rehearsal" };
+  return {
+    kind: "rehearsal",
+    why: "the embedded rehearsal model: it only plays at being one",
+    model: "rehearsal",
+    named: true,
+    names: { address: "none: it is part of IO", key: "none", model: "none: it plays every model" },
+  };
 }
 
 function fromConfig(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
   const { provider } = config;
   if (!provider) return undefined;
-  const apiKey = provider.apiKey ?? (provider.apiKeyEnv ? env[provider.apiKeyEnv] : undefined);
-  if (provider.apiKeyEnv && !apiKey) throw usageError(`provider.apiKeyEnv: the variable ${provider.apiKeyEnv} is not set.`);
-  const { type, baseUrl, wireApi } = provider;
-  return {
-    kind: "provider",
-    why: `the provider of config.json at ${hostOf(baseUrl)}`,
-    model: provider.model ?? config.defaultModel,
-    provider: { type, baseUrl, wireApi, ...(apiKey && { apiKey }) },
+  const { apiKey: typed, apiKeyEnv, bearerTokenEnv, model, apiVersion, proxy, ...settings } = provider;
+  const variable = (setting: string, name: string | undefined) => {
+    if (name !== undefined && !env[name]) throw usageError(`provider.${setting}: the variable ${name} is not set.`);
+    return name === undefined ? undefined : env[name];
   };
+  const apiKey = typed ?? variable("apiKeyEnv", apiKeyEnv);
+  const bearerToken = variable("bearerTokenEnv", bearerTokenEnv);
+  const key = bearerTokenEnv ?? (typed ? "provider.apiKey in config.json" : apiKeyEnv);
+  return chosen("provider", `the provider of config.json at ${hostOf(provider.baseUrl)}`, {
+    provider: {
+      ...settings,
+      ...(apiKey && { apiKey }),
+      ...(bearerToken && { bearerToken }),
+      ...(apiVersion && { apiVersion }),
+      ...(proxy && { proxy }),
+    },
+    named: model,
+    namedBy: "provider.model in config.json",
+    config,
+    names: {
+      address: "provider.baseUrl in config.json",
+      key: key ?? "none is set: provider.apiKey or provider.apiKeyEnv in config.json",
+    },
+  });
 }
 
 function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
@@ -81,21 +108,50 @@ function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undef
   const type = check("COPILOT_PROVIDER_TYPE", ["openai", "azure", "anthropic"] as const, "openai");
   const wireApi = check("COPILOT_PROVIDER_WIRE_API", ["completions", "responses"] as const, "completions");
   const { COPILOT_PROVIDER_API_KEY: apiKey, COPILOT_PROVIDER_BEARER_TOKEN: bearerToken } = env;
-  return {
-    kind: "provider",
-    why: `the provider of COPILOT_PROVIDER_BASE_URL at ${hostOf(baseUrl)}`,
-    model: env.COPILOT_MODEL || config.defaultModel,
+  const key = bearerToken ? "COPILOT_PROVIDER_BEARER_TOKEN" : apiKey ? "COPILOT_PROVIDER_API_KEY" : undefined;
+  return chosen("provider", `the provider of COPILOT_PROVIDER_BASE_URL at ${hostOf(baseUrl)}`, {
     provider: { type, baseUrl, wireApi, ...(apiKey && { apiKey }), ...(bearerToken && { bearerToken }) },
-  };
+    named: env.COPILOT_MODEL,
+    namedBy: "COPILOT_MODEL",
+    config,
+    names: { address: "COPILOT_PROVIDER_BASE_URL", key: key ?? "none is set: COPILOT_PROVIDER_API_KEY" },
+  });
+}
+
+/** A provider with the model to ask: the one that was named with it, the one its address names, or the config's default. */
+function chosen(
+  kind: EngineKind,
+  why: string,
+  {
+    provider,
+    named,
+    namedBy,
+    config,
+    names,
+  }: { provider: Provider; named: string | undefined; namedBy: string; config: Config; names: Omit<SettingNames, "model"> },
+): Choice {
+  const inAddress = endpointOf(provider).model;
+  const model = named || inAddress || config.defaultModel;
+  const by = named ? namedBy : inAddress ? names.address : "defaultModel in config.json";
+  return { kind, why, model, named: Boolean(named || inAddress), provider, names: { ...names, model: by } };
 }
 
 function fromGitHub(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
-  const model = env.COPILOT_MODEL || config.defaultModel;
   for (const name of ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"]) {
     const gitHubToken = env[name];
-    if (gitHubToken) return { kind: "copilot", why: `GitHub Copilot, with the token of ${name}`, model, gitHubToken };
+    if (gitHubToken) return { ...ofGitHub(`the token of ${name}`, config, env, name), gitHubToken };
   }
-  return hasLogin(env) ? { kind: "copilot", why: "GitHub Copilot, with the login of the Copilot CLI", model } : undefined;
+  return hasLogin(env) ? ofGitHub("the login of the Copilot CLI", config, env) : undefined;
+}
+
+function ofGitHub(how: string, config: Config, env: NodeJS.ProcessEnv, key = how): Choice {
+  return {
+    kind: "copilot",
+    why: `GitHub Copilot, with ${how}`,
+    model: env.COPILOT_MODEL || config.defaultModel,
+    named: Boolean(env.COPILOT_MODEL),
+    names: { address: "GitHub's own", key, model: env.COPILOT_MODEL ? "COPILOT_MODEL" : "defaultModel in config.json" },
+  };
 }
 
 /** The Copilot CLI notes who is logged in in its own config file. */
@@ -106,25 +162,34 @@ function hasLogin(env: NodeJS.ProcessEnv): boolean {
   return /"(?:logged_in_users|loggedInUsers)"\s*:\s*\[\s*[{"]/.test(text);
 }
 
-const OllamaTags = z.looseObject({ models: z.array(z.looseObject({ name: z.string() })) });
+async function fromOllama(config: Config, env: NodeJS.ProcessEnv, transport: Transport): Promise<Choice | undefined> {
+  const ollama = createOllama(config.ollamaUrl, transport);
+  const names = (await ollama.names()) ?? [];
+  if (names.length === 0) return undefined;
+  const wanted = env.COPILOT_MODEL || config.defaultModel;
+  const named = wanted !== DEFAULT_MODEL;
+  const found = names.find((name) => name === wanted) ?? names.find((name) => name === `${wanted}:latest`);
+  const model = found ?? (named ? wanted : await firstToTalk(names, ollama));
+  if (model === undefined) return undefined;
+  const baseUrl = new URL("/v1", config.ollamaUrl).href;
+  return {
+    kind: "ollama",
+    why: `Ollama at ${hostOf(baseUrl)}`,
+    model,
+    named: true,
+    provider: { type: "openai", baseUrl, wireApi: "completions" },
+    names: {
+      address: "ollamaUrl in config.json",
+      key: "none: Ollama asks for none",
+      model: env.COPILOT_MODEL ? "COPILOT_MODEL" : "defaultModel in config.json",
+    },
+  };
+}
 
-async function fromOllama(config: Config): Promise<Choice | undefined> {
-  try {
-    const response = await fetch(new URL("/api/tags", config.ollamaUrl), { signal: AbortSignal.timeout(500) });
-    const names = OllamaTags.parse(await response.json()).models.map((model) => model.name);
-    const model = names.find((name) => name === config.defaultModel) ?? names[0];
-    if (!model) return undefined;
-    const baseUrl = new URL("/v1", config.ollamaUrl).href;
-    return {
-      kind: "ollama",
-      why: `Ollama at ${hostOf(baseUrl)}`,
-      model,
-      provider: { type: "openai", baseUrl, wireApi: "completions", apiKey: "ollama" },
-    };
-  } catch {
-    // Nothing answers there, or something that is not Ollama.
-    return undefined;
-  }
+/** The first model that can be talked with, one with tools before one without. */
+async function firstToTalk(names: readonly string[], ollama: Ollama): Promise<string | undefined> {
+  const facts = (await Promise.all(names.slice(0, 20).map((name) => ollama.facts(name)))).filter(({ chats }) => chats !== false);
+  return (facts.find(({ tools }) => tools) ?? facts[0])?.id;
 }
 
 function hostOf(url: string): string {

@@ -27,10 +27,14 @@ export interface SessionSpec {
   id: string;
   /** The model to ask, by the name that `serving` gave; the engine's own model if none is given. */
   model?: string;
-  /** Asked before every turn: a change reaches the model without a new session. */
-  systemMessage: () => string | Promise<string>;
+  /** Asked before every turn, with the model's window in tokens: a change reaches the model without a new session. */
+  systemMessage: (window: number) => string | Promise<string>;
   tools: EngineTool[];
+  /** The tools, by name, that stay when the model's window is too small for all. Without this, all stay. */
+  essential?: readonly string[];
   workingDirectory: string;
+  /** What was said before, for a session that has to be begun anew because its own record is gone. */
+  handover?: () => string;
   /** Folders with skills, asked before every turn. */
   skills?: () => string[];
 }

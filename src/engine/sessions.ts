@@ -1,12 +1,15 @@
-import { existsSync, rmSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { CopilotSession, ResumeSessionConfig, Tool as SdkTool } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
 import type { EngineTool } from "../protocol/turns.ts";
+import type { Generations } from "./generations.ts";
 import type { SessionSpec } from "./port.ts";
 import { sessionLog } from "./recover.ts";
 import type { Life, Runtime } from "./runtime.ts";
+import { roomFor } from "./wire/context.ts";
 
 /** The turn a session is in, as its tools need to know it. */
 export interface CurrentTurn {
@@ -19,6 +22,8 @@ export interface CurrentTurn {
 export interface LiveSession {
   sdk: CopilotSession;
   life: Life;
+  /** The runtime's own name for it. */
+  name: string;
 }
 
 /** Makes, resumes and puts away sessions, so that no more than a given number are in memory. */
@@ -42,10 +47,13 @@ interface Entry extends LiveSession {
 export interface SessionsParts {
   folder: string;
   runtime: Runtime;
+  generations: Generations;
   log: Log;
   maxLive: () => number;
   /** The provider, and the model's name as the provider knows it. */
   modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
+  /** How many tokens the model takes, prompt and answer together. */
+  windowOf: (model: string | undefined) => number;
   /** Takes secrets out of a system message, which is made of pages, decisions and other people's words. */
   clean: (text: string) => string;
 }
@@ -68,7 +76,16 @@ const NOTHING_BY_ITSELF = {
   includedBuiltinSkills: [],
 } satisfies ResumeSessionConfig;
 
-export function createSessions({ folder, runtime, log, maxLive, modelConfig, clean }: SessionsParts): Sessions {
+export function createSessions({
+  folder,
+  runtime,
+  generations,
+  log,
+  maxLive,
+  modelConfig,
+  windowOf,
+  clean,
+}: SessionsParts): Sessions {
   const entries = new Map<string, Entry>();
 
   async function open(
@@ -77,15 +94,19 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
     life: Life,
     told: Told,
     continuePendingWork: boolean,
-  ): Promise<CopilotSession> {
-    const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
-    const config: ResumeSessionConfig = {
+  ): Promise<Pick<LiveSession, "sdk" | "name">> {
+    const make = async (name: string) => ({ name, sdk: await life.client.createSession({ ...configOf(name), sessionId: name }) });
+    const configOf = (name: string): ResumeSessionConfig => ({
       ...modelConfig(spec.model),
       // Also where nobody reads along: each piece is a sign of life.
       streaming: true,
       workingDirectory: spec.workingDirectory,
-      systemMessage: { mode: "replace", content: told.system },
-      tools: spec.tools.map((tool) => sdkTool(tool, turn, life, flush)),
+      systemMessage: { mode: "replace", content: withHandover(told.system, clean(generations.current(spec.id).handover)) },
+      tools: told.tools.map((tool) =>
+        sdkTool(fitting(tool, windowOf(spec.model)), turn, life, spec.id, () =>
+          life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined),
+        ),
+      ),
       availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
       skillDirectories: told.skills,
       enableSkills: told.skills.length > 0,
@@ -94,14 +115,20 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
       infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
       // Every tool is ours and passes the gate, which decides; the runtime's own question would only repeat it.
       onPermissionRequest: () => ({ kind: "approve-once" }),
-    };
-    if (!existsSync(sessionLog(folder, spec.id))) return life.client.createSession({ ...config, sessionId: spec.id });
+    });
+    const { session, handover } = generations.current(spec.id);
+    if (!existsSync(sessionLog(folder, session))) {
+      const earlier = handover ? "" : (spec.handover?.() ?? "");
+      if (earlier) generations.hand(spec.id, earlier);
+      return make(session);
+    }
     try {
-      return await life.client.resumeSession(spec.id, { ...config, continuePendingWork });
+      return { name: session, sdk: await life.client.resumeSession(session, { ...configOf(session), continuePendingWork }) };
     } catch (error) {
-      if (!/session not found/i.test(messageOf(error))) throw error;
-      log.warn("a session could not be resumed and is begun anew", { session: spec.id });
-      return life.client.createSession({ ...config, sessionId: spec.id });
+      if (life.isDead()) throw error;
+      log.warn("a session could not be resumed and is begun anew", { session, error: messageOf(error) });
+      generations.next(spec.id, spec.handover?.() || handover);
+      return make(generations.current(spec.id).session);
     }
   }
 
@@ -121,11 +148,35 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
       .catch((error: unknown) => log.debug("a session was not put away cleanly", { error: messageOf(error) }));
   }
 
+  /** Takes a session of the runtime's off the disk. */
+  async function erase(name: string): Promise<void> {
+    const file = sessionLog(folder, name);
+    if (existsSync(file)) {
+      const life = await runtime.life();
+      await life.client.deleteSession(name).catch((error: unknown) => {
+        if (!/not found/i.test(messageOf(error))) throw error;
+      });
+    }
+    // A session that was made ready and never asked has a folder that the runtime does not count as one.
+    if (basename(dirname(file)) === name) rmSync(dirname(file), { recursive: true, force: true });
+  }
+
   return {
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
-      const told = { system: clean(await spec.systemMessage()), skills: spec.skills?.() ?? [] };
-      const key = JSON.stringify([told, modelConfig(spec.model).model]);
+      const window = windowOf(spec.model);
+      const told: Told = {
+        system: clean(await spec.systemMessage(window)).toWellFormed(),
+        skills: spec.skills?.() ?? [],
+        tools: toolsFor(spec, window),
+      };
+      const key = JSON.stringify([
+        told.system,
+        told.skills,
+        told.tools.map(({ name }) => name),
+        modelConfig(spec.model).model,
+        generations.current(spec.id).session,
+      ]);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {
         known.turn.now = now;
@@ -138,8 +189,8 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
         await putAway(known);
       }
       const turn = { now };
-      const sdk = await open(spec, turn, life, told, continuePendingWork);
-      const entry: Entry = { sdk, life, told: key, turn, busy: true, usedAt: performance.now() };
+      const opened = await open(spec, turn, life, told, continuePendingWork);
+      const entry: Entry = { ...opened, life, told: key, turn, busy: true, usedAt: performance.now() };
       entries.set(spec.id, entry);
       await makeRoom();
       return entry;
@@ -155,15 +206,11 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
       const entry = entries.get(id);
       entries.delete(id);
       if (entry) await putAway(entry);
-      const file = sessionLog(folder, id);
-      if (existsSync(file)) {
-        const life = await runtime.life();
-        await life.client.deleteSession(id).catch((error: unknown) => {
-          if (!/not found/i.test(messageOf(error))) throw error;
-        });
+      const states = join(folder, "session-state");
+      for (const name of existsSync(states) ? readdirSync(states) : []) {
+        if (generations.isOf(id, name)) await erase(name);
       }
-      // A session that was made ready and never asked has a folder that the runtime does not count as one.
-      if (basename(dirname(file)) === id) rmSync(dirname(file), { recursive: true, force: true });
+      generations.forget(id);
     },
     liveCount: () => entries.size,
   };
@@ -172,9 +219,46 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
 interface Told {
   system: string;
   skills: string[];
+  tools: EngineTool[];
 }
 
-function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, life: Life, flush: () => Promise<void>): SdkTool {
+function withHandover(system: string, handover: string): string {
+  return handover
+    ? `${system}\n\n## Said earlier in this conversation, before this session began\n${handover}`.toWellFormed()
+    : system;
+}
+
+/** In a small window only what is essential is offered: the tools may take a quarter of it. */
+function toolsFor({ tools, essential }: SessionSpec, window: number): EngineTool[] {
+  if (!essential) return tools;
+  const cost = estimateTokens(JSON.stringify(tools.map(({ name, description, parameters }) => [name, description, parameters])));
+  return cost <= roomFor(window) / 4 ? tools : tools.filter(({ name }) => essential.includes(name));
+}
+
+/** A tool whose results leave room for the rest of the conversation. */
+function fitting(tool: EngineTool, window: number): EngineTool {
+  const most = Math.floor(roomFor(window) / 4);
+  return {
+    ...tool,
+    call: async (args, invocation) => {
+      const { ok, text } = await tool.call(args, invocation);
+      const cut = clipToTokens(text, most);
+      return {
+        ok,
+        text:
+          cut === text ? text : `${cut}\n[The rest was cut: it does not fit into the model's window. Ask for a smaller part.]`,
+      };
+    },
+  };
+}
+
+function sdkTool(
+  tool: EngineTool,
+  turn: { now: CurrentTurn },
+  life: Life,
+  sessionId: string,
+  flush: () => Promise<void>,
+): SdkTool {
   return {
     name: tool.name,
     description: tool.description,
@@ -187,14 +271,14 @@ function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, life: Life, flush
       const signal = invocation.signal ?? new AbortController().signal;
       const { ok, text } = await tool.call(args, {
         callId: invocation.toolCallId,
-        sessionId: invocation.sessionId,
+        sessionId,
         ...turn.now,
         signal,
         flush,
       });
       // The SDK would write the answer to a pipe nobody reads; the journal has it, and the next life asks there.
       if (life.isDead()) await new Promise<never>(() => {});
-      return { textResultForLlm: text, resultType: ok ? "success" : "failure" };
+      return { textResultForLlm: text.toWellFormed(), resultType: ok ? "success" : "failure" };
     },
   };
 }

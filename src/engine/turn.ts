@@ -1,8 +1,10 @@
 import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
-import { addCall, noUsage } from "../protocol/usage.ts";
-import { type CallFailure, classify, type TurnError, turnError } from "./failures.ts";
+import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
+import { runtimeFailed, type TurnError, turnError } from "./failures.ts";
+import type { Observer } from "./wire/exchange.ts";
+import type { WireFailure } from "./wire/failure.ts";
 
 export interface TurnParts {
   sdk: CopilotSession;
@@ -11,15 +13,19 @@ export interface TurnParts {
   request: TurnRequest;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
+  /** Follows the session's model calls until told to stop. */
+  watch: (observer: Observer) => () => void;
+  /** Puts a failed model call into words. */
+  explain: (failure: WireFailure) => TurnError;
 }
 
 /** How long the runtime gets to come to rest after an error or an abort. */
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, died, request, begin }: TurnParts): Promise<TurnResult> {
+export async function followTurn({ sdk, died, request, begin, watch, explain }: TurnParts): Promise<TurnResult> {
   const { signal, silenceMs, capMs } = request;
-  const heard = createListener(request.onEvent);
+  const heard = createListener(request.onEvent, explain);
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
     finish = resolve;
@@ -38,6 +44,7 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
     if (event.type === "session.idle") finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
+  const stopWatching = watch({ ...heard.calls, alive: listen });
   const cap = setTimeout(() => finish({ kind: "too long", ms: capMs }), capMs);
   const onAbort = () => finish({ kind: "aborted" });
   signal.addEventListener("abort", onAbort, { once: true });
@@ -54,7 +61,7 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
       case "died":
         return heard.result("failed", turnError("runtime_died"));
       case "refused":
-        return heard.result("failed", classify({ message: ending.message }));
+        return heard.result("failed", runtimeFailed(ending.message));
       case "aborted":
         await rest(sdk, died);
         return heard.result("aborted", turnError("aborted"));
@@ -70,6 +77,7 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
     clearTimeout(cap);
     signal.removeEventListener("abort", onAbort);
     stopListening();
+    stopWatching();
   }
 }
 
@@ -98,19 +106,39 @@ async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Adds up what is heard of a turn. */
-function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
+/** Adds up what is heard of a turn, from the runtime and from the calls to the model themselves. */
+function createListener(onEvent: ((event: TurnEvent) => void) | undefined, explain: (failure: WireFailure) => TurnError) {
   let usage = noUsage();
   let final = "";
   let said = "";
   let spoken = "";
   let error: TurnError | undefined;
-  let lastFailure: CallFailure | undefined;
+  let failure: WireFailure | undefined;
+  let refusal: string | undefined;
   let between = false;
-  const tools: string[] = [];
+  let model: string | undefined;
   const served = new Set<string>();
+  const tools: string[] = [];
   const working = new Map<string, string>();
 
+  const count = (call: ModelCall): void => {
+    usage = addCall(usage, call);
+    onEvent?.({ kind: "usage", call });
+  };
+  const calls: Omit<Observer, "alive"> = {
+    served(name) {
+      model = name;
+      served.add(name);
+      failure = undefined;
+    },
+    refused(words) {
+      refusal = words;
+    },
+    failed(met) {
+      failure = met;
+    },
+    extra: count,
+  };
   const hear = (event: SessionEvent): void => {
     if (event.agentId !== undefined) return;
     switch (event.type) {
@@ -127,19 +155,14 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
         final = event.data.content;
         spoken = "";
         between = true;
-        lastFailure = undefined;
         return;
       case "model.call_failure":
-        lastFailure = { statusCode: event.data.statusCode, message: String(event.data.errorMessage ?? "the call failed") };
         if (spoken !== "") onEvent?.({ kind: "restarted" });
         spoken = "";
         return;
       case "assistant.usage": {
-        const { model, inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
-        const call = { model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) };
-        usage = addCall(usage, call);
-        served.add(model);
-        onEvent?.({ kind: "usage", call });
+        const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
+        count({ model: model ?? event.data.model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) });
         return;
       }
       case "tool.execution_start":
@@ -154,26 +177,35 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
         return;
       }
       case "session.error":
-        error = classify({ statusCode: event.data.statusCode, errorType: event.data.errorType, message: event.data.message });
+        error = runtimeFailed(event.data.message);
         return;
     }
   };
-  const result = (outcome: TurnResult["outcome"], failure?: TurnError): TurnResult => ({
+  const result = (outcome: TurnResult["outcome"], why?: TurnError): TurnResult => ({
     outcome,
     text: outcome === "done" ? final : spoken || final || said,
-    ...(failure && { error: failure }),
+    ...(why && { error: why }),
     usage,
     tools,
     served: [...served],
   });
   return {
     hear,
+    calls,
     result,
     toolsAtWork: () => working.size,
-    failure: () => (lastFailure ? classify(lastFailure) : undefined),
+    failure: () => failure && explain(failure),
     settle: (): TurnResult => {
-      if (error) return result("failed", error);
-      return final ? result("done") : result("failed", turnError("no_answer"));
+      if (error) return result("failed", failure ? explain(failure) : error);
+      if (refusal !== undefined) return result("failed", turnError("refused", refusal));
+      return final ? result("done") : result("failed", turnError("no_answer", afterTools(tools)));
     },
   };
+}
+
+/** Tools that ran have done what they did, though the model had no last word for it. */
+function afterTools(tools: readonly string[]): string | undefined {
+  if (tools.length === 0) return undefined;
+  const names = [...new Set(tools)].slice(0, 8).join(", ");
+  return `it ended without a word after ${tools.length} tool call${tools.length === 1 ? "" : "s"}: ${names}; what they did stands`;
 }

@@ -33,6 +33,8 @@ export const ProviderConfig = z.strictObject({
   headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string()).default({}),
   /** Of an Azure endpoint that does not serve the version-less routes. */
   apiVersion: z.string().min(1).optional(),
+  /** A proxy for this provider, whatever the environment says and wherever the provider is. */
+  proxy: z.url({ protocol: /^(?:https?|socks5h?)$/ }).optional(),
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
 

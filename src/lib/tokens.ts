@@ -11,7 +11,7 @@ export function estimateTokens(text: string): number {
 
 /** As much of the beginning of a text as fits, cut at a line where possible. */
 export function clipToTokens(text: string, maxTokens: number): string {
-  if (estimateTokens(text) <= maxTokens) return text;
+  if (text.length <= maxTokens || estimateTokens(text) <= maxTokens) return text;
   let low = 0;
   let high = text.length;
   while (low < high) {
@@ -21,5 +21,5 @@ export function clipToTokens(text: string, maxTokens: number): string {
   }
   const cut = text.slice(0, low);
   const line = cut.lastIndexOf("\n");
-  return `${line > low / 2 ? cut.slice(0, line) : cut}…`;
+  return `${line > low / 2 ? cut.slice(0, line) : cut}…`.toWellFormed();
 }

@@ -3,11 +3,17 @@ import type { ModelCall, Usage } from "./usage.ts";
 /** Why a turn did not end well. */
 export type TurnErrorCode =
   | "runtime_died"
+  | "runtime_failed"
   | "session_gone"
   | "rate_limited"
   | "unauthorized"
+  | "unpaid"
+  | "no_model"
+  | "no_tools"
+  | "too_large"
   | "refused"
   | "bad_request"
+  | "failing"
   | "unreachable"
   | "no_answer"
   | "timed_out"

@@ -4,8 +4,8 @@ import type { Readable as Stream } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Agent } from "undici";
 import { z } from "zod";
+import { isAllowed, isPublic } from "../lib/addresses.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
-import { isAllowed, isPublic } from "./addresses.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 

@@ -103,13 +103,35 @@ test("a runtime that grows past its limit is renewed, and conversations go on", 
   expect((await session.run(turn("two"))).text).toBe("2");
 });
 
-test("a model that is not available is answered by the nearest, with a warning", async () => {
+test("nobody's model that is not available is answered by another, with a warning; a person's own is asked as it is", async () => {
   const folder = temporaryFolder();
-  const model = await scriptedModel(() => ({ say: "ok" }), { models: ["scripted-2", "claude-haiku-4.5"] });
-  const engine = await startEngine(folder, model.url);
+  const model = await scriptedModel(() => ({ say: "ok" }), {
+    models: ["text-embedding-3-small", "scripted-2", "claude-haiku-4.5"],
+  });
+  const choice = (name: string, named: boolean) => ({
+    kind: "provider" as const,
+    why: "the test's model",
+    model: name,
+    named,
+    provider: { type: "openai" as const, baseUrl: model.url, wireApi: "completions" as const },
+    names: { address: "the test", key: "the test", model: "the test" },
+  });
+  const engine = await startEngine(folder, model.url, {}, { choice: choice("claude-sonnet-4.6", false) });
   await engine.session(spec("s", folder)).run(turn("hello"));
-  expect(model.requests[0]!.model).toBe("scripted-2");
-  expect(engine.status()).toMatchObject({ model: "scripted-2", notes: [expect.stringContaining('"scripted" is not available')] });
+  const stood = model.requests[0]!.model;
+  expect(["scripted-2", "claude-haiku-4.5"]).toContain(stood);
+  expect(engine.status()).toMatchObject({
+    model: stood,
+    notes: [expect.stringContaining('"claude-sonnet-4.6" is not available')],
+  });
   expect(engine.modelFor("low")).toMatchObject({ model: "claude-haiku-4.5" });
-  expect(engine.modelFor("high")).toMatchObject({ model: "scripted-2" });
+  expect(engine.modelFor("high")).toMatchObject({ model: stood });
+  expect(await engine.serving("text-embedding-3-small")).toEqual({ model: "text-embedding-3-small", standsIn: false });
+  expect(await engine.serving("gpt-9")).toEqual({ model: stood, standsIn: true });
+
+  const other = temporaryFolder();
+  const named = await startEngine(other, model.url, {}, { choice: choice("my-own-tune", true) });
+  await named.session(spec("s", other)).run(turn("hello"));
+  expect(model.requests.at(-1)!.model).toBe("my-own-tune");
+  expect(named.status().notes[0]).toContain('"my-own-tune" is not in the provider\'s list');
 });

@@ -24,6 +24,8 @@ export async function startEngine(
       kind: "provider",
       why: "the test's model",
       model: "scripted",
+      named: true,
+      names: { address: "the test", key: "the test", model: "the test" },
       provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
     },
     rehearsal: () => ({ say: "never asked" }),

@@ -32,6 +32,8 @@ const engine = await createEngine({
     kind: "provider",
     why: "the test's model",
     model: "scripted",
+    named: true,
+    names: { address: "the test", key: "the test", model: "the test" },
     provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
   },
   rehearsal: () => ({ say: "never asked" }),

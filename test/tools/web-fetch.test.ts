@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
-import { isAllowed, isPublic } from "../../src/tools/addresses.ts";
+import { isAllowed, isPublic } from "../../src/lib/addresses.ts";
 import { readable } from "../../src/tools/readable.ts";
 import { type WebFetchParts, webFetch } from "../../src/tools/web-fetch.ts";
 

@@ -1,0 +1,93 @@
+import type { Config } from "../lib/config.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Choice } from "./ladder.ts";
+import { createModelChoice, listModels, type ModelChoice, type ModelFacts } from "./models.ts";
+import { createOllama } from "./ollama.ts";
+import { endpointOf } from "./provider.ts";
+import { createRehearsal } from "./rehearsal/transport.ts";
+import type { Model } from "./rehearsal/wire.ts";
+import { createProxyChoice } from "./wire/proxy.ts";
+import { createHttpTransport, type Transport } from "./wire/transport.ts";
+
+export interface ModelListParts {
+  choice: Choice;
+  config: () => Config;
+  env: NodeJS.ProcessEnv;
+  rehearsal: Model;
+  log: Log;
+  /** GitHub Copilot's models are known to the runtime alone. */
+  listOfRuntime: () => Promise<ModelFacts[]>;
+}
+
+/** Which models there are, asked once, and which of them serves by the config as it is now. */
+export interface ModelList {
+  transport: Transport;
+  /** Resolves when it is known what can be known of the models, and of this one in particular. */
+  ready(model?: string): Promise<void>;
+  available(): readonly ModelFacts[];
+  choice(): ModelChoice;
+}
+
+export function createModelList({ choice, config, env, rehearsal, log, listOfRuntime }: ModelListParts): ModelList {
+  const { provider, kind } = choice;
+  const transport =
+    kind === "rehearsal" ? createRehearsal(rehearsal) : createHttpTransport(createProxyChoice({ env, always: provider?.proxy }));
+  const ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
+  const first = config();
+  let available: ModelFacts[] = [];
+  let listed: Promise<void> | undefined;
+  let seen = first;
+  let chosen = choose();
+
+  /** A model that something other than the config named stays. */
+  function choose(): ModelChoice {
+    seen = config();
+    const { modelTiers, defaultModel } = seen;
+    const wanted = choice.model === first.defaultModel ? defaultModel : choice.model;
+    return createModelChoice({ tiers: modelTiers, wanted, named: choice.named, available });
+  }
+
+  async function list(): Promise<void> {
+    try {
+      available = await asked();
+    } catch (error) {
+      log.warn("the models could not be listed", { error: messageOf(error) });
+    }
+    chosen = choose();
+    for (const note of chosen.notes) log.warn(note);
+  }
+
+  function asked(): Promise<ModelFacts[]> | ModelFacts[] {
+    if (kind === "copilot") return listOfRuntime();
+    if (ollama) return ollama.names().then((names) => (names ?? []).map((id) => ({ id, name: id })));
+    // Azure lists what could be deployed, and asks by the names of what is.
+    if (!provider || provider.type === "azure") return [];
+    return listModels(endpointOf(provider), transport);
+  }
+
+  /** Ollama tells of one model at a time, and a model's window changes when it is loaded. */
+  async function lookCloser(model: string): Promise<void> {
+    if (!ollama) return;
+    const [facts, loaded] = await Promise.all([
+      available.find(({ id, window }) => id === model && window !== undefined) ?? ollama.facts(model),
+      ollama.loaded(),
+    ]);
+    const window = loaded.get(model) ?? facts.window;
+    available = [...available.filter(({ id }) => id !== model), { ...facts, ...(window !== undefined && { window }) }];
+  }
+
+  return {
+    transport,
+    async ready(model) {
+      listed ??= list();
+      await listed;
+      await lookCloser(model ?? chosen.model);
+    },
+    available: () => available,
+    choice() {
+      if (config() !== seen) chosen = choose();
+      return chosen;
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import type { Log } from "../../lib/log.ts";
+import type { ModelCall } from "../../protocol/usage.ts";
+import { completions } from "./completions.ts";
+import { type Context, roomFor } from "./context.ts";
+import { type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
+import { readRefusal, WireFailure, windowIn } from "./failure.ts";
+import { messages } from "./messages.ts";
+import { type Change, fitted, lessonIn } from "./parameters.ts";
+import { responses } from "./responses.ts";
+import { readStream, type StreamEvent } from "./stream.ts";
+import type { Incoming, Outgoing, Transport } from "./transport.ts";
+
+/** What is known of a model, and what its answers teach. */
+export interface ModelKnowledge {
+  /** Tokens of prompt and answer together. */
+  window(model: string): number;
+  /** A refusal named a smaller window, or proved the known one too large. */
+  learnWindow(model: string, tokens: number): void;
+  reasons(model: string): boolean | undefined;
+  hasTools(model: string): boolean;
+  lessons(model: string): readonly Change[];
+  learn(model: string, change: Change): void;
+}
+
+/** Somebody who follows the calls of one session. */
+export interface Observer {
+  /** Something came from the provider. */
+  alive(): void;
+  served(model: string): void;
+  refused(words: string): void;
+  failed(failure: WireFailure): void;
+  /** A call that the runtime does not know of: an answer continued, or a summary. */
+  extra(call: ModelCall): void;
+}
+
+/** A model call as the runtime made it. */
+export interface Exchange {
+  wire: Wire;
+  session: string;
+  body: Body;
+  address(model: string): { url: string; headers: Record<string, string> };
+  signal: AbortSignal;
+  observer: Observer;
+}
+
+export interface ExchangerParts {
+  transport: Transport;
+  context: Context;
+  knowledge: ModelKnowledge;
+  log: Log;
+}
+
+export const DIALECTS: Record<Wire, Dialect> = { completions, responses, messages };
+
+const MAX_LESSONS = 8;
+const MAX_SHRINKS = 3;
+/** An answer that is cut more often than this is going nowhere. */
+const MAX_PARTS = 20;
+const GIVEN_UP = `\n\n[The answer was cut here: it reached the model's output limit ${MAX_PARTS} times.]`;
+
+/** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
+export function createExchanger({ transport, context, knowledge, log }: ExchangerParts) {
+  /** The lines of the answer, as they come. Throws a `WireFailure`; before the first line it can still become a status. */
+  async function* answer(exchange: Exchange): AsyncGenerator<string> {
+    const { wire, session, body, observer } = exchange;
+    const dialect = DIALECTS[wire];
+    const assembler = dialect.assemble();
+    let isCut = true;
+    for (let part = 0; isCut && part < MAX_PARTS; part += 1) {
+      const asked = part === 0 ? body : continued(dialect, body, assembler.text());
+      const started = performance.now();
+      const sent = await post(exchange, asked, session);
+      for await (const event of sent.events) yield* assembler.take(event);
+      const ending = assembler.ended();
+      if (part > 0) observer.extra(callOf(ending, sent.body.model, started));
+      note(exchange, ending, sent.body);
+      isCut = ending.cut;
+    }
+    yield* assembler.finish(isCut ? GIVEN_UP : undefined);
+    context.answered(session, assembler.text());
+  }
+
+  function note({ observer }: Exchange, { model, refusal, tokens }: Ending, sent: Body): void {
+    if (model) observer.served(model);
+    if (refusal) observer.refused(refusal);
+    context.counted(sent.model, sent, tokens.input);
+  }
+
+  /** A question of our own, beside the conversation. */
+  async function ask(exchange: Exchange, body: Body): Promise<string> {
+    const assembler = DIALECTS[exchange.wire].assemble();
+    const started = performance.now();
+    const sent = await post(exchange, body, undefined);
+    for await (const event of sent.events) assembler.take(event);
+    const ending = assembler.ended();
+    exchange.observer.extra(callOf(ending, sent.body.model, started));
+    assembler.finish();
+    return assembler.text();
+  }
+
+  /** Sends a request until it is taken as it is, learning from each refusal that can be learnt from. */
+  async function post(exchange: Exchange, asked: Body, session: string | undefined) {
+    const { wire, observer, signal } = exchange;
+    const dialect = DIALECTS[wire];
+    const { model } = asked;
+    let lessons = 0;
+    for (let shrinks = 0; ; ) {
+      const room = roomFor(knowledge.window(model));
+      const short =
+        session === undefined ? asked : await context.within(session, dialect, asked, room, (body) => ask(exchange, body));
+      const body = fitted(
+        wire,
+        knowledge.hasTools(model) ? short : withoutTools(short),
+        knowledge.lessons(model),
+        knowledge.reasons(model),
+      );
+      const incoming = await send(exchange, {
+        method: "POST",
+        ...exchange.address(model),
+        body: JSON.stringify(body).toWellFormed(),
+        signal,
+      });
+      observer.alive();
+      if (incoming.status < 400) return { body, events: await eventsOf(dialect, incoming, observer) };
+      const refusal = readRefusal(incoming.status, await textOf(incoming), incoming.headers);
+      const lesson = lessons < MAX_LESSONS ? lessonIn(refusal, body) : undefined;
+      if (lesson) {
+        lessons += 1;
+        knowledge.learn(model, lesson);
+        log.info("a provider does not take a parameter; it is left out from now on", { model, ...lesson });
+        continue;
+      }
+      if (refusal.fault === "too long" && session !== undefined && shrinks < MAX_SHRINKS) {
+        shrinks += 1;
+        const named = windowIn(refusal.message);
+        const known = knowledge.window(model);
+        const smaller = Math.floor(Math.min(known, estimateOf(body)) * 0.7);
+        knowledge.learnWindow(model, named !== undefined && named < known ? named : Math.max(1_024, smaller));
+        log.warn("a conversation was too long for its model and is shortened", { model, window: knowledge.window(model) });
+        continue;
+      }
+      throw refusal;
+    }
+  }
+
+  async function send({ observer }: Exchange, request: Outgoing): Promise<Incoming> {
+    try {
+      return await transport(request);
+    } catch (error) {
+      if (error instanceof WireFailure) observer.failed(error);
+      throw error;
+    }
+  }
+
+  return { answer };
+}
+export type Exchanger = ReturnType<typeof createExchanger>;
+
+function continued(dialect: Dialect, body: Body, text: string): Body {
+  const before = dialect.items(body).map(({ raw }) => raw);
+  return dialect.withItems(body, [...before, dialect.said("assistant", text), dialect.said("user", GO_ON)]);
+}
+
+function estimateOf(body: Body): number {
+  return Math.ceil(JSON.stringify(body).length / 4);
+}
+
+function callOf({ model, tokens }: Ending, asked: string, started: number): ModelCall {
+  return {
+    model: model ?? asked,
+    inputTokens: tokens.input,
+    outputTokens: tokens.output,
+    cacheReadTokens: tokens.cached,
+    durationMs: Math.round(performance.now() - started),
+  };
+}
+
+/** The events of an answer, also of one that came whole, or that is an error in the clothes of an answer. */
+async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer): Promise<AsyncIterable<StreamEvent>> {
+  if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
+  const text = await textOf(incoming);
+  if (/^\s*(?:data|event|id|:)/.test(text)) return readStream(only(new TextEncoder().encode(text)), observer.alive);
+  const whole: unknown = /^\s*\{/.test(text) ? JSON.parse(text) : undefined;
+  const events = isRecord(whole) && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
+  if (!events) throw readRefusal(400, text);
+  return only(...events);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function* only<T>(...values: T[]): AsyncGenerator<T> {
+  yield* values;
+}
+
+export async function textOf({ body }: Incoming): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > 1_000_000) break;
+  }
+  return text + decoder.decode();
+}

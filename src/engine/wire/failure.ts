@@ -1,0 +1,104 @@
+/** Whose fault it was that a model call came to nothing. */
+export type Fault =
+  /** No answer came: name, connection, certificate, proxy. */
+  | "network"
+  /** The provider answered, and the answer was a refusal or broken. */
+  | "provider"
+  /** The conversation does not fit into the model's window. */
+  | "too long";
+
+/** A model call that came to nothing, in the provider's own words where it said any. */
+export class WireFailure extends Error {
+  override readonly name = "WireFailure";
+  readonly fault: Fault;
+  readonly status: number;
+  readonly code: string | undefined;
+  /** The parameter that was refused, where the provider names it. */
+  readonly param: string | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    message: string,
+    {
+      fault = "provider",
+      status,
+      code,
+      param,
+      headers = {},
+    }: {
+      fault?: Fault;
+      status: number;
+      code?: string | undefined;
+      param?: string | undefined;
+      headers?: Record<string, string>;
+    },
+  ) {
+    super(message);
+    this.fault = fault;
+    this.status = status;
+    this.code = code;
+    this.param = param;
+    this.headers = headers;
+  }
+}
+
+/** What a provider says about a conversation that does not fit, in the words of those that are known. */
+const TOO_LONG =
+  /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length of|exceeds? the (?:available |maximum )?context|string_above_max_length|model_max_prompt_tokens_exceeded|request_too_large.*token/i;
+
+/** Reads a refusal: its words, its code and the parameter it names, in any of the shapes in use. */
+export function readRefusal(status: number, text: string, headers: Record<string, string> = {}): WireFailure {
+  const { message, code, param } = wordsOf(text, status);
+  const isTooLong = status !== 429 && (TOO_LONG.test(code ?? "") || (status < 500 && TOO_LONG.test(message)));
+  return new WireFailure(message, { status, code, param, headers, ...(isTooLong && { fault: "too long" }) });
+}
+
+/** The window a refusal for length names, in tokens. */
+export function windowIn(message: string): number | undefined {
+  const named =
+    /maximum context length (?:is|of) (\d[\d,]*)/i.exec(message) ??
+    /tokens? > (\d[\d,]*) maximum/i.exec(message) ??
+    /context (?:size|length|window)[^\d]{0,40}?(\d[\d,]*)/i.exec(message) ??
+    /limit (?:is|of) (\d[\d,]*)/i.exec(message);
+  const tokens = Number(named?.[1]?.replaceAll(",", ""));
+  return tokens >= 256 ? tokens : undefined;
+}
+
+interface Words {
+  message: string;
+  code: string | undefined;
+  param: string | undefined;
+}
+
+function wordsOf(text: string, status: number): Words {
+  const plain = (message: string): Words => ({ message: message.slice(0, 2_000), code: undefined, param: undefined });
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    const title = /<title>([^<]{1,200})<\/title>/i.exec(text)?.[1]?.trim();
+    if (title || /^\s*</.test(text))
+      return plain(`HTTP ${status}, with a page in place of an answer${title ? `: ${title}` : ""}`);
+    return plain(text.trim() || `HTTP ${status} without a word`);
+  }
+  const outer = (Array.isArray(parsed) ? parsed[0] : parsed) as Record<string, unknown> | null;
+  const inner = outer?.error ?? outer?.detail ?? outer?.message ?? outer;
+  if (typeof inner === "string") return { ...plain(inner), code: stringOf(outer?.code) ?? stringOf(outer?.type) };
+  if (Array.isArray(inner)) {
+    const first = inner[0] as { msg?: unknown; loc?: unknown[] } | undefined;
+    return { ...plain(String(first?.msg ?? text)), param: stringOf(first?.loc?.at(-1)) };
+  }
+  if (typeof inner !== "object" || inner === null) return plain(text);
+  const { message, msg, code, type, param } = inner as Record<string, unknown>;
+  const raw = (inner as { metadata?: { raw?: unknown } }).metadata?.raw;
+  const said = stringOf(message) ?? stringOf(msg) ?? text;
+  return {
+    ...plain(typeof raw === "string" && !said.includes(raw) ? `${said}: ${raw}` : said),
+    code: stringOf(code) ?? stringOf(type),
+    param: stringOf(param),
+  };
+}
+
+function stringOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

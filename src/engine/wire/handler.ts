@@ -1,0 +1,121 @@
+import { type CopilotRequestContext, CopilotRequestHandler } from "@github/copilot-sdk";
+import type { Wire } from "./dialect.ts";
+import { type Exchanger, type Observer, textOf } from "./exchange.ts";
+import { WireFailure } from "./failure.ts";
+import type { Transport } from "./transport.ts";
+
+export interface HandlerParts {
+  exchanger: Exchanger;
+  transport: Transport;
+  /** Where a model is really asked; undefined where the runtime knows better than IO. */
+  address: ((wire: Wire, model: string) => { url: string; headers: Record<string, string> }) | undefined;
+  observerOf: (session: string) => Observer;
+}
+
+const PATHS: [RegExp, Wire][] = [
+  [/\/chat\/completions(?:\?|$)/, "completions"],
+  [/\/responses(?:\?|$)/, "responses"],
+  [/\/messages(?:\?|$)/, "messages"],
+];
+/** Headers that belong to one connection, or are made anew. */
+const OWN = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
+
+/** The one door through which the runtime reaches a model. It stands in this process: the runtime never sees a key or an address. */
+export class ModelHandler extends CopilotRequestHandler {
+  readonly #parts: HandlerParts;
+
+  constructor(parts: HandlerParts) {
+    super();
+    this.#parts = parts;
+  }
+
+  protected override async sendRequest(incoming: Request, context: CopilotRequestContext): Promise<Response> {
+    const { exchanger, address, observerOf } = this.#parts;
+    const wire = PATHS.find(([path]) => path.test(incoming.url))?.[1];
+    const headers = Object.fromEntries([...incoming.headers].filter(([name]) => !OWN.has(name)));
+    const text = incoming.method === "GET" ? undefined : await incoming.text();
+    const body = wire && text ? JSON.parse(text) : undefined;
+    if (wire === undefined || typeof body?.model !== "string" || body.stream !== true)
+      return this.#pass(incoming, headers, text, context);
+
+    const observer = observerOf(context.sessionId ?? "");
+    const lines = exchanger.answer({
+      wire,
+      session: context.sessionId ?? "",
+      body,
+      address: (model) => {
+        const own = address?.(wire, model);
+        return own ? { url: own.url, headers: { ...spoken(headers), ...own.headers } } : { url: incoming.url, headers };
+      },
+      signal: context.signal,
+      observer,
+    });
+    try {
+      const first = await lines.next();
+      return new Response(bodyOf(first, lines, observer), { headers: { "content-type": "text/event-stream" } });
+    } catch (error) {
+      if (!(error instanceof WireFailure)) throw error;
+      observer.failed(error);
+      // Where nobody answered there is no answer to hand on: the runtime tries again by itself.
+      if (error.fault === "network") throw error;
+      return refusalOf(error);
+    }
+  }
+
+  /** What is no model call goes on as it is, where there is somewhere to go. */
+  async #pass(
+    incoming: Request,
+    headers: Record<string, string>,
+    text: string | undefined,
+    { signal }: CopilotRequestContext,
+  ): Promise<Response> {
+    if (this.#parts.address) return Response.json({ error: { message: "There is nothing here." } }, { status: 404 });
+    const method = incoming.method === "GET" ? "GET" : "POST";
+    const answer = await this.#parts.transport({
+      method,
+      url: incoming.url,
+      headers,
+      signal,
+      ...(text !== undefined && { body: text }),
+    });
+    const kept = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !OWN.has(name)));
+    return new Response(await textOf(answer), { status: answer.status, headers: kept });
+  }
+}
+
+/** Of the runtime's own headers only those that say something about the request. */
+function spoken(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => name === "content-type" || name === "accept" || name.startsWith("anthropic-")),
+  );
+}
+
+function bodyOf(first: IteratorResult<string>, lines: AsyncGenerator<string>, observer: Observer): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let next: IteratorResult<string> | undefined = first;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { value, done } = next ?? (await lines.next());
+        next = undefined;
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      } catch (error) {
+        if (error instanceof WireFailure) observer.failed(error);
+        controller.error(error);
+      }
+    },
+    async cancel() {
+      await lines.return(undefined);
+    },
+  });
+}
+
+/** A refusal in the one shape that every version of the runtime reads. */
+function refusalOf({ status, message, code, param, headers }: WireFailure): Response {
+  const wait = headers["retry-after"];
+  return Response.json(
+    { type: "error", error: { message, type: code ?? "provider_error", code: code ?? null, param: param ?? null } },
+    { status, headers: wait ? { "retry-after": wait } : {} },
+  );
+}

@@ -1,0 +1,94 @@
+import type { Body, Wire } from "./dialect.ts";
+import { recordIn } from "./dialect.ts";
+import type { WireFailure } from "./failure.ts";
+
+/** A change to a request: a parameter left out, or sent under another name. */
+export type Change = { without: string } | { rename: string; to: string };
+
+/** What the runtime adds by guessing from a model's name, and a provider may refuse. The rest of a request is what was asked. */
+const OPTIONAL = new Set([
+  "temperature",
+  "top_p",
+  "frequency_penalty",
+  "presence_penalty",
+  "reasoning_effort",
+  "reasoning",
+  "include",
+  "stream_options",
+  "parallel_tool_calls",
+  "tool_choice",
+  "store",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "truncation",
+  "text",
+  "verbosity",
+  "metadata",
+  "user",
+  "service_tier",
+  "snippy",
+  "thinking",
+  "output_config",
+  "context_management",
+  "cache_control",
+]);
+const SAMPLING = ["temperature", "top_p", "frequency_penalty", "presence_penalty"];
+const REASONING = ["reasoning_effort", "reasoning", "include"];
+
+/** OpenAI's families, which refuse each other's parameters; a publisher's name may stand before them. */
+const REASONS = /^(?:.*\/)?(?:o\d|gpt-5(?!.*chat)|codex)/i;
+const DOES_NOT_REASON = /^(?:.*\/)?(?:gpt-4|gpt-3\.5|chatgpt|gpt-5.*chat)/i;
+
+/** A request with the parameters that this model takes. */
+export function fitted(wire: Wire, body: Body, lessons: readonly Change[], reasons: boolean | undefined): Body {
+  const thinks = reasons ?? (REASONS.test(body.model) ? true : DOES_NOT_REASON.test(body.model) ? false : undefined);
+  const unwanted = wire === "messages" || thinks === undefined ? [] : thinks ? SAMPLING : REASONING;
+  const request: Record<string, unknown> = { ...body };
+  for (const name of unwanted) delete request[name];
+  for (const change of lessons) {
+    if ("without" in change) remove(request, change.without);
+    else if (change.rename in request) {
+      request[change.to] = request[change.rename];
+      delete request[change.rename];
+    }
+  }
+  return request as Body;
+}
+
+/** What a refusal teaches about the parameters of a request, if it teaches anything that helps. */
+export function lessonIn({ status, message, param }: WireFailure, body: Body): Change | undefined {
+  if (status !== 400 && status !== 404 && status !== 422) return undefined;
+  const instead = /'(max_tokens|max_completion_tokens)'[\s\S]*?[Uu]se '(max_tokens|max_completion_tokens)' instead/.exec(message);
+  if (instead?.[1] && instead[2] && instead[1] in body) return { rename: instead[1], to: instead[2] };
+  const quoted = [
+    ...message.matchAll(/[`'"]([a-z_][a-z_.]*)[`'"]|(?:supplied|parameters?|argument|field):?\s+([a-z_][a-z_.]*)/gi),
+  ];
+  const leading = /^([a-z_][a-z_.]*): /.exec(message)?.[1];
+  const named = [param, leading, ...quoted.map((match) => match[1] ?? match[2])];
+  for (const name of named) {
+    const path = name?.replace(/^body\./, "").replace(/\[\d*\]/g, "");
+    if (path && has(body, path) && OPTIONAL.has(path.split(".")[0] ?? "")) return { without: path };
+  }
+  if (/encrypted content/i.test(message) && "include" in body) return { without: "include" };
+  return undefined;
+}
+
+function has(body: Record<string, unknown>, path: string): boolean {
+  const [name = "", ...rest] = path.split(".");
+  if (!(name in body)) return false;
+  return rest.length === 0 || has(recordIn(body[name]), rest.join("."));
+}
+
+/** Takes out a parameter, or one inside it; what is left empty goes too. */
+function remove(body: Record<string, unknown>, path: string): void {
+  const [name = "", ...rest] = path.split(".");
+  if (!(name in body)) return;
+  if (rest.length === 0) {
+    delete body[name];
+    return;
+  }
+  const inner = { ...recordIn(body[name]) };
+  remove(inner, rest.join("."));
+  if (Object.keys(inner).length === 0) delete body[name];
+  else body[name] = inner;
+}

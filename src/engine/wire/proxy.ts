@@ -1,0 +1,64 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { isAllowed, isPublic } from "../../lib/addresses.ts";
+
+export interface ProxyParts {
+  env: NodeJS.ProcessEnv;
+  /** A proxy that a person set for this provider: it is used for every address. */
+  always?: string | undefined;
+  resolve?: (host: string) => Promise<string[]>;
+}
+
+/** The proxy that a request goes through, or undefined if it goes straight there. */
+export type ChooseProxy = (url: URL) => Promise<string | undefined>;
+
+/** Follows the usual variables, lower case first. What runs on this machine or in its own network is asked directly. */
+export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyParts): ChooseProxy {
+  const value = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
+  const decided = new Map<string, Promise<string | undefined>>();
+
+  const decide = async (url: URL): Promise<string | undefined> => {
+    const proxy = (url.protocol === "https:" ? value("HTTPS_PROXY") : value("HTTP_PROXY")) ?? value("ALL_PROXY");
+    if (!proxy || isExempt(value("NO_PROXY") ?? "", url)) return undefined;
+    const host = hostOf(url);
+    if (isIP(host)) return isPublic(host) ? proxy : undefined;
+    if (!host.includes(".") || /(^|\.)(localhost|local|lan|internal|home\.arpa)$/i.test(host)) return undefined;
+    // A name that only the proxy can look up is not one of this network.
+    const addresses = await resolve(host).catch(() => []);
+    return addresses.length > 0 && addresses.every((address) => !isPublic(address)) ? undefined : proxy;
+  };
+
+  return (url) => {
+    if (always !== undefined) return Promise.resolve(always);
+    const known = decided.get(url.origin) ?? decide(url);
+    decided.set(url.origin, known);
+    return known;
+  };
+}
+
+/** Whether `NO_PROXY` names this host: a name and all below it, with or without a port, an address or a network, or `*` for all. */
+function isExempt(noProxy: string, url: URL): boolean {
+  const host = hostOf(url).toLowerCase();
+  const port = url.port || (url.protocol === "https:" ? "443" : "80");
+  return noProxy
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .some((entry) => {
+      if (entry === "*") return true;
+      const [, name = entry, only] = /^(\[.*\]|[^:]*):(\d+)$/.exec(entry) ?? [];
+      if (only !== undefined && only !== port) return false;
+      const wanted = name
+        .toLowerCase()
+        .replace(/^\[(.*)\]$/, "$1")
+        .replace(/^\*?\./, "");
+      return host === wanted || host.endsWith(`.${wanted}`) || (isIP(host) !== 0 && isAllowed([wanted], host, host));
+    });
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}

@@ -1,0 +1,56 @@
+/** One server-sent event, as it came. */
+export interface StreamEvent {
+  event: string | undefined;
+  data: string;
+}
+
+/** Reads server-sent events as providers really send them: any line ending, comments, several data lines, letters split between chunks. */
+export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () => void): AsyncGenerator<StreamEvent> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let event: string | undefined;
+  let data: string[] = [];
+  const take = function* (line: string): Generator<StreamEvent> {
+    if (line === "") {
+      if (data.length > 0) yield { event, data: data.join("\n") };
+      event = undefined;
+      data = [];
+    } else if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
+    else if (line.startsWith("event:")) event = line.slice(6).trim();
+  };
+  for await (const chunk of body) {
+    onLife();
+    rest += decoder.decode(chunk, { stream: true });
+    // A carriage return at the very end may be the first half of a line ending.
+    const whole = rest.endsWith("\r") ? rest.length - 1 : rest.length;
+    const lines = rest.slice(0, whole).split(/\r\n|\n|\r/);
+    rest = (lines.pop() ?? "") + rest.slice(whole);
+    for (const line of lines) yield* take(line);
+  }
+  rest += decoder.decode();
+  for (const line of rest.split(/\r\n|\n|\r/)) yield* take(line);
+  yield* take("");
+}
+
+/** An event as it goes to the runtime. */
+export function writeEvent(data: object, event?: string): string {
+  return `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Keeps a letter whole that was split between two pieces of text; half a letter that never gets its other half is replaced. */
+export function createLetters() {
+  let half = "";
+  return {
+    push(text: string): string {
+      const all = half + text;
+      half = /[\uD800-\uDBFF]$/.test(all) ? all.slice(-1) : "";
+      return (half ? all.slice(0, -1) : all).toWellFormed();
+    },
+    rest(): string {
+      const left = half.toWellFormed();
+      half = "";
+      return left;
+    },
+  };
+}
+export type Letters = ReturnType<typeof createLetters>;
