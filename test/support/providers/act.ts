@@ -57,7 +57,7 @@ export interface Answer {
   as?: string;
   wire?: Wire;
   /** What happens after the last piece, instead of a proper end. */
-  then?: "reset" | "stall" | Failure;
+  ends?: "reset" | "stall" | Failure;
 }
 
 /** What the model, or the house it lives in, does with one accepted request. */

@@ -64,7 +64,7 @@ function eventsOf(plan: Plan, asked: Asked, habits: CompletionsHabits): StreamEv
     const failed = habits.midStream?.(plan, base) ?? { error: { message, type: "server_error", param: null, code } };
     return [...chunks, failed].map((data) => ({ data }));
   }
-  if (plan.answer.then === undefined) {
+  if (plan.answer.ends === undefined) {
     chunks.push(chunk({}, finishOf(plan)));
     for (const step of plan.steps) if (step.kind === "choice") chunks.push(chunk({}, finishOf(plan), step.choice));
     if (wantsUsage || habits.alwaysUsage) chunks.push({ ...base, choices: [], usage: usageOf(plan, asked) });

@@ -63,7 +63,7 @@ export async function startProvider(blueprint: Blueprint, atTheEnd: AtTheEnd = o
     requests.push(request);
     const reply = await blueprint.answer(request, ask);
     request.status = "status" in reply ? reply.status : reply.kind === "events" ? 200 : undefined;
-    request.refusal = reply.kind === "json" ? reply.refusal : undefined;
+    request.refusal = "refusal" in reply ? reply.refusal : undefined;
     await send(reply, response);
   }
 

@@ -6,7 +6,10 @@ import { contentText, hasLoneSurrogate, isObject, type Json, listOf, objectOf } 
 import { chatFault } from "./openai-chat-rules.ts";
 import { invalid, keyFault, modelNotFound } from "./openai-faults.ts";
 import { type ModelRules, OPENAI_MODELS, rulesFor } from "./openai-models.ts";
+import { answerResponses } from "./openai-responses.ts";
 import type { Reply } from "./reply.ts";
+import { createResponsesMemory } from "./responses-memory.ts";
+import { responsesDialect } from "./responses-wire.ts";
 import { type Dialect, type Fault, refuse, speak } from "./speak.ts";
 import { type Counter, estimateTokens } from "./tokens.ts";
 
@@ -22,6 +25,8 @@ export interface OpenAiOptions {
 export function startOpenAi(options: OpenAiOptions = {}, atTheEnd?: AtTheEnd): Promise<Provider> {
   const key = options.key ?? "sk-proj-right-key-for-the-tests-0000";
   const house: OpenAiHouse = { models: mergedModels(options.models), count: options.count ?? estimateTokens };
+  const memory = createResponsesMemory(house.models);
+  const responses = responsesDialect(memory, openAi);
   return startProvider(
     {
       base: "/v1",
@@ -29,8 +34,12 @@ export function startOpenAi(options: OpenAiOptions = {}, atTheEnd?: AtTheEnd): P
       answer: (request, ask) => {
         const fault = routeFault(request) ?? keyFault(request.headers.authorization, key);
         if (fault) return refuse(fault, openAi);
-        if (request.path === "/v1/models") return modelList(house.models);
-        return answerChat(request, ask, house, openAi);
+        if (request.path.startsWith("/v1/models")) return modelList(house.models);
+        const unreadable = bodyFault(request);
+        if (unreadable) return refuse(unreadable, openAi);
+        return request.path.startsWith("/v1/responses")
+          ? answerResponses(request, ask, { ...house, memory }, responses)
+          : answerChat(request, ask, house, openAi);
       },
     },
     atTheEnd,
@@ -52,8 +61,6 @@ export const openAi: Dialect = completionsDialect({
 
 /** Judges a request to completions, and has the model answer it. */
 export async function answerChat(request: Recorded, ask: Ask, house: OpenAiHouse, dialect: Dialect): Promise<Reply> {
-  const unreadable = bodyFault(request);
-  if (unreadable) return refuse(unreadable, dialect);
   const body = objectOf(request.body);
   const name = String(body.model);
   const rules = rulesFor(house.models, name);

@@ -56,7 +56,7 @@ export function layOut(answer: Answer, asked: Asked, newId: () => string): Plan 
     reasoningTokens: reasoning.reduce((sum, text) => sum + estimateTokens(text), 0),
     model: answer.as ?? asked.servedAs,
     answer,
-    failure: typeof answer.then === "object" ? answer.then : undefined,
+    failure: typeof answer.ends === "object" ? answer.ends : undefined,
   };
 }
 

@@ -18,6 +18,7 @@ export type Reply =
       wire: Wire;
       end: "end" | "reset" | "stall";
       headers?: Record<string, string>;
+      refusal?: string;
     }
   | { kind: "hang" }
   | { kind: "reset" };

@@ -40,11 +40,11 @@ export async function speak(asked: Asked, ask: Ask, dialect: Dialect): Promise<R
   const wire = act.wire ?? {};
   const headers = dialect.headers ? { headers: dialect.headers } : {};
   if (asked.stream && !wire.oneBody) {
-    const end = typeof act.then === "string" ? act.then : "end";
+    const end = typeof act.ends === "string" ? act.ends : "end";
     return { kind: "events", events: dialect.events(plan, asked), wire, end, ...headers };
   }
-  if (act.then === "stall") return { kind: "hang" };
-  if (act.then === "reset") return { kind: "reset" };
+  if (act.ends === "stall") return { kind: "hang" };
+  if (act.ends === "reset") return { kind: "reset" };
   if (plan.failure)
     return { kind: "json", status: 500, body: dialect.error({ status: 500, message: plan.failure.message }), ...headers };
   return { kind: "json", status: 200, body: dialect.body(plan, asked), ...headers };
