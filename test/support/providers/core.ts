@@ -1,0 +1,113 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+import type { AtTheEnd } from "../home.ts";
+import type { Act, Asked, Script } from "./act.ts";
+import { type Reply, send } from "./reply.ts";
+
+/** A request as it came, and what became of it. */
+export interface Recorded {
+  method: string;
+  /** With its query. */
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body as JSON, or `undefined` when it is not. */
+  body: unknown;
+  status: number | undefined;
+  /** The refusal, word for word, if the provider did not take the request. */
+  refusal: string | undefined;
+  /** What the provider did without saying so, like cutting a prompt to its window. */
+  silently: string | undefined;
+}
+
+/** A model provider on loopback, as strict as the one it stands for. */
+export interface Provider {
+  /** The base address, as a person would set it. */
+  url: string;
+  /** The address without a path. */
+  origin: string;
+  /** Every request, in order. */
+  requests: Recorded[];
+  /** The requests that the model was given. */
+  asked: Asked[];
+  /** Every refusal, word for word. */
+  refusals(): string[];
+  /** Changes what the model does from now on. */
+  script(next: Script): void;
+  close(): Promise<void>;
+}
+
+/** Gives an accepted request to the script. */
+export type Ask = (asked: Asked) => Promise<Act>;
+
+/** What makes a provider: where it lives, and how it answers. */
+export interface Blueprint {
+  base: string;
+  script: Script | undefined;
+  answer(request: Recorded, ask: Ask): Reply | Promise<Reply>;
+}
+
+export async function startProvider(blueprint: Blueprint, atTheEnd: AtTheEnd = onTestFinished): Promise<Provider> {
+  let script: Script = blueprint.script ?? (() => ({ say: ["All ", "right."] }));
+  const requests: Recorded[] = [];
+  const asked: Asked[] = [];
+  const ask: Ask = async (question) => script(question, asked.push(question) - 1);
+
+  const server = createServer((incoming, response) => {
+    serve(incoming, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
+  });
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await record(incoming);
+    requests.push(request);
+    const reply = await blueprint.answer(request, ask);
+    request.status = "status" in reply ? reply.status : reply.kind === "events" ? 200 : undefined;
+    request.refusal = "refusal" in reply ? reply.refusal : undefined;
+    await send(reply, response);
+  }
+
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = () =>
+    new Promise<void>((closed) => {
+      server.close(() => closed());
+      server.closeAllConnections();
+    });
+  atTheEnd(close);
+  return {
+    url: origin + blueprint.base,
+    origin,
+    requests,
+    asked,
+    refusals: () => requests.flatMap(({ refusal }) => refusal ?? []),
+    script: (next) => {
+      script = next;
+    },
+    close,
+  };
+}
+
+async function record(incoming: IncomingMessage): Promise<Recorded> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString("utf8");
+  return {
+    method: incoming.method ?? "",
+    path: incoming.url ?? "",
+    headers: incoming.headers,
+    text,
+    body: parse(text),
+    status: undefined,
+    refusal: undefined,
+    silently: undefined,
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
