@@ -13,6 +13,7 @@ import { analyzeProject, findChecks } from "./squads/analyze.ts";
 import { createEventLog } from "./store/events.ts";
 import { createHub } from "./store/hub.ts";
 import { openStore } from "./store/open.ts";
+import { createState } from "./store/state.ts";
 import { createUsageLog } from "./store/usage.ts";
 import { createSwarm, type Swarm } from "./swarm/run.ts";
 import { fileOps } from "./tools/file-ops.ts";
@@ -49,6 +50,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
     rehearsal: await rehearsalFor(choice, paths.home),
     log,
     clean: redactor.clean,
+    memo: createState(store),
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
   const guard = createPathGuard({
