@@ -13,7 +13,7 @@ export interface Call {
 /** How the bytes of a stream look, whatever is in them. */
 export interface Wire {
   crlf?: boolean;
-  /** Comment lines, sent before every event. */
+  /** Comments, sent before every event as OpenRouter does while one waits. */
   comments?: readonly string[];
   /** Every write ends inside a character, where there is one of several bytes. */
   splitCharacters?: boolean;

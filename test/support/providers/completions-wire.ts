@@ -16,6 +16,10 @@ export interface CompletionsHabits {
   before?: (plan: Plan) => Json[];
   /** Usage is sent whether it was asked for or not. */
   alwaysUsage?: boolean;
+  /** A call comes in one piece, with all of its arguments. */
+  wholeCalls?: boolean;
+  /** Fields that every choice carries besides. */
+  choice?: Json;
   error: Dialect["error"];
   busy: Dialect["busy"];
   headers?: Record<string, string>;
@@ -46,12 +50,13 @@ function eventsOf(plan: Plan, asked: Asked, habits: CompletionsHabits): StreamEv
   const wantsUsage = objectOf(asked.body.stream_options).include_usage === true;
   const chunk = (delta: Json, finish: string | null = null, index = 0): Json => ({
     ...base,
-    choices: [{ index, delta, logprobs: null, finish_reason: finish }],
+    choices: [{ index, delta, logprobs: null, finish_reason: finish, ...habits.choice }],
     ...(wantsUsage && { usage: null }),
   });
-  const deltas = plan.steps.map((step, at) => {
+  const steps = habits.wholeCalls ? plan.steps.filter(({ kind }) => kind !== "arguments") : plan.steps;
+  const deltas = steps.map((step, at) => {
     const first = at === 0 && wire.padding ? { obfuscation: "x".repeat(wire.padding) } : {};
-    return { ...chunk(deltaOf(step, habits), null, step.kind === "choice" ? step.choice : 0), ...first };
+    return { ...chunk(deltaOf(step, plan, habits), null, step.kind === "choice" ? step.choice : 0), ...first };
   });
   const opened = plan.hasCalls && textOf(plan, "text") === "" ? null : "";
   const chunks: unknown[] = [
@@ -73,7 +78,7 @@ function eventsOf(plan: Plan, asked: Asked, habits: CompletionsHabits): StreamEv
   return chunks.map((data) => ({ data }));
 }
 
-function deltaOf(step: Step, { reasoningField = "reasoning_content" }: CompletionsHabits): Json {
+function deltaOf(step: Step, plan: Plan, { reasoningField = "reasoning_content", wholeCalls }: CompletionsHabits): Json {
   switch (step.kind) {
     case "reason":
       return { [reasoningField]: step.text };
@@ -84,7 +89,8 @@ function deltaOf(step: Step, { reasoningField = "reasoning_content" }: Completio
       return { content: step.text };
     case "call": {
       const head = { ...indexOf(step), ...(step.id !== undefined && { id: step.id }), type: "function" };
-      return { tool_calls: [{ ...head, function: { name: step.call.tool, arguments: "" } }] };
+      const args = wholeCalls ? (callsOf(plan).find(({ position }) => position === step.position)?.args ?? "") : "";
+      return { tool_calls: [{ ...head, function: { name: step.call.tool, arguments: args } }] };
     }
     case "arguments":
       return { tool_calls: [{ ...indexOf(step), function: { arguments: step.text } }] };
@@ -119,7 +125,7 @@ function bodyOf(plan: Plan, asked: Asked, habits: CompletionsHabits): unknown {
       ? [{ index: step.choice, message: { role: "assistant", content: step.text, refusal: null }, finish_reason: finish }]
       : [],
   );
-  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }, ...others];
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish, ...habits.choice }, ...others];
   return { ...headOf("chat.completion", plan, habits), choices, usage: usageOf(plan, asked) };
 }
 

@@ -1,8 +1,9 @@
 import type { AtTheEnd } from "../home.ts";
 import type { Asked, Script } from "./act.ts";
+import { askedOf } from "./chat-asked.ts";
 import { completionsDialect, openAiError } from "./completions-wire.ts";
 import { type Ask, type Provider, type Recorded, startProvider } from "./core.ts";
-import { contentText, hasLoneSurrogate, isObject, type Json, listOf, objectOf } from "./json.ts";
+import { hasLoneSurrogate, isObject, type Json, objectOf } from "./json.ts";
 import { chatFault } from "./openai-chat-rules.ts";
 import { invalid, keyFault, modelNotFound } from "./openai-faults.ts";
 import { type ModelRules, OPENAI_MODELS, rulesFor } from "./openai-models.ts";
@@ -67,7 +68,7 @@ export async function answerChat(request: Recorded, ask: Ask, house: OpenAiHouse
   if (!rules) return refuse(modelNotFound(name), dialect);
   const fault = endpointFault(rules) ?? chatFault(body, rules, name) ?? windowFault(body, rules, house.count);
   if (fault) return refuse(fault, dialect);
-  return speak(askedOf(body, rules, house.count), ask, dialect);
+  return speak(askedOf(body, { ...rules, servedAs: rules.snapshot, count: house.count }), ask, dialect);
 }
 
 /** A body that is no JSON, or that names no model. */
@@ -104,25 +105,6 @@ export function windowFault(body: Json, rules: ModelRules, count: Counter): Faul
   return say(
     `This model's maximum context length is ${rules.window} tokens. However, you requested ${total + output} tokens (${messages} in the messages${parts} in the completion). Please reduce the length of the ${or}.`,
   );
-}
-
-export function askedOf(body: Json, rules: ModelRules, count: Counter): Asked {
-  const messages = listOf(body.messages).map(objectOf);
-  const inputTokens = count(body.messages) + count(body.tools);
-  const limit = Number(body.max_completion_tokens ?? body.max_tokens ?? rules.maxOutput);
-  return {
-    wire: "completions",
-    model: String(body.model),
-    servedAs: rules.snapshot,
-    stream: body.stream === true,
-    system: contentText(messages.find(({ role }) => role === "system" || role === "developer")?.content),
-    lastUser: contentText(messages.findLast(({ role }) => role === "user")?.content),
-    afterTool: messages.at(-1)?.role === "tool",
-    tools: listOf(body.tools).map((tool) => String(objectOf(objectOf(tool).function).name)),
-    inputTokens,
-    outputLimit: Math.min(limit, rules.maxOutput, rules.window - inputTokens),
-    body,
-  };
 }
 
 export function mergedModels(changes: OpenAiOptions["models"] = {}): Record<string, ModelRules> {

@@ -64,12 +64,12 @@ async function stream(reply: Extract<Reply, { kind: "events" }>, response: Serve
 
 function textOf({ event, data }: StreamEvent, wire: Wire): string {
   const newline = wire.crlf ? "\r\n" : "\n";
+  const comments = (wire.comments ?? []).map((comment) => `: ${comment}${newline}${newline}`).join("");
   const lines = [
-    ...(wire.comments ?? []).map((comment) => `: ${comment}${newline}`),
     ...(event === undefined ? [] : [`event: ${event}`]),
     `data: ${typeof data === "string" ? data : JSON.stringify(data)}`,
   ];
-  return lines.map((line) => line + newline).join("") + newline;
+  return comments + lines.map((line) => line + newline).join("") + newline;
 }
 
 /** A place inside the last character of several bytes, or the end. */

@@ -1,0 +1,12 @@
+export type { Act, Answer, Asked, Call, Failure, Script, Wire } from "./act.ts";
+export { startAnthropic } from "./anthropic.ts";
+export { startAzure } from "./azure.ts";
+export type { Provider, Recorded } from "./core.ts";
+export { startGitHubModels } from "./github-models.ts";
+export { startLlamaCpp } from "./llama-cpp.ts";
+export { startLmStudio } from "./lmstudio.ts";
+export { startOllama } from "./ollama.ts";
+export { startOpenAi } from "./openai.ts";
+export { startOpenRouter } from "./openrouter.ts";
+export { estimateTokens } from "./tokens.ts";
+export { startVllm } from "./vllm.ts";
