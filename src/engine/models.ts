@@ -30,9 +30,13 @@ export async function listModels({ list, origin, headers }: Endpoint, transport:
   const listed = List.safeParse(await fetchJson(list, headers, transport));
   if (!listed.success) return [];
   const facts = listed.data.flatMap(factsOf);
-  if (!isNear(origin) || facts.every(({ window }) => window !== undefined)) return facts;
-  return facts.some(({ window }) => window !== undefined) ? facts : withLocalWindows(facts, origin, headers, transport);
+  const owners = listed.data.map(({ owned_by }) => String(owned_by)).join(" ");
+  if (facts.some(({ window }) => window !== undefined) || !TELL_ELSEWHERE.test(owners)) return facts;
+  return withLocalWindows(facts, origin, headers, transport);
 }
+
+/** How llama.cpp and LM Studio sign their lists. */
+const TELL_ELSEWHERE = /llama\.?cpp|organization.owner|lm.?studio/i;
 
 /** Two servers that run on one's own machine tell their windows elsewhere. */
 async function withLocalWindows(
@@ -107,12 +111,6 @@ export async function fetchJson(
     // Many providers have no list; what a person says is then taken at its word.
     return undefined;
   }
-}
-
-function isNear(origin: string): boolean {
-  return /^https?:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|[^./]+(?::\d+)?$|[^/]+\.(?:local|lan|internal)(?::\d+)?$)/.test(
-    origin,
-  );
 }
 
 export interface ModelChoiceParts {

@@ -49,7 +49,11 @@ export const WIRES: WireCase[] = [
 ];
 
 /** An engine on a provider as a person's config names it. Whoever starts it stops it. */
-export async function engineOn(folder: string, provider: Record<string, unknown>, more: Partial<EngineParts> = {}): Promise<Engine> {
+export async function engineOn(
+  folder: string,
+  provider: Record<string, unknown>,
+  more: Partial<EngineParts> = {},
+): Promise<Engine> {
   const config = Config.parse({ provider });
   const env = { PATH: process.env.PATH, HOME: folder, COPILOT_CLI_PATH: process.env.COPILOT_CLI_PATH };
   const engine = await createEngine({

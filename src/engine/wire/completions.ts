@@ -86,7 +86,8 @@ function assemble(): Assembler {
     const begun = ids.get(index);
     if (begun !== undefined) return { ...call, index, ...(call.id !== undefined && { id: begun }) };
     const given = textIn(call.id);
-    const id = given && ![...ids.values()].includes(given) ? given : `call_${crypto.randomUUID()}`;
+    const id =
+      given && ![...ids.values()].includes(given) ? given : `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
     ids.set(index, id);
     return { type: "function", ...call, index, id };
   };
