@@ -19,7 +19,15 @@ export interface KnowledgeParts {
 }
 
 const Learnt = z.object({
-  changes: z.array(z.union([z.object({ without: z.string() }), z.object({ rename: z.string(), to: z.string() })])).default([]),
+  changes: z
+    .array(
+      z.union([
+        z.object({ without: z.string() }),
+        z.object({ rename: z.string(), to: z.string() }),
+        z.object({ cap: z.string(), at: z.number() }),
+      ]),
+    )
+    .default([]),
   window: z.number().optional(),
 });
 type Learnt = z.infer<typeof Learnt>;
@@ -58,6 +66,7 @@ export function createKnowledge({ provider, configured, listed, memo }: Knowledg
       return Math.min(known, learnt(model).window ?? known);
     },
     learnWindow: (model, window) => keep(model, { ...learnt(model), window }),
+    maxOutput: (model) => said(model)?.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     reasons: (model) => said(model)?.reasoning ?? told(model)?.reasoning,
     hasTools: (model) => said(model)?.tools !== false,
     lessons: (model) => learnt(model).changes,

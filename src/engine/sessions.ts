@@ -112,6 +112,8 @@ export function createSessions({
       enableSkills: told.skills.length > 0,
       ...NOTHING_BY_ITSELF,
       toolSearch: { enabled: false },
+      // The tools cut their results themselves; the runtime would put what is long into a file and show its name.
+      largeOutput: { enabled: false },
       infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
       // Every tool is ours and passes the gate, which decides; the runtime's own question would only repeat it.
       onPermissionRequest: () => ({ kind: "approve-once" }),

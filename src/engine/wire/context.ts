@@ -129,7 +129,9 @@ export function createContext({ log }: ContextParts) {
       tell(memory),
       ...(asked ? [`[You are still at work on this message of the user:]\n${withoutTime(asked.text)}`] : []),
     ].join("\n\n");
-    return dialect.withItems(body, [dialect.said("user", told), ...rest.map(({ raw }) => raw)]);
+    // Some models take users and assistants only in turns.
+    const answered = rest[0]?.role === "user" ? [dialect.said("assistant", "I go on from there.")] : [];
+    return dialect.withItems(body, [dialect.said("user", told), ...answered, ...rest.map(({ raw }) => raw)]);
   };
 
   return {

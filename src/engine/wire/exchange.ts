@@ -16,6 +16,8 @@ export interface ModelKnowledge {
   window(model: string): number;
   /** A refusal named a smaller window, or proved the known one too large. */
   learnWindow(model: string, tokens: number): void;
+  /** The most tokens of an answer. */
+  maxOutput(model: string): number;
   reasons(model: string): boolean | undefined;
   hasTools(model: string): boolean;
   lessons(model: string): readonly Change[];
@@ -105,15 +107,15 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
     const { model } = asked;
     let lessons = 0;
     for (let shrinks = 0; ; ) {
-      const room = roomFor(knowledge.window(model));
+      const window = knowledge.window(model);
+      const room = roomFor(window);
       const short =
         session === undefined ? asked : await context.within(session, dialect, asked, room, (body) => ask(exchange, body));
-      const body = fitted(
-        wire,
-        knowledge.hasTools(model) ? short : withoutTools(short),
-        knowledge.lessons(model),
-        knowledge.reasons(model),
-      );
+      const body = fitted(wire, knowledge.hasTools(model) ? short : withoutTools(short), {
+        lessons: knowledge.lessons(model),
+        reasons: knowledge.reasons(model),
+        maxOutput: Math.min(knowledge.maxOutput(model), window - room),
+      });
       const incoming = await send(exchange, {
         method: "POST",
         ...exchange.address(model),

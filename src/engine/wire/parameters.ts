@@ -2,8 +2,8 @@ import type { Body, Wire } from "./dialect.ts";
 import { recordIn } from "./dialect.ts";
 import type { WireFailure } from "./failure.ts";
 
-/** A change to a request: a parameter left out, or sent under another name. */
-export type Change = { without: string } | { rename: string; to: string };
+/** A change to a request: a parameter left out, sent under another name, or kept below a limit. */
+export type Change = { without: string } | { rename: string; to: string } | { cap: string; at: number };
 
 /** What the runtime adds by guessing from a model's name, and a provider may refuse. The rest of a request is what was asked. */
 const OPTIONAL = new Set([
@@ -32,6 +32,7 @@ const OPTIONAL = new Set([
   "context_management",
   "cache_control",
 ]);
+const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 const SAMPLING = ["temperature", "top_p", "frequency_penalty", "presence_penalty"];
 const REASONING = ["reasoning_effort", "reasoning", "include"];
 
@@ -40,19 +41,30 @@ const REASONS = /^(?:.*\/)?(?:o\d|gpt-5(?!.*chat)|codex)/i;
 const DOES_NOT_REASON = /^(?:.*\/)?(?:gpt-4|gpt-3\.5|chatgpt|gpt-5.*chat)/i;
 
 /** A request with the parameters that this model takes. */
-export function fitted(wire: Wire, body: Body, lessons: readonly Change[], reasons: boolean | undefined): Body {
+export function fitted(
+  wire: Wire,
+  body: Body,
+  { lessons, reasons, maxOutput }: { lessons: readonly Change[]; reasons: boolean | undefined; maxOutput: number },
+): Body {
   const thinks = reasons ?? (REASONS.test(body.model) ? true : DOES_NOT_REASON.test(body.model) ? false : undefined);
   const unwanted = wire === "messages" || thinks === undefined ? [] : thinks ? SAMPLING : REASONING;
   const request: Record<string, unknown> = { ...body };
   for (const name of unwanted) delete request[name];
   for (const change of lessons) {
     if ("without" in change) remove(request, change.without);
+    else if ("cap" in change) cap(request, change.cap, change.at);
     else if (change.rename in request) {
       request[change.to] = request[change.rename];
       delete request[change.rename];
     }
   }
+  for (const name of OUTPUT_LIMITS) cap(request, name, maxOutput);
   return request as Body;
+}
+
+function cap(request: Record<string, unknown>, name: string, most: number): void {
+  const value = request[name];
+  if (typeof value === "number" && value > most) request[name] = most;
 }
 
 /** What a refusal teaches about the parameters of a request, if it teaches anything that helps. */
@@ -60,6 +72,9 @@ export function lessonIn({ status, message, param }: WireFailure, body: Body): C
   if (status !== 400 && status !== 404 && status !== 422) return undefined;
   const instead = /'(max_tokens|max_completion_tokens)'[\s\S]*?[Uu]se '(max_tokens|max_completion_tokens)' instead/.exec(message);
   if (instead?.[1] && instead[2] && instead[1] in body) return { rename: instead[1], to: instead[2] };
+  const most = Number(/max_tokens: \d+ > (\d+)|at most (\d+) (?:completion|output) tokens/.exec(message)?.slice(1).find(Boolean));
+  const limit = OUTPUT_LIMITS.find((name) => typeof body[name] === "number" && (body[name] as number) > most);
+  if (limit) return { cap: limit, at: most };
   const quoted = [
     ...message.matchAll(/[`'"]([a-z_][a-z_.]*)[`'"]|(?:supplied|parameters?|argument|field):?\s+([a-z_][a-z_.]*)/gi),
   ];

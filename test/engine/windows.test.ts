@@ -1,0 +1,193 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Engine } from "../../src/engine/port.ts";
+import { turn } from "../support/engine.ts";
+import { temporaryFolder } from "../support/home.ts";
+import type { Script } from "../support/providers/act.ts";
+import { startAnthropic } from "../support/providers/anthropic.ts";
+import type { Provider } from "../support/providers/core.ts";
+import { startLlamaCpp } from "../support/providers/llama-cpp.ts";
+import { startLmStudio } from "../support/providers/lmstudio.ts";
+import { startOllama } from "../support/providers/ollama.ts";
+import { startOpenAi } from "../support/providers/openai.ts";
+import { startVllm } from "../support/providers/vllm.ts";
+import { engineOn, noteTool, sessionSpec } from "./wires.ts";
+
+const KEY = "sk-proj-right-key-for-the-tests-0000";
+const FACT = "BLUE-7731";
+const WINDOW = 4_096;
+const knows = (body: unknown) => JSON.stringify(body).includes(FACT);
+const tooLong = (provider: Provider) =>
+  provider.refusals().filter((words) => /context|too long|token/i.test(words) && !/max_tokens/.test(words));
+const isSummary = (text: string) => /detailed summary of the conversation so far/.test(text);
+
+/** A model that knows only what stands in the request; it summarises well, or not at all. */
+const talker =
+  (good: boolean, say = "lorem ipsum dolor sit amet ".repeat(12)): Script =>
+  ({ body, lastUser }) => {
+    if (isSummary(lastUser)) return { say: good && knows(body) ? `The user's code is ${FACT}.` : "They talked." };
+    return { say: `${knows(body) ? FACT : "unknown"} ${say}` };
+  };
+
+interface House {
+  name: string;
+  start(script: Script): Promise<Provider>;
+  settings(provider: Provider): Record<string, unknown>;
+}
+const small = { window: WINDOW, maxOutput: 512 };
+const models = [{ id: "small", contextWindow: WINDOW }];
+const HOUSES: House[] = [
+  {
+    name: "completions, told by a person",
+    start: (script) => startOpenAi({ key: KEY, script, models: { small } }),
+    settings: ({ url }) => ({ baseUrl: url, apiKey: KEY, model: "small", models }),
+  },
+  {
+    name: "responses, told by a person",
+    start: (script) => startOpenAi({ key: KEY, script, models: { small } }),
+    settings: ({ url }) => ({ baseUrl: url, apiKey: KEY, wireApi: "responses", model: "small", models }),
+  },
+  {
+    name: "anthropic, told by a person",
+    start: (script) => startAnthropic({ key: KEY, script, models: { small: { window: WINDOW, maxOutput: 512 } } }),
+    settings: ({ origin }) => ({
+      type: "anthropic",
+      baseUrl: origin,
+      apiKey: KEY,
+      model: "small",
+      models,
+    }),
+  },
+  {
+    name: "vLLM, which says it",
+    start: (script) => startVllm({ script, maxModelLen: WINDOW, autoToolChoice: true }),
+    settings: ({ url }) => ({ baseUrl: url, model: "Qwen/Qwen2.5-7B-Instruct" }),
+  },
+  {
+    name: "vLLM with a template that wants its turns in order",
+    start: (script) => startVllm({ script, maxModelLen: WINDOW, autoToolChoice: true, alternating: true }),
+    settings: ({ url }) => ({ baseUrl: url, model: "Qwen/Qwen2.5-7B-Instruct" }),
+  },
+  {
+    name: "llama.cpp, which says it elsewhere",
+    start: (script) => startLlamaCpp({ script, contextSize: WINDOW, jinja: true, listsContext: false, model: "m.gguf" }),
+    settings: ({ url }) => ({ baseUrl: url, model: "m.gguf" }),
+  },
+  {
+    name: "LM Studio, which says it elsewhere",
+    start: (script) => startLmStudio({ script }),
+    settings: ({ url }) => ({ baseUrl: url, model: "qwen2.5-7b-instruct" }),
+  },
+  {
+    name: "vLLM, where nobody said it",
+    start: (script) => startVllm({ script, model: "m", maxModelLen: WINDOW, autoToolChoice: true }),
+    settings: ({ url }) => ({ baseUrl: url, model: "m", models: [{ id: "m", contextWindow: 200_000 }] }),
+  },
+];
+
+const chat = (index: number) => `message ${index}: ${"alpha beta gamma delta ".repeat(25)}`;
+
+async function begin(house: House, script: Script): Promise<{ engine: Engine; provider: Provider; folder: string }> {
+  const provider = await house.start(script);
+  const folder = temporaryFolder();
+  const engine = await engineOn(folder, house.settings(provider));
+  onTestFinished(() => engine.stop());
+  return { engine, provider, folder };
+}
+
+/** Talks until five windows have been said, and asks for the first fact at the end. */
+async function talk(engine: Engine, folder: string, provider: Provider): Promise<string> {
+  const session = engine.session(sessionSpec("talk", folder));
+  await session.run(turn(`Remember this: my code is ${FACT}.`));
+  let said = 0;
+  for (let index = 0; said < 5 * WINDOW; index += 1) {
+    const result = await session.run(turn(chat(index)));
+    expect(result).toMatchObject({ outcome: "done" });
+    said += (chat(index).length + result.text.length) / 4;
+  }
+  const { text } = await session.run(turn("What is my code?"));
+  const tokens = provider.asked.map(({ inputTokens }) => inputTokens);
+  expect(Math.max(...tokens)).toBeLessThanOrEqual(WINDOW);
+  return text;
+}
+
+test.each(HOUSES)("five windows of plain chat keep the first fact: $name", { timeout: 180_000 }, async (house) => {
+  const { engine, provider, folder } = await begin(house, talker(true));
+  expect(await talk(engine, folder, provider)).toContain(FACT);
+  // Where the window is known nothing is refused; where it is not, each refusal teaches.
+  expect(tooLong(provider).length).toBeLessThanOrEqual(house.name.includes("nobody") ? 3 : 0);
+});
+
+test("a model that summarises badly does not lose what the user said", { timeout: 180_000 }, async () => {
+  const { engine, provider, folder } = await begin(HOUSES[0]!, talker(false));
+  expect(await talk(engine, folder, provider)).toContain(FACT);
+});
+
+test("Ollama, which cuts a prompt without a word, never has to", { timeout: 180_000 }, async () => {
+  const provider = await startOllama({ script: talker(true) });
+  const folder = temporaryFolder();
+  const { chooseEngine } = await import("../../src/engine/ladder.ts");
+  const { Config } = await import("../../src/lib/config.ts");
+  const config = Config.parse({ ollamaUrl: provider.origin });
+  const choice = await chooseEngine(config, { IO_ENGINE: "ollama", COPILOT_MODEL: "llama3.2" });
+  expect(choice.model).toBe("llama3.2:latest");
+  const engine = await engineOn(folder, { baseUrl: provider.url }, { choice, config: () => config });
+  onTestFinished(() => engine.stop());
+  expect(await talk(engine, folder, provider)).toContain(FACT);
+  expect(provider.requests.map(({ silently }) => silently).filter(Boolean)).toEqual([]);
+});
+
+test.each(HOUSES.slice(0, 4))(
+  "chat with tools over five windows keeps the first fact: $name",
+  { timeout: 180_000 },
+  async (house) => {
+    const talking = talker(true, "done");
+    const { engine, provider, folder } = await begin(house, (asked, index) =>
+      isSummary(asked.lastUser) || asked.afterTool
+        ? talking(asked, index)
+        : { say: "Noting.", call: [{ tool: "note", args: { text: "word ".repeat(60) } }] },
+    );
+    const notes: unknown[] = [];
+    const session = engine.session(sessionSpec("tools", folder, [noteTool(notes)]));
+    await session.run(turn(`Remember this: my code is ${FACT}.`));
+    for (let index = 0; index < 75; index += 1)
+      expect(await session.run(turn(`${index} ${"alpha beta gamma ".repeat(35)}`))).toMatchObject({ outcome: "done" });
+    const { text } = await session.run(turn("What is my code?"));
+    expect(text).toContain(FACT);
+    expect(notes).toHaveLength(77);
+    expect(Math.max(...provider.asked.map(({ inputTokens }) => inputTokens))).toBeLessThanOrEqual(WINDOW);
+    expect(tooLong(provider)).toEqual([]);
+  },
+);
+
+test.each(HOUSES.slice(0, 4))(
+  "one turn longer than five windows ends with its first fact: $name",
+  { timeout: 180_000 },
+  async (house) => {
+    let calls = 0;
+    const { engine, provider, folder } = await begin(house, ({ body, lastUser }) => {
+      if (isSummary(lastUser)) return { say: knows(body) ? `The task is about ${FACT}.` : "Files were read." };
+      calls += 1;
+      return calls <= 60
+        ? { say: `Step ${calls}.`, call: [{ tool: "read", args: { text: `file ${calls}` } }] }
+        : { say: knows(body) ? `done with ${FACT}` : "what was it?" };
+    });
+    const read = { ...noteTool([]), name: "read", call: async () => ({ ok: true, text: "line of a file ".repeat(100) }) };
+    const result = await engine.session(sessionSpec("long", folder, [read])).run(turn(`Work on ${FACT}.`));
+    expect(result).toMatchObject({ outcome: "done", text: `done with ${FACT}` });
+    expect(result.tools).toHaveLength(60);
+    expect(Math.max(...provider.asked.map(({ inputTokens }) => inputTokens))).toBeLessThanOrEqual(WINDOW);
+    expect(tooLong(provider)).toEqual([]);
+  },
+);
+
+test("a message that no window could hold is refused in a sentence, and the conversation goes on", {
+  timeout: 60_000,
+}, async () => {
+  const { engine, folder } = await begin(HOUSES[0]!, talker(true));
+  const session = engine.session(sessionSpec("huge", folder));
+  await session.run(turn(`Remember this: my code is ${FACT}.`));
+  const result = await session.run(turn("word ".repeat(20_000)));
+  expect(result).toMatchObject({ outcome: "failed", error: { code: "too_large" } });
+  expect(result.error!.message).toMatch(/window/);
+  expect((await session.run(turn("And now?"))).outcome).toBe("done");
+});
