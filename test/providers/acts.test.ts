@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Act } from "../support/providers/act.ts";
 import { startAnthropic } from "../support/providers/anthropic.ts";
 import { startOpenAi } from "../support/providers/openai.ts";
+import { writesOf } from "../support/providers/reply.ts";
 import { bearer, chat, eventsOf, post } from "./talk.ts";
 
 interface Chunk {
@@ -79,6 +80,23 @@ describe("an act on the wire", () => {
     expect(text).toContain("Grüße 🎉");
     expect(text).not.toContain("[DONE]");
     expect(Math.max(...text.split("\r\n").map((line) => line.length))).toBeGreaterThan(2_000_000);
+  });
+
+  test("is cut inside of a character in every write that has one of several bytes", () => {
+    const writes = writesOf([{ data: "Grüße" }, { data: "🎉" }, { data: "plain" }], { splitCharacters: true });
+    const broken = writes.map((bytes) => bytes.toString("utf8").includes("\ufffd"));
+    expect(broken).toEqual([true, true, true]);
+    expect(Buffer.concat(writes).toString("utf8")).toBe("data: Grüße\n\ndata: 🎉\n\ndata: plain\n\n");
+  });
+
+  test("tells when the script itself is broken", async () => {
+    const server = await startOpenAi({
+      script: () => {
+        throw new Error("a bug in a test");
+      },
+    });
+    const answer = await chat(server, { model: "gpt-4o" });
+    expect([answer.status, server.refusals()[0]]).toEqual([500, expect.stringContaining("a bug in a test")]);
   });
 
   test("comes in one body though a stream was asked for", async () => {

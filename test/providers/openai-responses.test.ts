@@ -46,6 +46,7 @@ const CASES: [model: string, body: Record<string, unknown>, message: string][] =
     { input: [{ role: "assistant", content: [{ type: "input_text", text: "?" }] }] },
     "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
   ],
+  ["gpt-4o", { input: [{ role: "user", content: "Hello", metadata: {} }] }, "Unknown parameter: 'input[0].metadata'."],
   ["gpt-4o", { tools: [{ type: "function", function: { name: "look" } }] }, "Missing required parameter: 'tools[0].name'."],
 ];
 

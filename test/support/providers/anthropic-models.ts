@@ -32,6 +32,8 @@ export const CLAUDE_MODELS: Record<string, ClaudeRules> = {
   "claude-sonnet-4-6": { ...base, snapshot: "claude-sonnet-4-6", thinking: "both", prefill: false },
   "claude-opus-4-7": { ...newest, snapshot: "claude-opus-4-7" },
   "claude-opus-4-8": { ...newest, snapshot: "claude-opus-4-8" },
+  "claude-sonnet-5": { ...newest, snapshot: "claude-sonnet-5" },
+  "claude-opus-5": { ...newest, snapshot: "claude-opus-5" },
 };
 
 export function claudeRulesFor(models: Record<string, ClaudeRules>, name: string): ClaudeRules | undefined {

@@ -14,7 +14,7 @@ export function signatureOf(thinking: string): string {
 export const anthropic: Dialect = {
   events: eventsOf,
   body: (plan, asked) => ({
-    ...headOf(plan, asked),
+    ...headOf(plan),
     content: blocksOf(plan).map(({ block }) => block),
     stop_reason: stopOf(plan, asked),
     usage: { ...inputUsage(asked), output_tokens: plan.outputTokens },
@@ -53,7 +53,7 @@ interface Block {
 
 function eventsOf(plan: Plan, asked: Asked): StreamEvent[] {
   const blocks = blocksOf(plan);
-  const start = { ...headOf(plan, asked), usage: { ...inputUsage(asked), output_tokens: 1 } };
+  const start = { ...headOf(plan), usage: { ...inputUsage(asked), output_tokens: 1 } };
   const events: Json[] = [{ type: "message_start", message: start }, { type: "ping" }];
   const opened = blocks.map(({ opened: content_block }, index) => ({ type: "content_block_start", index, content_block }));
   const deltas = blocks.map((block, index) => block.deltas.map((delta) => ({ type: "content_block_delta", index, delta })));
@@ -112,7 +112,7 @@ function blocksOf(plan: Plan): Block[] {
   return blocks;
 }
 
-function headOf(plan: Plan, _asked: Asked): Json {
+function headOf(plan: Plan): Json {
   const id = `msg_01${randomBytes(11).toString("hex")}`;
   const empty = { content: [], stop_reason: null, stop_sequence: null };
   return { id, type: "message", role: "assistant", model: plan.model, ...empty };

@@ -93,9 +93,10 @@ function doorFault({ method, path, headers }: Recorded, key: string): Fault | un
     return { status: 404, type: "not_found_error", message: "Not found" };
   const unauthorized = (message: string): Fault => ({ status: 401, type: "authentication_error", message });
   const given = headers["x-api-key"];
-  if (given === undefined)
-    return unauthorized(headers.authorization === undefined ? "x-api-key header is required" : "Invalid bearer token");
-  if (given !== key) return unauthorized("invalid x-api-key");
+  const bearer = headers.authorization;
+  if (given === undefined && bearer === undefined) return unauthorized("x-api-key header is required");
+  if (given !== undefined && given !== key) return unauthorized("invalid x-api-key");
+  if (given === undefined && bearer !== `Bearer ${key}`) return unauthorized("Invalid bearer token");
   return headers["anthropic-version"] === undefined ? invalidClaude("anthropic-version: header is required") : undefined;
 }
 

@@ -61,10 +61,20 @@ export async function startProvider(blueprint: Blueprint, atTheEnd: AtTheEnd = o
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await record(incoming);
     requests.push(request);
-    const reply = await blueprint.answer(request, ask);
+    const reply = await answerOf(request);
     request.status = "status" in reply ? reply.status : reply.kind === "events" ? 200 : undefined;
     request.refusal = "refusal" in reply ? reply.refusal : undefined;
     await send(reply, response);
+  }
+
+  /** A script that throws is a fault of the test, and is told as such. */
+  async function answerOf(request: Recorded): Promise<Reply> {
+    try {
+      return await blueprint.answer(request, ask);
+    } catch (error) {
+      const message = `The script of the test threw: ${error instanceof Error ? (error.stack ?? error.message) : error}`;
+      return { kind: "json", status: 500, body: { error: { message } }, refusal: message };
+    }
   }
 
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));

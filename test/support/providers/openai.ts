@@ -35,6 +35,7 @@ export function startOpenAi(options: OpenAiOptions = {}, atTheEnd?: AtTheEnd): P
       answer: (request, ask) => {
         const fault = routeFault(request) ?? keyFault(request.headers.authorization, key);
         if (fault) return refuse(fault, openAi);
+        if (request.path.startsWith("/v1/models/")) return oneModel(request.path.slice("/v1/models/".length), house.models);
         if (request.path.startsWith("/v1/models")) return modelList(house.models);
         const unreadable = bodyFault(request);
         if (unreadable) return refuse(unreadable, openAi);
@@ -119,8 +120,17 @@ export function mergedModels(changes: OpenAiOptions["models"] = {}): Record<stri
 export function modelList(models: Record<string, ModelRules>): Reply {
   const names = Object.entries(models).flatMap(([name, { snapshot }]) => (name === snapshot ? [name] : [name, snapshot]));
   const others = ["text-embedding-3-small", "whisper-1", "tts-1", "dall-e-3", "omni-moderation-latest"];
-  const data = [...names, ...others].map((id) => ({ id, object: "model", created: 1_715_367_049, owned_by: "system" }));
+  const data = [...names, ...others].map(cardOf);
   return { kind: "json", status: 200, body: { object: "list", data } };
+}
+
+function oneModel(id: string, models: Record<string, ModelRules>): Reply {
+  if (rulesFor(models, id)) return { kind: "json", status: 200, body: cardOf(id) };
+  return refuse({ ...invalid(`The model '${id}' does not exist`, "model", "model_not_found"), status: 404 }, openAi);
+}
+
+function cardOf(id: string): Json {
+  return { id, object: "model", created: 1_715_367_049, owned_by: "system" };
 }
 
 export function openAiBusy(kind: "rate" | "quota" | "overloaded", asked: Asked): Fault {
@@ -151,7 +161,7 @@ function endpointFault({ responsesOnly }: ModelRules): Fault | undefined {
 
 function routeFault({ method, path }: Recorded): Fault | undefined {
   const verbs: Record<string, string> = { "/v1/chat/completions": "POST", "/v1/responses": "POST", "/v1/models": "GET" };
-  const verb = verbs[path.split("?")[0] ?? ""];
+  const verb = path.startsWith("/v1/models/") ? "GET" : verbs[path.split("?")[0] ?? ""];
   if (verb === undefined) return { ...invalid(`Invalid URL (${method} ${path})`), status: 404 };
   if (verb === method) return undefined;
   return {

@@ -47,19 +47,27 @@ async function stream(reply: Extract<Reply, { kind: "events" }>, response: Serve
   const { wire, events, end } = reply;
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...reply.headers });
   response.flushHeaders();
-  let held = Buffer.alloc(0);
-  for (const event of events) {
+  for (const bytes of writesOf(events, wire)) {
     if (response.destroyed) return;
-    const bytes = Buffer.concat([held, Buffer.from(textOf(event, wire))]);
-    const at = wire.splitCharacters ? insideCharacter(bytes) : bytes.length;
-    held = Buffer.from(bytes.subarray(at));
-    await write(response, bytes.subarray(0, at));
+    await write(response, bytes);
     if (wire.splitCharacters) await nextTurn();
     if (wire.gapMs) await sleep(wire.gapMs);
   }
-  await write(response, held);
   if (end === "end") response.end();
   if (end === "reset") response.socket?.resetAndDestroy();
+}
+
+/** The bytes of a stream, one write an event, and every write cut short inside of a character if that is asked for. */
+export function writesOf(events: readonly StreamEvent[], wire: Wire): Buffer[] {
+  const writes: Buffer[] = [];
+  let held = Buffer.alloc(0);
+  for (const event of events) {
+    const bytes = Buffer.concat([held, Buffer.from(textOf(event, wire))]);
+    const at = wire.splitCharacters ? insideCharacter(bytes) : bytes.length;
+    writes.push(Buffer.from(bytes.subarray(0, at)));
+    held = Buffer.from(bytes.subarray(at));
+  }
+  return held.length > 0 ? [...writes, held] : writes;
 }
 
 function textOf({ event, data }: StreamEvent, wire: Wire): string {

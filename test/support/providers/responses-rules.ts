@@ -35,6 +35,12 @@ const INCLUDES = [
 const ROLES = ["assistant", "system", "developer", "user"];
 const SAID = ["output_text", "refusal"];
 const HEARD = ["input_text", "input_image", "output_text", "refusal", "input_file", "computer_screenshot", "summary_text"];
+const ITEM_FIELDS: Record<string, readonly string[]> = {
+  message: ["type", "id", "role", "content", "status", "phase"],
+  function_call: ["type", "id", "call_id", "name", "namespace", "arguments", "status"],
+  function_call_output: ["type", "id", "call_id", "output", "status"],
+  reasoning: ["type", "id", "summary", "content", "encrypted_content", "status"],
+};
 const PREFIXES: Record<string, string> = { function_call: "fc", reasoning: "rs", message: "msg" };
 
 /** What OpenAI says against a body of responses, if anything. */
@@ -112,6 +118,9 @@ function missingInput(): Fault {
 
 function itemFault(item: Json, where: string): Fault | undefined {
   const type = String(item.type ?? "message");
+  const strange = Object.keys(item).find((field) => ITEM_FIELDS[type]?.includes(field) === false);
+  if (strange !== undefined)
+    return invalid(`Unknown parameter: '${where}.${strange}'.`, `${where}.${strange}`, "unknown_parameter");
   const prefix = PREFIXES[type];
   if (item.id != null && prefix !== undefined && !String(item.id).startsWith(prefix))
     return invalid(
