@@ -31,8 +31,6 @@ export interface SessionSpec {
   systemMessage: () => string | Promise<string>;
   tools: EngineTool[];
   workingDirectory: string;
-  /** Folders with skills, asked before every turn. */
-  skills?: () => string[];
 }
 
 /** One conversation with a model. One turn at a time; a turn never rejects. */

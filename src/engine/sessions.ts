@@ -75,7 +75,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
     spec: SessionSpec,
     turn: { now: CurrentTurn },
     life: Life,
-    told: Told,
+    system: string,
     continuePendingWork: boolean,
   ): Promise<CopilotSession> {
     const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
@@ -84,11 +84,9 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
       // Also where nobody reads along: each piece is a sign of life.
       streaming: true,
       workingDirectory: spec.workingDirectory,
-      systemMessage: { mode: "replace", content: told.system },
+      systemMessage: { mode: "replace", content: system },
       tools: spec.tools.map((tool) => sdkTool(tool, turn, life, flush)),
-      availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
-      skillDirectories: told.skills,
-      enableSkills: told.skills.length > 0,
+      availableTools: ["custom:*"],
       ...NOTHING_BY_ITSELF,
       toolSearch: { enabled: false },
       infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
@@ -124,8 +122,8 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
   return {
     async acquire(spec, now, { continuePendingWork = false } = {}) {
       const life = await runtime.life();
-      const told = { system: clean(await spec.systemMessage()), skills: spec.skills?.() ?? [] };
-      const key = JSON.stringify([told, modelConfig(spec.model).model]);
+      const system = clean(await spec.systemMessage());
+      const key = JSON.stringify([system, modelConfig(spec.model).model]);
       const known = entries.get(spec.id);
       if (known && known.life === life && !life.isDead() && known.told === key && !continuePendingWork) {
         known.turn.now = now;
@@ -138,7 +136,7 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
         await putAway(known);
       }
       const turn = { now };
-      const sdk = await open(spec, turn, life, told, continuePendingWork);
+      const sdk = await open(spec, turn, life, system, continuePendingWork);
       const entry: Entry = { sdk, life, told: key, turn, busy: true, usedAt: performance.now() };
       entries.set(spec.id, entry);
       await makeRoom();
@@ -167,11 +165,6 @@ export function createSessions({ folder, runtime, log, maxLive, modelConfig, cle
     },
     liveCount: () => entries.size,
   };
-}
-
-interface Told {
-  system: string;
-  skills: string[];
 }
 
 function sdkTool(tool: EngineTool, turn: { now: CurrentTurn }, life: Life, flush: () => Promise<void>): SdkTool {
