@@ -26,11 +26,11 @@ export function skillTools(skills: Skills): Tool[] {
       description: "Read a skill that is on: how to do a kind of work.",
       schema: z.strictObject({
         skill: z.string().min(1).max(200),
-        from: z.number().int().min(0).default(0).describe("for a long text, where to read on"),
+        from: z.number().int().min(0).optional().describe("where to read on"),
       }),
       kind: "read",
       deadlineMs: QUICK,
-      run: ({ skill, from }) => explained(() => textOf(skills.use(skill), from)),
+      run: ({ skill, from = 0 }) => explained(() => textOf(skills.use(skill), from)),
     }),
     tool({
       name: "skill_list",
