@@ -35,8 +35,6 @@ export interface SessionSpec {
   workingDirectory: string;
   /** What was said before, for a session that has to be begun anew because its own record is gone. */
   handover?: () => string;
-  /** Folders with skills, asked before every turn. */
-  skills?: () => string[];
 }
 
 /** One conversation with a model. One turn at a time; a turn never rejects. */

@@ -65,6 +65,7 @@ export function createRuntime({
   let failures = 0;
   let bornAt = 0;
   const retiring = new Set<Life>();
+  const endings = new Set<Promise<void>>();
 
   const become = (next: EngineState) => {
     if (next === state) return;
@@ -155,7 +156,10 @@ export function createRuntime({
   function released(life: Life): void {
     if (!retiring.has(life) || life.turns > 0) return;
     retiring.delete(life);
-    end(life).catch((error: unknown) => log.warn("an old runtime did not end cleanly", { error: messageOf(error) }));
+    const ending = end(life)
+      .catch((error: unknown) => log.warn("an old runtime did not end cleanly", { error: messageOf(error) }))
+      .finally(() => endings.delete(ending));
+    endings.add(ending);
   }
 
   return {
@@ -174,7 +178,7 @@ export function createRuntime({
       clearInterval(health);
       const lives = [...retiring, ...(alive ? [alive] : [])];
       alive = undefined;
-      await Promise.all(lives.map(end));
+      await Promise.all([...lives.map(end), ...endings]);
       rmSync(pidFile, { force: true });
     },
     state: () => state,

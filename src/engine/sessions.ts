@@ -107,9 +107,7 @@ export function createSessions({
           life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined),
         ),
       ),
-      availableTools: told.skills.length > 0 ? ["custom:*", "builtin:skill"] : ["custom:*"],
-      skillDirectories: told.skills,
-      enableSkills: told.skills.length > 0,
+      availableTools: ["custom:*"],
       ...NOTHING_BY_ITSELF,
       toolSearch: { enabled: false },
       // The tools cut their results themselves; the runtime would put what is long into a file and show its name.
@@ -169,12 +167,10 @@ export function createSessions({
       const window = windowOf(spec.model);
       const told: Told = {
         system: clean(await spec.systemMessage(window)).toWellFormed(),
-        skills: spec.skills?.() ?? [],
         tools: toolsFor(spec, window),
       };
       const key = JSON.stringify([
         told.system,
-        told.skills,
         told.tools.map(({ name }) => name),
         modelConfig(spec.model).model,
         generations.current(spec.id).session,
@@ -220,7 +216,6 @@ export function createSessions({
 
 interface Told {
   system: string;
-  skills: string[];
   tools: EngineTool[];
 }
 

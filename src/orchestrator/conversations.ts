@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Engine, Session, SessionSpec } from "../engine/port.ts";
+import type { Engine, Session } from "../engine/port.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
@@ -14,7 +14,6 @@ export interface ConversationsParts {
   version: string;
   tools: EngineTool[];
   sections: Section[];
-  skills?: () => string[];
   /** Where the orchestrator stands. */
   workingDirectory: string;
   sessions: SessionRows;
@@ -31,7 +30,6 @@ export function createConversations({
   version,
   tools,
   sections,
-  skills,
   workingDirectory,
   sessions,
   state,
@@ -43,14 +41,7 @@ export function createConversations({
   const sessionWith = (id: string): Session => {
     const handover = state.get(`handover:${id}`) ?? "";
     const all = [...sections, { title: "Said earlier in this conversation, before this session began", text: () => handover }];
-    const spec: SessionSpec = {
-      id,
-      systemMessage: () => systemMessage(all),
-      tools,
-      workingDirectory,
-      ...(skills && { skills }),
-    };
-    return engine.session(spec);
+    return engine.session({ id, systemMessage: () => systemMessage(all), tools, workingDirectory });
   };
 
   return {

@@ -4,7 +4,8 @@ import { z } from "zod";
 
 const MAX_BYTES = 256_000;
 const NAME_LENGTH = 100;
-const DESCRIPTION_LENGTH = 1_000;
+/** What the format allows. */
+const DESCRIPTION_LENGTH = 1_024;
 
 const FrontMatter = z.looseObject({
   name: z.union([z.string(), z.number()]).optional().catch(undefined),
@@ -26,20 +27,11 @@ export function parseManifest(text: string, fallback: string): Manifest {
   };
 }
 
-/** Whether the Copilot runtime takes this `SKILL.md` as it stands: it asks for front matter, and for a plain name if there is one. */
-export function isNative(text: string): boolean {
-  const { matter } = split(text);
-  if (matter.name === undefined && matter.description === undefined) return false;
-  const named = matter.name === undefined || /^[A-Za-z0-9][A-Za-z0-9 _-]{0,63}$/.test(String(matter.name));
-  return named && (matter.description?.length ?? 0) <= 1_000;
-}
-
-/** The same skill in the form that the runtime takes, with its own name, and where the rest of its files lie. */
-export function nativeText(text: string, { slug, description }: { slug: string; description: string }, folder: string): string {
-  const name = slug.replace(/[^A-Za-z0-9_-]+/g, "-");
-  const { body } = split(text.replace(/^\uFEFF/, ""));
-  const matter = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(description || name)}\n---\n`;
-  return `${matter}\n${body.trim()}\n\nThe other files of this skill lie in ${folder}.\n`;
+/** The text below the front matter, without the letters that a model reads and nobody sees. */
+export function bodyOf(text: string): string {
+  return split(text.replace(/^\uFEFF/, ""))
+    .body.replace(/[\u{e0000}-\u{e007f}]/gu, "")
+    .trim();
 }
 
 /** The beginning of a text file, at most 256 KB. */
@@ -56,13 +48,14 @@ export function readHead(path: string): string {
   }
 }
 
-/** One line of harmless text: what a stranger wrote must not move a terminal's cursor or turn its writing round. */
+/** One line of harmless text: what a stranger wrote must not begin a line of its own, move a terminal's cursor or hide from a reader. */
 export function plain(text: string, length: number): string {
   const line = text
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+/gu, " ")
+    .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]+/gu, " ")
     .replace(/ {2,}/g, " ")
     .trim();
-  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
+  const letters = [...line];
+  return letters.length <= length ? line : `${letters.slice(0, length - 1).join("")}…`;
 }
 
 function split(text: string): { matter: z.infer<typeof FrontMatter>; body: string } {

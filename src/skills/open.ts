@@ -1,15 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
@@ -21,7 +11,7 @@ import { unwrapped, type Wrap } from "../tools/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
-import { nativeText, readHead } from "./manifest.ts";
+import { bodyOf, readHead } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
 import { searchRegistry } from "./registry.ts";
 import { createScanner, type Place, RECORD, recordPath, type SkillRecord, SLUG } from "./scan.ts";
@@ -52,8 +42,10 @@ export interface Skills {
   find(slug: string): Skill;
   /** The text of a skill's `SKILL.md`, so that it can be read before it is switched on. */
   read(slug: string): string;
-  /** The folders for the runtime: every skill that is on, and its `agents` folder if it has one. */
-  directories(): string[];
+  /** The skills that a model may use now. */
+  active(): Skill[];
+  /** One of them with the text below its front matter, by its slug, or by its name if no other has that. */
+  use(name: string): { slug: string; text: string; folder: string };
   /** Installs every skill of a repository, all of them or none. */
   add(url: string, options?: AddOptions): Promise<Skill[]>;
   enable(slug: string): Skill;
@@ -62,8 +54,8 @@ export interface Skills {
   search(query: string, signal?: AbortSignal): Promise<FoundSkill[]>;
 }
 
-/** Where skills are kept a second time whose own `SKILL.md` the runtime would pass over. */
-const NATIVE = ".native";
+/** Where earlier versions kept copies of skills. */
+const COPIES = ".native";
 const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
@@ -83,16 +75,10 @@ export function openSkills({
 
   const place = (slug: string): Place => {
     const places = scanner.places();
-    const found = places.find(({ skill }) => skill.slug === slug);
-    if (found) return found;
     const slugs = places.map(({ skill }) => skill.slug);
-    const near = nearest(slug, slugs);
-    const help = near
-      ? ` Did you mean "${near}"?`
-      : slugs.length > 0
-        ? ` There are: ${slugs.slice(0, 20).join(", ")}.`
-        : " None is installed.";
-    throw missing(`No skill is called "${slug.slice(0, 80)}".${help}`);
+    const found = places[slugs.indexOf(slug)];
+    if (found) return found;
+    throw unknown(slug, slugs, `No skill is called "${slug.slice(0, 80)}".`);
   };
 
   const switchTo = (slug: string, enabled: boolean): Skill => {
@@ -115,18 +101,24 @@ export function openSkills({
     list: () => scanner.places().map(({ skill }) => skill),
     find: (slug) => place(slug).skill,
     read: (slug) => readHead(join(place(slug).folder, "SKILL.md")),
-    directories() {
+    active() {
       try {
-        const on = scanner.places().filter(({ skill }) => skill.enabled);
-        return on.flatMap((one) => [
-          one.native && !sharesName(one, on) ? one.folder : nativeFolder(root, one),
-          ...(one.agents === undefined ? [] : [one.agents]),
-        ]);
+        return scanner.active().map(({ skill }) => skill);
       } catch (error) {
-        // A folder that cannot be read or written costs the skills, not the conversation.
+        // A folder that cannot be read costs the skills, not the conversation.
         log.warn("the skills cannot be used", { error: messageOf(error) });
         return [];
       }
+    },
+    use(name) {
+      const on = scanner.active();
+      const slugs = on.map(({ skill }) => skill.slug);
+      const named = on.filter(({ skill }) => skill.name === name);
+      const found = on[slugs.indexOf(name)] ?? (named.length === 1 ? named[0] : undefined);
+      if (found) return { slug: found.skill.slug, folder: found.folder, text: bodyOf(readHead(join(found.folder, "SKILL.md"))) };
+      const off = scanner.places().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill.slug;
+      const help = `The skill ${off} is off; the user can switch it on with: io skill enable ${off}.`;
+      throw unknown(name, slugs, off === undefined ? "No single skill that is on goes by this name." : help);
     },
 
     async add(url, { enable = false, local = false, signal } = {}) {
@@ -172,7 +164,6 @@ export function openSkills({
         renameSync(path, trash);
         rmSync(trash, { recursive: true, force: true });
       }
-      rmSync(join(root, NATIVE, slug), { recursive: true, force: true });
       syncFolder(root);
       emit({ type: "skill.removed", data: { slug, name: skill.name } });
       log.info("skill removed", { slug });
@@ -187,20 +178,10 @@ export function openSkills({
   };
 }
 
-/** Of two skills that call themselves the same the runtime takes one, so the others go by the names of their folders. */
-function sharesName({ skill }: Place, others: readonly Place[]): boolean {
-  return others.some((other) => other.skill.name === skill.name && other.skill.slug !== skill.slug) && skill.name !== skill.slug;
-}
-
-/** A folder with the skill in the runtime's own form, written again only when it changed. */
-function nativeFolder(root: string, { skill, folder }: Place): string {
-  const target = join(root, NATIVE, skill.slug);
-  const path = join(target, "SKILL.md");
-  const text = nativeText(readHead(join(folder, "SKILL.md")), skill, folder);
-  mkdirSync(target, { recursive: true, mode: 0o700 });
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined || readFileSync(path, "utf8") !== text)
-    writeFileAtomic(path, text);
-  return target;
+function unknown(name: string, slugs: readonly string[], why: string): UserError {
+  const near = nearest(name, slugs);
+  const there = slugs.length === 0 ? "There are none." : `There are: ${slugs.slice(0, 50).join(", ")}.`;
+  return missing(`${why}${near ? ` Did you mean "${near}"?` : ""} ${there}`);
 }
 
 function recordText(record: SkillRecord): string {
@@ -228,12 +209,12 @@ function moveIn(root: string, staging: string, candidates: readonly Candidate[])
   }
 }
 
-/** Takes away what a killed installation or removal left, once nobody can be at work in it any more. */
+/** Takes away what an earlier version left, and what a killed installation or removal did, once nobody can be at work in it. */
 function sweep(root: string, now: number): void {
   for (const name of readdirSync(root)) {
-    if (!HIDDEN_WORK.test(name)) continue;
+    if (!HIDDEN_WORK.test(name) && name !== COPIES) continue;
     const path = join(root, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
-    if (stat && now - stat.mtimeMs > 3_600_000) rmSync(path, { recursive: true, force: true });
+    if (name === COPIES || (stat && now - stat.mtimeMs > 3_600_000)) rmSync(path, { recursive: true, force: true });
   }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { type Skill, SkillWarning } from "../protocol/skills.ts";
-import { isNative, type Manifest, parseManifest, readHead } from "./manifest.ts";
+import { type Manifest, parseManifest, readHead } from "./manifest.ts";
 
 /** What IO keeps about a skill, beside the skill's own files. */
 export const SkillRecord = z.object({
@@ -23,19 +23,18 @@ export interface Place {
   skill: Skill;
   folder: string;
   linked: boolean;
-  agents: string | undefined;
-  /** Whether the runtime takes its `SKILL.md` as it stands. */
-  native: boolean;
 }
 
 export interface Scanner {
   /** Every skill there is now, by slug. */
   places(): Place[];
+  /** Those that are on, each followed by the skills in its `agents` folder as `<slug>/<folder>`. */
+  active(): Place[];
 }
 
 /** Looks again at every call; a `SKILL.md` is read again only when it changed. */
 export function createScanner(root: string): Scanner {
-  const known = new Map<string, { stamp: string; manifest: Manifest; native: boolean }>();
+  const known = new Map<string, { stamp: string; manifest: Manifest }>();
 
   const manifestOf = (folder: string, slug: string) => {
     const path = join(folder, "SKILL.md");
@@ -44,29 +43,37 @@ export function createScanner(root: string): Scanner {
       if (!stat.isFile()) return undefined;
       const stamp = `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
       const seen = known.get(folder);
-      if (seen?.stamp === stamp) return seen;
-      const text = readHead(path);
-      const read = { stamp, manifest: parseManifest(text, slug), native: isNative(text) };
-      known.set(folder, read);
-      return read;
+      if (seen?.stamp === stamp) return seen.manifest;
+      const manifest = parseManifest(readHead(path), slug);
+      known.set(folder, { stamp, manifest });
+      return manifest;
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
     }
   };
 
+  const placesIn = (parent: string): Place[] =>
+    slugsIn(parent).flatMap((slug) => {
+      const folder = realFolder(join(parent, slug));
+      const manifest = folder === undefined ? undefined : manifestOf(folder, slug);
+      if (folder === undefined || manifest === undefined) return [];
+      const linked = lstatSync(join(parent, slug), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+      return [{ folder, linked, skill: { slug, ...manifest, ...readRecord(recordPath(parent, slug, linked)) } }];
+    });
+
+  const withAgents = (place: Place): Place[] => {
+    const agents = realFolder(join(place.folder, "agents"));
+    const inner = agents === undefined ? [] : placesIn(agents);
+    return [place, ...inner.map((one) => ({ ...one, skill: { ...one.skill, slug: `${place.skill.slug}/${one.skill.slug}` } }))];
+  };
+
   return {
-    places() {
-      return slugsIn(root).flatMap((slug): Place[] => {
-        const folder = realFolder(join(root, slug));
-        const read = folder === undefined ? undefined : manifestOf(folder, slug);
-        if (folder === undefined || read === undefined) return [];
-        const linked = lstatSync(join(root, slug), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-        const agents = realFolder(join(folder, "agents"));
-        const skill = { slug, ...read.manifest, ...readRecord(recordPath(root, slug, linked)) };
-        return [{ folder, linked, agents, native: read.native, skill }];
-      });
-    },
+    places: () => placesIn(root),
+    active: () =>
+      placesIn(root)
+        .filter(({ skill }) => skill.enabled)
+        .flatMap(withAgents),
   };
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { repository, skillFile } from "../skills/support.ts";
+import { repository, skillFile, writeFiles } from "../skills/support.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -34,6 +34,7 @@ const home = temporaryHome(
   { webFetchAllow: ["localhost"], skillsRegistry: registry.url, updateRegistry: registry.url },
   afterAll,
 );
+writeFiles(join(home, "skills"), { "knots/SKILL.md": skillFile("knots", "Ties knots") });
 const model = await scriptedModel(obedient, {}, afterAll);
 const daemon = await startDaemonProcess(
   home,
@@ -154,6 +155,12 @@ const CASES: Case[] = [
     },
     wrong: { args: { url: "https://git.example.invalid/team/shelf" }, names: "repo_url" },
     fails: { args: { repo_url: shelf }, reads: "can only be installed by a person" },
+  },
+  {
+    tool: "skill",
+    good: { args: { skill: "knots" }, reads: /^From the skill knots, .*# knots\n\nBody\..*skills\/knots$/s },
+    wrong: { args: { name: "knots" }, names: "skill" },
+    fails: { args: { skill: "tidy" }, reads: /^The skill tidy is off; .*io skill enable tidy\. There are: knots\.$/ },
   },
   {
     tool: "skill_list",

@@ -26,12 +26,18 @@ test("a repository with one skill at its root is installed switched off, pinned 
     url: repo,
   });
   expect(skills.read("code-poet")).toContain("Body.");
-  expect(skills.directories()).toEqual([]);
+  expect(skills.active()).toEqual([]);
 
   skills.enable("code-poet");
-  expect(skills.directories()).toEqual([join(root, "code-poet"), join(root, "code-poet", "agents")]);
+  expect(skills.active()).toEqual([skills.find("code-poet")]);
+  expect(skills.use("Code Poet")).toEqual({
+    slug: "code-poet",
+    folder: join(root, "code-poet"),
+    text: "# Code Poet\n\nBody.",
+  });
   skills.disable("code-poet");
-  expect(skills.directories()).toEqual([]);
+  expect(skills.active()).toEqual([]);
+  expect(() => skills.use("Code Poet")).toThrow(/^The skill code-poet is off; .*io skill enable code-poet/);
 });
 
 test("a repository with several skills installs them all, hidden copies left out", async () => {
@@ -73,9 +79,13 @@ test("skills whose folders have the same name are all installed, each under a na
     ["backend-review-2", "more backend"],
     [expect.stringMatching(/^io-test-\w+-review$/), "top"],
   ]);
-  const named = skills.directories().map((folder) => /^name: (.*)$/m.exec(readFileSync(join(folder, "SKILL.md"), "utf8"))![1]);
-  expect(new Set(named).size).toBe(5);
-  expect(skills.directories()).toContain(join(root, "review"));
+  for (const { slug } of installed) expect(skills.use(slug)).toMatchObject({ slug, folder: join(root, slug) });
+  skills.disable("review");
+  expect(() => skills.use("review")).toThrow(/^The skill review is off/);
+  skills.remove("review");
+  expect(() => skills.use("review")).toThrow(
+    /^No single skill .* There are: backend-review, backend-review-2, frontend-review, /,
+  );
 });
 
 test("a name made longer by its parent's stays one that can be switched and removed", async () => {
@@ -251,23 +261,21 @@ test("skills written, edited and taken away by hand are seen without a restart, 
   writeFileSync(join(root, "mine", "SKILL.md"), "# My skill\n\nOther words, more of them.\n");
   expect(skills.find("mine").description).toBe("Other words, more of them.");
   skills.disable("mine");
-  expect(skills.directories()).toEqual([]);
+  expect(skills.active()).toEqual([]);
   writeFileSync(join(root, "mine", ".io-skill.json"), "{ broken");
   expect(skills.find("mine").enabled).toBe(false);
 });
 
-test("a skill that only has a heading, or a name the runtime refuses, is handed to it in a form it takes", () => {
+test("a skill that only has a heading, or an odd name, is used as it stands", () => {
   const { skills, root } = skillsIn();
-  writeFiles(root, { "plain/SKILL.md": "# My: plain skill\n\nFirst words.\n", "odd/SKILL.md": skillFile('"odd: (é)"', "Odd.") });
-  const [odd, plain] = skills.directories();
-  expect([odd, plain]).toEqual([join(root, ".native", "odd"), join(root, ".native", "plain")]);
-  const read = (folder: string | undefined) => readFileSync(join(folder!, "SKILL.md"), "utf8");
-  expect(read(plain)).toContain('---\nname: "plain"\ndescription: "First words."\n---\n\n# My: plain skill');
-  expect(read(plain)).toContain(`The other files of this skill lie in ${join(root, "plain")}.`);
-  expect(read(odd)).toContain('name: "odd"\ndescription: "Odd."');
-  writeFileSync(join(root, "plain", "SKILL.md"), "# My: plain skill\n\nNew words, and more.\n");
-  expect(read(skills.directories()[1])).toContain("New words, and more.");
+  writeFiles(root, {
+    "plain/SKILL.md": "\uFEFF# My: plain skill\r\n\r\nFirst words.\r\n",
+    "odd/SKILL.md": skillFile('"odd: (é)"', "Odd."),
+    "bare/SKILL.md": "---\nname: bare\n---",
+  });
+  expect(skills.use("plain").text).toBe("# My: plain skill\r\n\r\nFirst words.");
+  expect(skills.use("odd: (é)")).toMatchObject({ slug: "odd", text: '# "odd: (é)"\n\nBody.' });
+  expect(skills.use("bare").text).toBe("");
   skills.remove("plain");
-  expect(skills.directories()).toEqual([odd]);
-  expect(existsSync(plain!)).toBe(false);
+  expect(() => skills.use("plain")).toThrow(/There are: bare, odd\.$/);
 });
