@@ -195,7 +195,7 @@ export async function createEngine({
       if (last.error) last.error.message = clean(last.error.message).replaceAll(folder, "IO's sessions");
       if (code === "too_large" && tried === 0 && last.tools.length === 0) {
         log.warn("a conversation no longer fits its model's window and goes on in a new session", { session: spec.id });
-        generations.next(spec.id, spec.handover?.() ?? "");
+        generations.next(spec.id, spec.handover?.(door.window(modelOf(spec.model))) ?? "");
         interrupted = false;
         continue;
       }

@@ -34,7 +34,7 @@ export interface SessionSpec {
   essential?: readonly string[];
   workingDirectory: string;
   /** What was said before, for a session that has to be begun anew because its own record is gone. */
-  handover?: () => string;
+  handover?: (window: number) => string;
 }
 
 /** One conversation with a model. One turn at a time; a turn never rejects. */

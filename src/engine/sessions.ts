@@ -118,7 +118,7 @@ export function createSessions({
     });
     const { session, handover } = generations.current(spec.id);
     if (!existsSync(sessionLog(folder, session))) {
-      const earlier = handover ? "" : (spec.handover?.() ?? "");
+      const earlier = handover ? "" : (spec.handover?.(windowOf(spec.model)) ?? "");
       if (earlier) generations.hand(spec.id, earlier);
       return make(session);
     }
@@ -127,7 +127,7 @@ export function createSessions({
     } catch (error) {
       if (life.isDead()) throw error;
       log.warn("a session could not be resumed and is begun anew", { session, error: messageOf(error) });
-      generations.next(spec.id, spec.handover?.() || handover);
+      generations.next(spec.id, spec.handover?.(windowOf(spec.model)) || handover);
       return make(generations.current(spec.id).session);
     }
   }

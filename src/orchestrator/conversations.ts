@@ -23,6 +23,18 @@ export interface ConversationsParts {
 }
 
 const HANDOVER_TOKENS = 1_500;
+/** What stays of the tools when a model's window has no room for all: to remember, to look, to act, and to hand on. */
+const ESSENTIAL = [
+  "wiki_search",
+  "wiki_read",
+  "wiki_write",
+  "shell",
+  "file_ops",
+  "skill",
+  "squad_status",
+  "squad_delegate",
+  "squad_task_status",
+];
 
 /** Each conversation's lasting session: found by its stored id, or begun anew when IO itself has changed. */
 export function createConversations({
@@ -38,29 +50,34 @@ export function createConversations({
 }: ConversationsParts) {
   const fingerprint = fingerprintOf(version, tools);
 
-  const sessionWith = (id: string): Session => {
-    const handover = state.get(`handover:${id}`) ?? "";
-    const all = [...sections, { title: "Said earlier in this conversation, before this session began", text: () => handover }];
-    return engine.session({ id, systemMessage: () => systemMessage(all), tools, workingDirectory });
-  };
+  const sessionWith = (id: string, conversation: string): Session =>
+    engine.session({
+      id,
+      systemMessage: (window) => systemMessage(sections, window),
+      tools,
+      essential: ESSENTIAL,
+      workingDirectory,
+      handover: (window) => clipHandover(linesOf(conversation), Math.min(HANDOVER_TOKENS, Math.floor(window / 8))),
+    });
+  const linesOf = (conversation: string) =>
+    talk.last(conversation, 40).map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${content}`);
 
   return {
     /** The session of a conversation as it should be today. */
     current(conversation: string): Session {
       const row = sessions.current(ownerOf(conversation));
-      if (row?.fingerprint === fingerprint) return sessionWith(row.id);
+      if (row?.fingerprint === fingerprint) return sessionWith(row.id, conversation);
       const id = newId(`io-${conversation}`);
       if (row) log.info("a session is replaced because IO has changed since it began", { conversation, old: row.id, new: id });
-      const handover = clipHandover(
-        talk.last(conversation, 40).map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${content}`),
-      );
       sessions.begin(id, ownerOf(conversation), fingerprint);
-      if (handover) state.set(`handover:${id}`, handover);
       if (conversation === "main") state.set("orchestrator_session_id", id);
-      return sessionWith(id);
+      return sessionWith(id, conversation);
     },
     /** A session by its id, for a message that an earlier life began in it. */
-    byId: (id: string): Session | undefined => (sessions.find(id) ? sessionWith(id) : undefined),
+    byId(id: string): Session | undefined {
+      const row = sessions.find(id);
+      return row && sessionWith(id, row.owner.slice(ownerOf("").length));
+    },
   };
 }
 export type Conversations = ReturnType<typeof createConversations>;
@@ -76,9 +93,9 @@ export function fingerprintOf(version: string, tools: readonly EngineTool[]): st
 }
 
 /** The latest lines that fit, oldest first. */
-function clipHandover(lines: string[]): string {
+function clipHandover(lines: string[], most: number): string {
   const kept: string[] = [];
-  let left = HANDOVER_TOKENS;
+  let left = most;
   for (const line of lines.reverse()) {
     const clipped = clipToTokens(line, Math.min(left, 400));
     const cost = estimateTokens(clipped) + 1;

@@ -1,3 +1,5 @@
+import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
+
 /** The part of IO's system message that never changes within a version: who it is and how it works. */
 export const PERSONA = `You are IO, a lasting assistant that runs as a daemon on its user's own machine. You answer, you remember, and you put teams to work.
 
@@ -20,10 +22,15 @@ export interface Section {
   text: () => string | Promise<string>;
 }
 
-/** The whole system message as of now. */
-export async function systemMessage(sections: readonly Section[]): Promise<string> {
+/** The whole system message as of now; in a small window the sections are shortened to a third of it. */
+export async function systemMessage(sections: readonly Section[], window: number): Promise<string> {
   const texts = await Promise.all(sections.map(async ({ title, text }) => ({ title, text: (await text()).trim() })));
-  const parts = texts.filter(({ text }) => text !== "");
+  let left = Math.floor(window / 3);
+  const parts = texts.flatMap(({ title, text }) => {
+    const clipped = clipToTokens(text, Math.min(left, Math.floor(window / 8)));
+    left = Math.max(20, left - estimateTokens(clipped));
+    return text === "" ? [] : [{ title, text: clipped }];
+  });
   return [PERSONA, ...parts.map(({ title, text }) => `## ${title}\n${text}`)].join("\n\n");
 }
 

@@ -151,7 +151,7 @@ export function createContext({ log }: ContextParts) {
       const memory = memories.get(session);
       if (!memory) return undefined;
       const recent = memory.recent.map((item) => clipToTokens(lineOf(item), 300)).join("\n");
-      return `${tell(memory)}\n\nThe latest, word for word:\n${lastOf(recent, 1_200)}`;
+      return `${tell(memory)}\n\nThe latest, word for word:\n${lastOf(recent, Math.min(2_000, Math.floor(memory.saidRoom * 2.5)))}`;
     },
     forget: (session: string) => void memories.delete(session),
   };
