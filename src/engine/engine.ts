@@ -4,7 +4,9 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
-import { classify, turnError } from "./failures.ts";
+import { type CallFailure, classify, type TurnError, turnError } from "./failures.ts";
+import { explainGitHub } from "./github-failures.ts";
+import { listCopilotModels, within } from "./github-models.ts";
 import type { Choice } from "./ladder.ts";
 import { createModelChoice, listProviderModels, type ModelChoice, type ModelName } from "./models.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
@@ -32,6 +34,7 @@ export interface EngineParts {
 }
 
 const ATTEMPTS = 3;
+const OPEN_MS = 25_000;
 const NO_ENDPOINT = "http://rehearsal.invalid/v1";
 
 /** The Copilot runtime, supervised, with turns that survive its death. */
@@ -46,16 +49,16 @@ export async function createEngine({
   onState,
   healthEveryMs,
 }: EngineParts): Promise<Engine> {
-  const offline = choice.kind !== "copilot";
+  const { login } = choice;
+  const explain = (failure: CallFailure): TurnError => (login ? explainGitHub(failure, login) : classify(failure));
   const runtime = createRuntime({
     folder,
     path: await findRuntime(env),
-    env: runtimeEnvironment(env, folder, offline),
+    env: runtimeEnvironment(env, folder, login?.host),
     client: {
       ...(choice.kind === "rehearsal" && { requestHandler: new RehearsalHandler(rehearsal) }),
-      ...(choice.gitHubToken !== undefined && { gitHubToken: choice.gitHubToken }),
-      useLoggedInUser: choice.kind === "copilot" && choice.gitHubToken === undefined,
-      ...(offline && { onListModels: async () => (await listProviderModels(choice)).map(asModelInfo) }),
+      useLoggedInUser: false,
+      ...(!login && { onListModels: async () => (await listProviderModels(choice)).map(asModelInfo) }),
     },
     log,
     maxMb: () => config().runtimeMaxMb,
@@ -66,7 +69,7 @@ export async function createEngine({
   const first = config();
   let seen = first;
   let chosen: ModelChoice = createModelChoice(first, choice.model, available);
-  let listed: Promise<void> = Promise.resolve();
+  let listed: Promise<TurnError | undefined> | undefined;
   const turns = new Map<string, Promise<unknown>>();
 
   /** Which models serve by the config as it is now; a model that something other than the config named stays. */
@@ -87,18 +90,34 @@ export async function createEngine({
     clean,
     modelConfig: (wanted) => ({
       model: wanted ?? models().model,
-      ...(offline && { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),
+      ...(login
+        ? { gitHubToken: login.token }
+        : { provider: choice.provider ?? { type: "openai", baseUrl: NO_ENDPOINT, apiKey: "none" } }),
     }),
   });
 
-  async function list(): Promise<void> {
+  async function list(): Promise<TurnError | undefined> {
     try {
-      const life = await runtime.life();
-      available = (await life.client.listModels()).map(({ id, name }) => ({ id, name }));
+      const { client } = await runtime.life();
+      available = login
+        ? await listCopilotModels(client, login.token)
+        : (await client.listModels()).map(({ id, name }) => ({ id, name }));
       for (const note of choose().notes) log.warn(note);
+      return undefined;
     } catch (error) {
-      log.warn("the models could not be listed", { error: messageOf(error) });
+      const failure = explain({ message: messageOf(error) });
+      log.warn("the models could not be listed", { error: clean(failure.message) });
+      return login && failure;
     }
+  }
+
+  /** Which models there are, asked for when it is first needed. GitHub is asked again when it gave none, and why it did is told. */
+  function known(): Promise<TurnError | undefined> {
+    listed ??= list().then((failure) => {
+      if (failure) listed = undefined;
+      return failure;
+    });
+    return listed;
   }
 
   /** One try at a turn: a fresh prompt, or going on from where the session stands. */
@@ -110,8 +129,11 @@ export async function createEngine({
   ): Promise<TurnResult> {
     if (recovery.kind === "answered")
       return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools, served: [] };
+    const shut = await known();
+    if (shut) return { outcome: "failed", text: "", error: shut, usage: noUsage(), tools: [], served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
-    const { sdk, life } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const opening = sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const { sdk, life } = await (login ? within(OPEN_MS, opening) : opening);
     life.turns += 1;
     try {
       const flush = () => life.client.rpc.sessions.save({ sessionId: spec.id }).then(() => undefined);
@@ -143,7 +165,7 @@ export async function createEngine({
             );
         }
       };
-      return await followTurn({ sdk, died: life.died, request, begin });
+      return await followTurn({ sdk, died: life.died, request, begin, explain });
     } finally {
       life.turns -= 1;
       sessions.release(spec.id);
@@ -152,7 +174,6 @@ export async function createEngine({
   }
 
   async function run(spec: SessionSpec, request: TurnRequest): Promise<TurnResult> {
-    await listed;
     let promptId = request.interrupted?.promptId;
     const heard: TurnRequest = {
       ...request,
@@ -184,7 +205,7 @@ export async function createEngine({
         last = {
           outcome: "failed",
           text: "",
-          error: classify({ message: messageOf(error) }),
+          error: explain({ message: messageOf(error) }),
           usage: noUsage(),
           tools: [],
           served: [],
@@ -202,7 +223,7 @@ export async function createEngine({
 
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
-      await listed;
+      await known();
       await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => 0 });
       sessions.release(spec.id);
     } catch (error) {
@@ -222,14 +243,15 @@ export async function createEngine({
   return {
     async start() {
       await runtime.start();
-      listed = list();
+      // GitHub hears nothing before somebody wants something of it.
+      if (!login) void known();
     },
     stop: () => runtime.stop(),
     status: (): EngineStatus => ({
       kind: choice.kind,
       state: runtime.state(),
       model: models().model,
-      notes: models().notes,
+      notes: [...(choice.notes ?? []), ...models().notes],
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({
@@ -240,18 +262,18 @@ export async function createEngine({
     deleteSession: (id) => sessions.remove(id),
     modelFor: (tier) => models().forTier(tier),
     async serving(name) {
-      await listed;
+      await known();
       return choice.kind === "rehearsal" ? { model: name, standsIn: false } : models().serving(name);
     },
     async models() {
-      await listed;
+      await known();
       return available.length > 0 ? available : [{ id: models().model, name: models().model }];
     },
   };
 }
 
 /** The runtime gets what a program needs and no secret but its own. */
-function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boolean): Record<string, string | undefined> {
+function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, gitHubHost?: string): Record<string, string | undefined> {
   const names = [
     "PATH",
     "HOME",
@@ -268,9 +290,11 @@ function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boo
     "APPDATA",
     "LOCALAPPDATA",
     "USERPROFILE",
+    "COPILOT_DEBUG_GITHUB_API_URL",
   ];
   const kept = Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-  return { ...kept, COPILOT_HOME: folder, ...(offline && { COPILOT_OFFLINE: "true" }) };
+  // Offline for GitHub Copilot too: a session with a token of its own is served all the same, and nothing else is sent.
+  return { ...kept, COPILOT_HOME: folder, COPILOT_OFFLINE: "true", ...(gitHubHost && { COPILOT_GH_HOST: gitHubHost }) };
 }
 
 function asModelInfo({ id, name }: ModelName): ModelInfo {

@@ -7,6 +7,8 @@ export interface CallFailure {
   statusCode?: number | undefined;
   errorType?: string | undefined;
   message: string;
+  /** What the provider itself said, where the message above is the runtime's. */
+  detail?: string | undefined;
 }
 
 const ADVICE: Record<TurnErrorCode, string> = {

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { z } from "zod";
 import type { Config } from "../lib/config.ts";
 import { usageError } from "../lib/errors.ts";
+import { findGitHubLogin, type GitHubLogin } from "./github.ts";
 import type { EngineKind } from "./port.ts";
 
 /** Where the model comes from. */
@@ -19,7 +17,10 @@ export interface Choice {
     apiKey?: string;
     bearerToken?: string;
   };
-  gitHubToken?: string;
+  /** Who is asked as, when the model is GitHub Copilot's. */
+  login?: GitHubLogin;
+  /** What a person should know of this choice, in sentences. */
+  notes?: string[];
 }
 
 const KINDS = ["copilot", "provider", "ollama", "rehearsal"] as const;
@@ -37,19 +38,37 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   if (forced === "provider") {
     throw usageError('IO_ENGINE is "provider", but there is none. Set `provider` in config.json, or COPILOT_PROVIDER_BASE_URL.');
   }
-  const copilot = wanted("copilot") ? fromGitHub(config, env) : undefined;
-  if (copilot) return copilot;
-  if (forced === "copilot")
-    return { kind: "copilot", why: "GitHub Copilot, with the login the runtime finds", model: config.defaultModel };
+  const { login, passedOver } = wanted("copilot") ? await findGitHubLogin(env) : { passedOver: [] };
+  if (login) return telling(fromGitHub(config, env, login), passedOver);
+  if (forced === "copilot") {
+    const reason = passedOver.map((why) => `${capital(why)}. `).join("");
+    throw usageError(
+      `IO_ENGINE is "copilot", but there is no login to ask with. ${reason}Set COPILOT_GITHUB_TOKEN, or log in with \`copilot login\`.`,
+    );
+  }
 
   const ollama = wanted("ollama") ? await fromOllama(config) : undefined;
-  if (ollama) return ollama;
+  if (ollama) return telling(ollama, passedOver);
   if (forced === "ollama")
     throw usageError(
       `IO_ENGINE is "ollama", but nothing that has a model answers at ${config.ollamaUrl}. Start Ollama and pull a model.`,
     );
 
-  return { kind: "rehearsal", why: "the embedded rehearsal model: it only plays at being one", model: "rehearsal" };
+  return telling(
+    { kind: "rehearsal", why: "the embedded rehearsal model: it only plays at being one", model: "rehearsal" },
+    passedOver,
+  );
+}
+
+/** The choice, with what was passed over on the way to it. */
+function telling(choice: Choice, passedOver: string[]): Choice {
+  if (passedOver.length === 0) return choice;
+  const reasons = passedOver.join("; ");
+  return { ...choice, why: `${choice.why}; ${reasons}`, notes: passedOver.map((why) => `${capital(why)}.`) };
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function fromConfig(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
@@ -89,21 +108,8 @@ function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undef
   };
 }
 
-function fromGitHub(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
-  const model = env.COPILOT_MODEL || config.defaultModel;
-  for (const name of ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"]) {
-    const gitHubToken = env[name];
-    if (gitHubToken) return { kind: "copilot", why: `GitHub Copilot, with the token of ${name}`, model, gitHubToken };
-  }
-  return hasLogin(env) ? { kind: "copilot", why: "GitHub Copilot, with the login of the Copilot CLI", model } : undefined;
-}
-
-/** The Copilot CLI notes who is logged in in its own config file. */
-function hasLogin(env: NodeJS.ProcessEnv): boolean {
-  const file = join(env.COPILOT_HOME || join(env.HOME || homedir(), ".copilot"), "config.json");
-  if (!existsSync(file)) return false;
-  const text = readFileSync(file, "utf8");
-  return /"(?:logged_in_users|loggedInUsers)"\s*:\s*\[\s*[{"]/.test(text);
+function fromGitHub(config: Config, env: NodeJS.ProcessEnv, login: GitHubLogin): Choice {
+  return { kind: "copilot", why: `GitHub Copilot, with ${login.name}`, model: env.COPILOT_MODEL || config.defaultModel, login };
 }
 
 const OllamaTags = z.looseObject({ models: z.array(z.looseObject({ name: z.string() })) });

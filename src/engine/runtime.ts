@@ -36,7 +36,7 @@ export interface RuntimeParts {
   /** The executable, or undefined for the one that the SDK brings. */
   path: string | undefined;
   env: Record<string, string | undefined>;
-  client: Pick<CopilotClientOptions, "requestHandler" | "gitHubToken" | "useLoggedInUser" | "onListModels">;
+  client: Pick<CopilotClientOptions, "requestHandler" | "useLoggedInUser" | "onListModels">;
   log: Log;
   maxMb: () => number;
   onState?: (state: EngineState) => void;

@@ -45,7 +45,7 @@ export interface SessionsParts {
   log: Log;
   maxLive: () => number;
   /** The provider, and the model's name as the provider knows it. */
-  modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
+  modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider" | "gitHubToken">;
   /** Takes secrets out of a system message, which is made of pages, decisions and other people's words. */
   clean: (text: string) => string;
 }
@@ -66,6 +66,11 @@ const NOTHING_BY_ITSELF = {
   coauthorEnabled: false,
   manageScheduleEnabled: false,
   includedBuiltinSkills: [],
+  disabledMcpServers: ["github-mcp-server"],
+  memory: { enabled: false },
+  remoteSession: "off",
+  // One way for every request; the other would be a socket that is kept open.
+  capi: { enableWebSocketResponses: false },
 } satisfies ResumeSessionConfig;
 
 export function createSessions({ folder, runtime, log, maxLive, modelConfig, clean }: SessionsParts): Sessions {

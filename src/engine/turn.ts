@@ -11,15 +11,17 @@ export interface TurnParts {
   request: TurnRequest;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
+  /** Says what a failure means to a person. */
+  explain?: (failure: CallFailure) => TurnError;
 }
 
 /** How long the runtime gets to come to rest after an error or an abort. */
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, died, request, begin }: TurnParts): Promise<TurnResult> {
+export async function followTurn({ sdk, died, request, begin, explain = classify }: TurnParts): Promise<TurnResult> {
   const { signal, silenceMs, capMs } = request;
-  const heard = createListener(request.onEvent);
+  const heard = createListener(request.onEvent, explain);
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
     finish = resolve;
@@ -54,7 +56,7 @@ export async function followTurn({ sdk, died, request, begin }: TurnParts): Prom
       case "died":
         return heard.result("failed", turnError("runtime_died"));
       case "refused":
-        return heard.result("failed", classify({ message: ending.message }));
+        return heard.result("failed", explain({ message: ending.message }));
       case "aborted":
         await rest(sdk, died);
         return heard.result("aborted", turnError("aborted"));
@@ -99,7 +101,7 @@ async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
 }
 
 /** Adds up what is heard of a turn. */
-function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
+function createListener(onEvent: ((event: TurnEvent) => void) | undefined, explain: (failure: CallFailure) => TurnError) {
   let usage = noUsage();
   let final = "";
   let said = "";
@@ -154,7 +156,12 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
         return;
       }
       case "session.error":
-        error = classify({ statusCode: event.data.statusCode, errorType: event.data.errorType, message: event.data.message });
+        error = explain({
+          statusCode: event.data.statusCode,
+          errorType: event.data.errorType,
+          message: event.data.message,
+          detail: lastFailure?.message,
+        });
         return;
     }
   };
@@ -170,7 +177,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined) {
     hear,
     result,
     toolsAtWork: () => working.size,
-    failure: () => (lastFailure ? classify(lastFailure) : undefined),
+    failure: () => (lastFailure ? explain(lastFailure) : undefined),
     settle: (): TurnResult => {
       if (error) return result("failed", error);
       return final ? result("done") : result("failed", turnError("no_answer"));

@@ -1,0 +1,25 @@
+import type { CopilotClient } from "@github/copilot-sdk";
+import type { ModelName } from "./models.ts";
+
+const LIST_MS = 15_000;
+
+/** The models that GitHub Copilot has for a token. The runtime keeps what it learns here, so a session asks nothing twice. */
+export async function listCopilotModels(client: CopilotClient, gitHubToken: string): Promise<ModelName[]> {
+  const { models } = await within(LIST_MS, client.rpc.models.list({ gitHubToken }));
+  const names = models.map(({ id, name }) => ({ id, name }));
+  // "auto" leaves the choice to GitHub: nobody's first stand-in.
+  return [...names.filter(({ id }) => id !== "auto"), ...names.filter(({ id }) => id === "auto")];
+}
+
+/** Rejects when something takes longer than this. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`it did not answer within ${Math.round(ms / 1000)} s`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
