@@ -6,7 +6,7 @@ import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
 import { type CallFailure, classify, type TurnError, turnError } from "./failures.ts";
 import { explainGitHub } from "./github-failures.ts";
-import { listCopilotModels, within } from "./github-models.ts";
+import { Late, listCopilotModels, within } from "./github-models.ts";
 import type { Choice } from "./ladder.ts";
 import { createModelChoice, listProviderModels, type ModelChoice, type ModelName } from "./models.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
@@ -96,6 +96,15 @@ export async function createEngine({
     }),
   });
 
+  /** A question to GitHub that hangs would hold up every later one of the same runtime for minutes. */
+  async function beginAnew(): Promise<void> {
+    try {
+      await runtime.replace(await runtime.life());
+    } catch (error) {
+      log.warn("the agents' runtime could not begin anew", { error: messageOf(error) });
+    }
+  }
+
   async function list(): Promise<TurnError | undefined> {
     try {
       const { client } = await runtime.life();
@@ -105,6 +114,7 @@ export async function createEngine({
       for (const note of choose().notes) log.warn(note);
       return undefined;
     } catch (error) {
+      if (error instanceof Late) await beginAnew();
       const failure = explain({ message: messageOf(error) });
       log.warn("the models could not be listed", { error: clean(failure.message) });
       return login && failure;
@@ -202,6 +212,7 @@ export async function createEngine({
       try {
         last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
       } catch (error) {
+        if (error instanceof Late) await beginAnew();
         last = {
           outcome: "failed",
           text: "",

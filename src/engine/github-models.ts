@@ -11,11 +11,14 @@ export async function listCopilotModels(client: CopilotClient, gitHubToken: stri
   return [...names.filter(({ id }) => id !== "auto"), ...names.filter(({ id }) => id === "auto")];
 }
 
+/** What is thrown when something took too long. */
+export class Late extends Error {}
+
 /** Rejects when something takes longer than this. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`it did not answer within ${Math.round(ms / 1000)} s`)), ms);
+    timer = setTimeout(() => fail(new Late(`it did not answer within ${Math.round(ms / 1000)} s`)), ms);
   });
   try {
     return await Promise.race([work, late]);

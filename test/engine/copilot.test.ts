@@ -238,8 +238,11 @@ describe("what fails is told apart, and names the login", () => {
 
   test.each<[string, NodeJS.ProcessEnv]>([
     ["a refused connection", { COPILOT_DEBUG_GITHUB_API_URL: "http://127.0.0.1:9" }],
-    ["a name that nobody knows", { COPILOT_DEBUG_GITHUB_API_URL: "http://github.invalid", HTTP_PROXY: "" }],
-    ["a proxy that does not let anybody through", { COPILOT_DEBUG_GITHUB_API_URL: "" }],
+    [
+      "a name that nobody knows",
+      { COPILOT_DEBUG_GITHUB_API_URL: "http://github.invalid", HTTP_PROXY: undefined, HTTPS_PROXY: undefined },
+    ],
+    ["a proxy that does not let anybody through", { COPILOT_DEBUG_GITHUB_API_URL: undefined }],
   ])("no network: %s", async (_, env) => {
     const github = await standInForGitHub();
     const result = await (await engineFor(github, { GH_TOKEN: TOKEN, ...env })).ask();
