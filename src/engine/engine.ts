@@ -13,7 +13,7 @@ import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./
 import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
 import { RehearsalHandler } from "./rehearsal/handler.ts";
 import type { Model } from "./rehearsal/wire.ts";
-import { createRuntime } from "./runtime.ts";
+import { createRuntime, type Life } from "./runtime.ts";
 import { findRuntime } from "./runtime-path.ts";
 import { createSessions } from "./sessions.ts";
 import { followTurn } from "./turn.ts";
@@ -70,6 +70,7 @@ export async function createEngine({
   let seen = first;
   let chosen: ModelChoice = createModelChoice(first, choice.model, available);
   let listed: Promise<TurnError | undefined> | undefined;
+  let listedIn: Life | undefined;
   const turns = new Map<string, Promise<unknown>>();
 
   /** Which models serve by the config as it is now; a model that something other than the config named stays. */
@@ -121,8 +122,11 @@ export async function createEngine({
     }
   }
 
-  /** Which models there are, asked for when it is first needed. GitHub is asked again when it gave none, and why it did is told. */
-  function known(): Promise<TurnError | undefined> {
+  /** Which models there are, asked for when it is first needed. GitHub is asked in each life of the runtime, and again when it gave none: why it did is told. */
+  async function known(): Promise<TurnError | undefined> {
+    const life = login && (await runtime.life().catch(() => undefined));
+    if (life !== listedIn) listed = undefined;
+    listedIn = life;
     listed ??= list().then((failure) => {
       if (failure) listed = undefined;
       return failure;

@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Choice, chooseEngine } from "../../src/engine/ladder.ts";
 import type { SessionSpec } from "../../src/engine/port.ts";
+import { pidFileOf } from "../../src/engine/runtime.ts";
 import { Config } from "../../src/lib/config.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { type Answer, type GitHub, standInForGitHub } from "../support/github.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { until } from "../support/until.ts";
 
 const TOKEN = "gho_0123456789abcdefghijklmnopqrstuvwxyz";
 const NO_OLLAMA = { ollamaUrl: "http://127.0.0.1:9" };
@@ -252,20 +254,31 @@ describe("what fails is told apart, and names the login", () => {
     });
   });
 
-  test("no network: silence is waited for no longer than half a minute, and the next message is served when GitHub is back", async () => {
+  test("silence is waited for no longer than half a minute, and the next message is served when GitHub is back", async () => {
     const github = await standInForGitHub();
     github.answer["/copilot_internal/user"] = "never";
     const home = temporaryFolder();
     logIn(home, { ...users, authTokens: { "https://github.com:mona": { token: TOKEN } } });
-    const { engine, folder, ask } = await engineFor(github, { HOME: home });
+    const { ask } = await engineFor(github, { HOME: home });
     const begun = performance.now();
-    const result = await ask();
-    expect(result.error).toMatchObject({
+    expect((await ask()).error).toMatchObject({
       code: "unreachable",
       message: expect.stringContaining("the Copilot CLI's login of mona"),
     });
     expect(performance.now() - begun).toBeLessThan(30_000);
     delete github.answer["/copilot_internal/user"];
-    expect((await engine.session(spec("one", folder)).run(turn("And now?"))).outcome).toBe("done");
+    expect((await ask()).outcome).toBe("done");
+  }, 60_000);
+
+  test("silence after the runtime was killed is waited for no longer either", async () => {
+    const github = await standInForGitHub();
+    const { folder, engine, ask } = await engineFor(github, { GH_TOKEN: TOKEN });
+    expect((await ask()).outcome).toBe("done");
+    github.answer["/models"] = "never";
+    process.kill(Number(readFileSync(pidFileOf(folder, process.pid), "utf8")), "SIGKILL");
+    await until("the death to be noticed", () => engine.status().state !== "ready");
+    const begun = performance.now();
+    expect((await ask()).error).toMatchObject({ code: "unreachable", message: expect.stringContaining("the token of GH_TOKEN") });
+    expect(performance.now() - begun).toBeLessThan(30_000);
   }, 60_000);
 });
