@@ -42,6 +42,7 @@ export async function createCore({ env, paths, settings, token, echo }: CorePart
   const hub = createHub({ events, log });
   const usage = createUsageLog(store);
   const choice = await chooseEngine(config, env);
+  redactor.hide(choice.login?.token);
   const engine = await createEngine({
     folder: paths.sessions,
     config: settings.current,

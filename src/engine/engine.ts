@@ -3,12 +3,14 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
-import { callFailed, runtimeFailed, turnError } from "./failures.ts";
+import { callFailed, type RuntimeTrouble, runtimeFailed, turnError } from "./failures.ts";
 import { createGenerations } from "./generations.ts";
+import { explainGitHub } from "./github-failures.ts";
+import { Late, listCopilotModels, within } from "./github-models.ts";
 import type { Memo } from "./knowledge.ts";
 import type { Choice } from "./ladder.ts";
 import { createModelDoor } from "./model-door.ts";
-import { createModelList } from "./model-list.ts";
+import { createModelList, ListFailed } from "./model-list.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
 import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
 import type { Model } from "./rehearsal/wire.ts";
@@ -36,6 +38,7 @@ export interface EngineParts {
 }
 
 const ATTEMPTS = 3;
+const OPEN_MS = 25_000;
 /** The runtime needs an address and a key to believe in; the door knows the real ones. */
 const BEHIND_THE_DOOR = { baseUrl: "http://model.invalid/v1", apiKey: "none" };
 /** The runtime's own shortening of a conversation never begins: the door keeps every request within the window. */
@@ -54,25 +57,42 @@ export async function createEngine({
   onState,
   healthEveryMs,
 }: EngineParts): Promise<Engine> {
-  const isOwn = choice.kind !== "copilot";
+  const { login } = choice;
   const generations = createGenerations(folder);
-  const list = createModelList({ choice, config, env, rehearsal, log, listOfRuntime: () => listOfRuntime() });
+  const list = createModelList({
+    choice,
+    config,
+    env,
+    rehearsal,
+    log,
+    listOfGitHub: () => listOfGitHub(),
+    lifeOf: () => runtime.life().catch(() => undefined),
+  });
   const door = createModelDoor({ choice, list, memo, log });
   const runtime = createRuntime({
     folder,
     path: await findRuntime(env),
-    env: runtimeEnvironment(env, folder, isOwn),
-    client: {
-      requestHandler: door.handler,
-      ...(choice.gitHubToken !== undefined && { gitHubToken: choice.gitHubToken }),
-      useLoggedInUser: choice.kind === "copilot" && choice.gitHubToken === undefined,
-    },
+    env: runtimeEnvironment(env, folder, login?.host),
+    client: { requestHandler: door.handler, useLoggedInUser: false },
     log,
     maxMb: () => config().runtimeMaxMb,
     ...(onState && { onState }),
     ...(healthEveryMs !== undefined && { healthEveryMs }),
   });
-  const listOfRuntime = async () => (await (await runtime.life()).client.listModels()).map(({ id, name }) => ({ id, name }));
+  const troubled = (trouble: RuntimeTrouble) => (login && explainGitHub(trouble, login)) ?? runtimeFailed(trouble);
+  /** A question to GitHub that hangs would hold up every later one of the same runtime for minutes. */
+  async function inTime<T>(asked: () => Promise<T>): Promise<T> {
+    try {
+      return await asked();
+    } catch (error) {
+      if (error instanceof Late) await runtime.replace(await runtime.life());
+      throw error;
+    }
+  }
+  const listOfGitHub = () =>
+    inTime(async () => listCopilotModels((await runtime.life()).client, login?.token ?? "")).catch((error: unknown) => {
+      throw new ListFailed(troubled({ message: messageOf(error) }));
+    });
   const turns = new Map<string, Promise<unknown>>();
   const modelOf = (wanted: string | undefined) => wanted ?? list.choice().model;
 
@@ -86,14 +106,16 @@ export async function createEngine({
     windowOf: (wanted) => door.window(modelOf(wanted)),
     modelConfig: (wanted) => ({
       model: modelOf(wanted),
-      ...(isOwn && {
-        provider: {
-          ...BEHIND_THE_DOOR,
-          type: choice.provider?.type === "anthropic" ? "anthropic" : "openai",
-          wireApi: choice.provider?.wireApi ?? "completions",
-          maxPromptTokens: NO_LIMIT,
-        },
-      }),
+      ...(login
+        ? { gitHubToken: login.token }
+        : {
+            provider: {
+              ...BEHIND_THE_DOOR,
+              type: choice.provider?.type === "anthropic" ? "anthropic" : "openai",
+              wireApi: choice.provider?.wireApi ?? "completions",
+              maxPromptTokens: NO_LIMIT,
+            },
+          }),
     }),
   });
 
@@ -106,8 +128,11 @@ export async function createEngine({
   ): Promise<TurnResult> {
     if (recovery.kind === "answered")
       return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools, served: [] };
+    const shut = await list.ready(spec.model);
+    if (shut) return { outcome: "failed", text: "", error: shut, usage: noUsage(), tools: [], served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
-    const { sdk, life, name } = await sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const opening = () => sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const { sdk, life, name } = await (login ? inTime(() => within(OPEN_MS, opening())) : opening());
     life.turns += 1;
     try {
       const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
@@ -139,8 +164,17 @@ export async function createEngine({
             );
         }
       };
-      const explain = (failure: WireFailure) => callFailed(failure, modelOf(spec.model), choice.names);
-      const result = await followTurn({ sdk, died: life.died, request, begin, explain, watch: (seen) => door.watch(name, seen) });
+      const explain = (failure: WireFailure) =>
+        (login && explainGitHub(asTrouble(failure), login)) ?? callFailed(failure, modelOf(spec.model), choice.names);
+      const result = await followTurn({
+        sdk,
+        died: life.died,
+        request,
+        begin,
+        explain,
+        troubled,
+        watch: (seen) => door.watch(name, seen),
+      });
       // A conversation that had to be shortened goes on in a session that holds only what is left of it.
       const earlier = door.handover(name);
       if (earlier !== undefined && result.outcome !== "aborted") generations.next(spec.id, earlier);
@@ -153,7 +187,6 @@ export async function createEngine({
   }
 
   async function run(spec: SessionSpec, request: TurnRequest): Promise<TurnResult> {
-    await list.ready(spec.model);
     let promptId = request.interrupted?.promptId;
     const heard: TurnRequest = {
       ...request,
@@ -185,7 +218,7 @@ export async function createEngine({
         last = {
           outcome: "failed",
           text: "",
-          error: runtimeFailed(messageOf(error)),
+          error: troubled({ message: messageOf(error) }),
           usage: noUsage(),
           tools: [],
           served: [],
@@ -229,14 +262,15 @@ export async function createEngine({
   return {
     async start() {
       await runtime.start();
-      if (isOwn) void list.ready();
+      // GitHub hears nothing before somebody wants something of it.
+      if (!login) void list.ready();
     },
     stop: () => runtime.stop(),
     status: (): EngineStatus => ({
       kind: choice.kind,
       state: runtime.state(),
       model: list.choice().model,
-      notes: list.choice().notes,
+      notes: [...(choice.notes ?? []), ...list.choice().notes],
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({
@@ -259,7 +293,7 @@ export async function createEngine({
 }
 
 /** The runtime gets what a program needs and no secret but its own. */
-function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boolean): Record<string, string | undefined> {
+function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, gitHubHost?: string): Record<string, string | undefined> {
   const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
   const names = [
     "PATH",
@@ -268,14 +302,21 @@ function runtimeEnvironment(env: NodeJS.ProcessEnv, folder: string, offline: boo
     "LANG",
     "LC_ALL",
     "TZ",
-    ...(offline ? [] : proxies),
+    ...proxies,
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
     "SystemRoot",
     "APPDATA",
     "LOCALAPPDATA",
     "USERPROFILE",
+    "COPILOT_DEBUG_GITHUB_API_URL",
   ];
   const kept = Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-  return { ...kept, COPILOT_HOME: folder, ...(offline && { COPILOT_OFFLINE: "true" }) };
+  // Offline for GitHub Copilot too: a session with a token of its own is served all the same, and nothing else is sent.
+  return { ...kept, COPILOT_HOME: folder, COPILOT_OFFLINE: "true", ...(gitHubHost && { COPILOT_GH_HOST: gitHubHost }) };
+}
+
+/** A failed call to GitHub's models, in the form in which the runtime tells of its own troubles. */
+function asTrouble({ fault, status, message }: WireFailure): RuntimeTrouble {
+  return fault === "network" ? { message: `fetch failed: ${message}` } : { statusCode: status, message };
 }

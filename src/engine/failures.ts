@@ -10,6 +10,15 @@ export interface SettingNames {
   model: string;
 }
 
+/** What the runtime told of something that went wrong. */
+export interface RuntimeTrouble {
+  statusCode?: number | undefined;
+  errorType?: string | undefined;
+  message: string;
+  /** What the provider itself said, where the message above is the runtime's. */
+  detail?: string | undefined;
+}
+
 const ADVICE: Record<TurnErrorCode, string> = {
   runtime_died: "the agents' runtime ended and could not be brought back. Try again; `io doctor` shows what is wrong",
   runtime_failed: "the agents' runtime could not do this. Try again; `io doctor` shows what is wrong",
@@ -77,7 +86,7 @@ export function callFailed({ fault, status, code, message }: WireFailure, model:
 }
 
 /** What the runtime said when no call to a model had failed: it is the runtime's own trouble. */
-export function runtimeFailed(message: string): TurnError {
+export function runtimeFailed({ message }: RuntimeTrouble): TurnError {
   if (/no response was returned/i.test(message)) return turnError("no_answer");
   if (/session not found|session file not found/i.test(message)) return turnError("session_gone");
   if (/connection is closed|EPIPE|not connected|connection got disposed/i.test(message))

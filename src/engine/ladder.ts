@@ -1,10 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { z } from "zod";
 import { type Config, DEFAULT_MODEL } from "../lib/config.ts";
 import { usageError } from "../lib/errors.ts";
 import type { SettingNames } from "./failures.ts";
+import { findGitHubLogin, type GitHubLogin } from "./github.ts";
 import { createOllama, type Ollama } from "./ollama.ts";
 import type { EngineKind } from "./port.ts";
 import { endpointOf, type Provider } from "./provider.ts";
@@ -20,7 +18,10 @@ export interface Choice {
   /** A person named the model: it is asked as it is, whatever a list says. */
   named: boolean;
   provider?: Provider;
-  gitHubToken?: string;
+  /** Who is asked as, when the model is GitHub Copilot's. */
+  login?: GitHubLogin;
+  /** What a person should know of this choice, in sentences. */
+  notes?: string[];
   /** Where a person finds the settings that were used. */
   names: SettingNames;
 }
@@ -41,27 +42,43 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   if (forced === "provider") {
     throw usageError('IO_ENGINE is "provider", but there is none. Set `provider` in config.json, or COPILOT_PROVIDER_BASE_URL.');
   }
-  const copilot = wanted("copilot") ? fromGitHub(config, env) : undefined;
-  if (copilot) return copilot;
+  const { login, passedOver } = wanted("copilot") ? await findGitHubLogin(env) : { passedOver: [] };
+  if (login) return telling(fromGitHub(config, env, login), passedOver);
   if (forced === "copilot") {
-    const model = env.COPILOT_MODEL || config.defaultModel;
-    return { ...ofGitHub("the login the runtime finds", config, env), model };
+    const reason = passedOver.map((why) => `${capital(why)}. `).join("");
+    throw usageError(
+      `IO_ENGINE is "copilot", but there is no login to ask with. ${reason}Set COPILOT_GITHUB_TOKEN, or log in with \`copilot login\`.`,
+    );
   }
 
   const ollama = wanted("ollama") ? await fromOllama(config, env, transport) : undefined;
-  if (ollama) return ollama;
+  if (ollama) return telling(ollama, passedOver);
   if (forced === "ollama")
     throw usageError(
       `IO_ENGINE is "ollama", but nothing that has a model answers at ${config.ollamaUrl}. Start Ollama and pull a model.`,
     );
 
-  return {
-    kind: "rehearsal",
-    why: "the embedded rehearsal model: it only plays at being one",
-    model: "rehearsal",
-    named: true,
-    names: { address: "none: it is part of IO", key: "none", model: "none: it plays every model" },
-  };
+  return telling(
+    {
+      kind: "rehearsal",
+      why: "the embedded rehearsal model: it only plays at being one",
+      model: "rehearsal",
+      named: true,
+      names: { address: "none: it is part of IO", key: "none", model: "none: it plays every model" },
+    },
+    passedOver,
+  );
+}
+
+/** The choice, with what was passed over on the way to it. */
+function telling(choice: Choice, passedOver: string[]): Choice {
+  if (passedOver.length === 0) return choice;
+  const reasons = passedOver.join("; ");
+  return { ...choice, why: `${choice.why}; ${reasons}`, notes: passedOver.map((why) => `${capital(why)}.`) };
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function fromConfig(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
@@ -136,30 +153,19 @@ function chosen(
   return { kind, why, model, named: Boolean(named || inAddress), provider, names: { ...names, model: by } };
 }
 
-function fromGitHub(config: Config, env: NodeJS.ProcessEnv): Choice | undefined {
-  for (const name of ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"]) {
-    const gitHubToken = env[name];
-    if (gitHubToken) return { ...ofGitHub(`the token of ${name}`, config, env, name), gitHubToken };
-  }
-  return hasLogin(env) ? ofGitHub("the login of the Copilot CLI", config, env) : undefined;
-}
-
-function ofGitHub(how: string, config: Config, env: NodeJS.ProcessEnv, key = how): Choice {
+function fromGitHub(config: Config, env: NodeJS.ProcessEnv, login: GitHubLogin): Choice {
   return {
     kind: "copilot",
-    why: `GitHub Copilot, with ${how}`,
+    why: `GitHub Copilot, with ${login.name}`,
     model: env.COPILOT_MODEL || config.defaultModel,
     named: Boolean(env.COPILOT_MODEL),
-    names: { address: "GitHub's own", key, model: env.COPILOT_MODEL ? "COPILOT_MODEL" : "defaultModel in config.json" },
+    login,
+    names: {
+      address: "GitHub's own",
+      key: login.variable ?? login.name,
+      model: env.COPILOT_MODEL ? "COPILOT_MODEL" : "defaultModel in config.json",
+    },
   };
-}
-
-/** The Copilot CLI notes who is logged in in its own config file. */
-function hasLogin(env: NodeJS.ProcessEnv): boolean {
-  const file = join(env.COPILOT_HOME || join(env.HOME || homedir(), ".copilot"), "config.json");
-  if (!existsSync(file)) return false;
-  const text = readFileSync(file, "utf8");
-  return /"(?:logged_in_users|loggedInUsers)"\s*:\s*\[\s*[{"]/.test(text);
 }
 
 async function fromOllama(config: Config, env: NodeJS.ProcessEnv, transport: Transport): Promise<Choice | undefined> {

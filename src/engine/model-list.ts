@@ -1,6 +1,7 @@
 import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { TurnError } from "./failures.ts";
 import type { Choice } from "./ladder.ts";
 import { createModelChoice, listModels, type ModelChoice, type ModelFacts } from "./models.ts";
 import { createOllama } from "./ollama.ts";
@@ -16,27 +17,40 @@ export interface ModelListParts {
   env: NodeJS.ProcessEnv;
   rehearsal: Model;
   log: Log;
-  /** GitHub Copilot's models are known to the runtime alone. */
-  listOfRuntime: () => Promise<ModelFacts[]>;
+  /** GitHub Copilot's models are known to the runtime alone; throws `ListFailed`. */
+  listOfGitHub: () => Promise<ModelFacts[]>;
+  /** The runtime's life of now: each asks GitHub for itself. */
+  lifeOf: () => Promise<object | undefined>;
+}
+
+/** Why GitHub did not say which models there are: without that nothing can be asked of it. */
+export class ListFailed extends Error {
+  override readonly name = "ListFailed";
+  readonly why: TurnError;
+  constructor(why: TurnError) {
+    super(why.message);
+    this.why = why;
+  }
 }
 
 /** Which models there are, asked once, and which of them serves by the config as it is now. */
 export interface ModelList {
   transport: Transport;
-  /** Resolves when it is known what can be known of the models, and of this one in particular. */
-  ready(model?: string): Promise<void>;
+  /** Resolves when it is known what can be known of the models, and of this one in particular; or tells why nobody can be asked. */
+  ready(model?: string): Promise<TurnError | undefined>;
   available(): readonly ModelFacts[];
   choice(): ModelChoice;
 }
 
-export function createModelList({ choice, config, env, rehearsal, log, listOfRuntime }: ModelListParts): ModelList {
+export function createModelList({ choice, config, env, rehearsal, log, listOfGitHub, lifeOf }: ModelListParts): ModelList {
   const { provider, kind } = choice;
   const transport =
     kind === "rehearsal" ? createRehearsal(rehearsal) : createHttpTransport(createProxyChoice({ env, always: provider?.proxy }));
   const ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
   const first = config();
   let available: ModelFacts[] = [];
-  let listed: Promise<void> | undefined;
+  let listed: Promise<TurnError | undefined> | undefined;
+  let listedIn: object | undefined;
   let seen = first;
   let chosen = choose();
 
@@ -48,18 +62,20 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfRun
     return createModelChoice({ tiers: modelTiers, wanted, named: choice.named, available });
   }
 
-  async function list(): Promise<void> {
+  async function list(): Promise<TurnError | undefined> {
     try {
       available = await asked();
     } catch (error) {
       log.warn("the models could not be listed", { error: messageOf(error) });
+      if (error instanceof ListFailed) return error.why;
     }
     chosen = choose();
     for (const note of chosen.notes) log.warn(note);
+    return undefined;
   }
 
   function asked(): Promise<ModelFacts[]> | ModelFacts[] {
-    if (kind === "copilot") return listOfRuntime();
+    if (kind === "copilot") return listOfGitHub();
     if (ollama) return ollama.names().then((names) => (names ?? []).map((id) => ({ id, name: id })));
     // Azure lists what could be deployed, and asks by the names of what is.
     if (!provider || provider.type === "azure") return [];
@@ -80,9 +96,16 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfRun
   return {
     transport,
     async ready(model) {
-      listed ??= list();
-      await listed;
-      await lookCloser(model ?? chosen.model);
+      const life = kind === "copilot" ? await lifeOf() : undefined;
+      if (life !== listedIn) listed = undefined;
+      listedIn = life;
+      listed ??= list().then((failure) => {
+        if (failure) listed = undefined;
+        return failure;
+      });
+      const failure = await listed;
+      if (!failure) await lookCloser(model ?? chosen.model);
+      return failure;
     },
     available: () => available,
     choice() {

@@ -28,6 +28,8 @@ export interface Runtime {
   life(): Promise<Life>;
   /** Called when a turn of a life has ended: a life that is to be replaced is ended once it is idle. */
   released(life: Life): void;
+  /** Puts a new life in the place of this one, which ends once it is idle. */
+  replace(life: Life): Promise<void>;
 }
 
 export interface RuntimeParts {
@@ -36,7 +38,7 @@ export interface RuntimeParts {
   /** The executable, or undefined for the one that the SDK brings. */
   path: string | undefined;
   env: Record<string, string | undefined>;
-  client: Pick<CopilotClientOptions, "requestHandler" | "gitHubToken" | "useLoggedInUser" | "onListModels">;
+  client: Pick<CopilotClientOptions, "requestHandler" | "useLoggedInUser" | "onListModels">;
   log: Log;
   maxMb: () => number;
   onState?: (state: EngineState) => void;
@@ -147,10 +149,15 @@ export function createRuntime({
     const megabytes = await residentMb(life.pid);
     if (megabytes > maxMb()) {
       log.info("the agents' runtime is renewed because of its memory", { megabytes });
-      retiring.add(life);
-      await bringUp();
-      released(life);
+      await replace(life);
     }
+  }
+
+  async function replace(life: Life): Promise<void> {
+    if (alive !== life) return;
+    retiring.add(life);
+    await bringUp();
+    released(life);
   }
 
   function released(life: Life): void {
@@ -187,6 +194,7 @@ export function createRuntime({
       return current ?? bringUp();
     },
     released,
+    replace,
   };
 }
 

@@ -51,7 +51,7 @@ export interface SessionsParts {
   log: Log;
   maxLive: () => number;
   /** The provider, and the model's name as the provider knows it. */
-  modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider">;
+  modelConfig: (model: string | undefined) => Pick<ResumeSessionConfig, "model" | "provider" | "gitHubToken">;
   /** How many tokens the model takes, prompt and answer together. */
   windowOf: (model: string | undefined) => number;
   /** Takes secrets out of a system message, which is made of pages, decisions and other people's words. */
@@ -74,6 +74,11 @@ const NOTHING_BY_ITSELF = {
   coauthorEnabled: false,
   manageScheduleEnabled: false,
   includedBuiltinSkills: [],
+  disabledMcpServers: ["github-mcp-server"],
+  memory: { enabled: false },
+  remoteSession: "off",
+  // One way for every request; the other would be a socket that is kept open.
+  capi: { enableWebSocketResponses: false },
 } satisfies ResumeSessionConfig;
 
 export function createSessions({
@@ -112,7 +117,8 @@ export function createSessions({
       toolSearch: { enabled: false },
       // The tools cut their results themselves; the runtime would put what is long into a file and show its name.
       largeOutput: { enabled: false },
-      infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.8, bufferExhaustionThreshold: 0.95 },
+      // The door keeps every request within the window, earlier than this.
+      infiniteSessions: { enabled: true, backgroundCompactionThreshold: 0.98, bufferExhaustionThreshold: 0.99 },
       // Every tool is ours and passes the gate, which decides; the runtime's own question would only repeat it.
       onPermissionRequest: () => ({ kind: "approve-once" }),
     });

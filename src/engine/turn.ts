@@ -2,7 +2,7 @@ import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
-import { runtimeFailed, type TurnError, turnError } from "./failures.ts";
+import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
@@ -17,15 +17,17 @@ export interface TurnParts {
   watch: (observer: Observer) => () => void;
   /** Puts a failed model call into words. */
   explain: (failure: WireFailure) => TurnError;
+  /** Puts the runtime's own trouble into words. */
+  troubled: (trouble: RuntimeTrouble) => TurnError;
 }
 
 /** How long the runtime gets to come to rest after an error or an abort. */
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, died, request, begin, watch, explain }: TurnParts): Promise<TurnResult> {
+export async function followTurn({ sdk, died, request, begin, watch, explain, troubled }: TurnParts): Promise<TurnResult> {
   const { signal, silenceMs, capMs } = request;
-  const heard = createListener(request.onEvent, explain);
+  const heard = createListener(request.onEvent, explain, troubled);
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
     finish = resolve;
@@ -61,7 +63,7 @@ export async function followTurn({ sdk, died, request, begin, watch, explain }: 
       case "died":
         return heard.result("failed", turnError("runtime_died"));
       case "refused":
-        return heard.result("failed", runtimeFailed(ending.message));
+        return heard.result("failed", troubled({ message: ending.message }));
       case "aborted":
         await rest(sdk, died);
         return heard.result("aborted", turnError("aborted"));
@@ -107,7 +109,11 @@ async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
 }
 
 /** Adds up what is heard of a turn, from the runtime and from the calls to the model themselves. */
-function createListener(onEvent: ((event: TurnEvent) => void) | undefined, explain: (failure: WireFailure) => TurnError) {
+function createListener(
+  onEvent: ((event: TurnEvent) => void) | undefined,
+  explain: (failure: WireFailure) => TurnError,
+  troubled: (trouble: RuntimeTrouble) => TurnError,
+) {
   let usage = noUsage();
   let final = "";
   let said = "";
@@ -115,6 +121,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined, expla
   let error: TurnError | undefined;
   let failure: WireFailure | undefined;
   let refusal: string | undefined;
+  let detail: string | undefined;
   let between = false;
   let model: string | undefined;
   const served = new Set<string>();
@@ -157,6 +164,7 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined, expla
         between = true;
         return;
       case "model.call_failure":
+        detail = String(event.data.errorMessage ?? "");
         if (spoken !== "") onEvent?.({ kind: "restarted" });
         spoken = "";
         return;
@@ -177,7 +185,12 @@ function createListener(onEvent: ((event: TurnEvent) => void) | undefined, expla
         return;
       }
       case "session.error":
-        error = runtimeFailed(event.data.message);
+        error = troubled({
+          statusCode: event.data.statusCode,
+          errorType: event.data.errorType,
+          message: event.data.message,
+          detail,
+        });
         return;
     }
   };

@@ -59,7 +59,7 @@ function play(step: z.infer<typeof Step>, groups: string[], result: string): Act
     return value;
   };
   if ("call" in step) return { call: [{ tool: step.call, args: fill(step.args) }] };
-  return { say: `${fill(step.say)}\n\n${REHEARSAL_MARK}`.match(/[\s\S]{1,24}/g) ?? [] };
+  return { say: `${fill(step.say)}\n\n${REHEARSAL_MARK}`.match(/[\s\S]{1,24}/gu) ?? [] };
 }
 
 function isOffered(tool: string, request: ChatRequest): boolean {
