@@ -75,6 +75,18 @@ export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPl
   return { recovery, settled };
 }
 
+/** Whether a session's log can be read from its first line to its last; a last line may be cut off. */
+export function isWhole(logFile: string): boolean {
+  const lines = readFileSync(logFile, "utf8").split("\n");
+  return lines.slice(0, -1).every((line) => {
+    try {
+      return line === "" || typeof JSON.parse(line) === "object";
+    } catch {
+      return false;
+    }
+  });
+}
+
 function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
   const start = lines.findLastIndex((line) => line.type === "user.message");
   const prompt = lines[start];

@@ -7,7 +7,7 @@ import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { Generations } from "./generations.ts";
 import type { SessionSpec } from "./port.ts";
-import { sessionLog } from "./recover.ts";
+import { isWhole, sessionLog } from "./recover.ts";
 import type { Life, Runtime } from "./runtime.ts";
 import { roomFor } from "./wire/context.ts";
 
@@ -128,13 +128,18 @@ export function createSessions({
       if (earlier) generations.hand(spec.id, earlier);
       return make(session);
     }
+    const beginAnew = (why: string) => {
+      log.warn("a session cannot be resumed and is begun anew", { session, why });
+      generations.next(spec.id, spec.handover?.(windowOf(spec.model)) || handover);
+      return make(generations.current(spec.id).session);
+    };
+    // Some versions of the runtime refuse a damaged log, others pass over what they cannot read.
+    if (!isWhole(sessionLog(folder, session))) return beginAnew("its log is damaged");
     try {
       return { name: session, sdk: await life.client.resumeSession(session, { ...configOf(session), continuePendingWork }) };
     } catch (error) {
       if (life.isDead()) throw error;
-      log.warn("a session could not be resumed and is begun anew", { session, error: messageOf(error) });
-      generations.next(spec.id, spec.handover?.(windowOf(spec.model)) || handover);
-      return make(generations.current(spec.id).session);
+      return beginAnew(messageOf(error));
     }
   }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
 import { newId } from "../lib/ids.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { clipToTokens } from "../lib/tokens.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
@@ -9,6 +10,7 @@ import type { Gate } from "../tools/gate.ts";
 import { type Tool, tool } from "../tools/tool.ts";
 import { type SeenCall, watched } from "./activity.ts";
 import { modelTierFor } from "./complexity.ts";
+import { oneLine } from "./evidence.ts";
 import type { Facts } from "./facts.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
@@ -27,6 +29,8 @@ export interface AgentParts {
 
 /** A large squad is not told whole to each of its agents. */
 const MAX_COLLEAGUES = 12;
+/** How many of its tasks an agent is reminded of when it lost its memory, the latest first. */
+const TOLD_TASKS = 8;
 const NewDecision = z.object({ decision: z.string().min(1), context: z.string().optional() });
 const FINGERPRINT = "squad-agent-1";
 
@@ -50,8 +54,19 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
         }),
       tools: watched(bound, redactor, onCall),
       workingDirectory: projectPath,
+      handover: (window) => clipToTokens(earlierWork(slug, characterName), Math.floor(window / 8)),
     });
   };
+
+  /** What an agent did before, for a session whose own record is lost. */
+  const earlierWork = (slug: string, agent: string): string =>
+    store
+      .listTasks({ squad: slug, agent, status: "done", limit: TOLD_TASKS })
+      .map(
+        ({ description, result, finishedAt }) =>
+          `- [${finishedAt}] ${oneLine(description, 400)}: ${oneLine(result ?? "no report", 800)}`,
+      )
+      .join("\n");
 
   return {
     /** The model for a task: the agent's tier, raised or lowered by the task itself. */
