@@ -103,6 +103,7 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
         );
       }
     },
+    note: (text: string) => tell(harmless(text)),
     /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
     say(said: Said): void {
       const lines = `${unfinished.get(said.key)?.text ?? ""}${harmless(said.text)}`.split("\n");

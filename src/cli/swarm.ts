@@ -45,8 +45,8 @@ export function swarmCommands(program: Command, shell: Shell): void {
         issueNeeded: true,
       });
       const projectPath = await projectHere();
-      shell.note(`Project: ${projectPath}`);
-      await follow(shell, { ...options, verbose: options.verbose || settings.verbose }, (open) =>
+      const about = [`Project: ${projectPath}`];
+      await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
         open.start({ projectPath, issue: settings.issue!, settings, apply: options.apply, standIns: options.standIns }),
       );
     });
@@ -196,21 +196,27 @@ async function withSwarm<T>(
 /** Starts or resumes a run and shows it to its end. Ctrl-C leaves it to be resumed. */
 async function follow(
   shell: Shell,
-  options: RunOptions,
+  options: RunOptions & { about?: string[] },
   begin: (swarm: OpenSwarm["swarm"]) => Promise<RunHandle>,
 ): Promise<void> {
   const progress = createProgress({ ...progressParts(shell), live: process.stderr.isTTY === true && !shell.env.CI });
   const onSay = options.verbose ? { onSay: progress.say } : {};
   const { exitCodeOf } = await import("../swarm/run.ts");
   await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
-    shell.note(`Model: ${choice.why}.`);
+    const about = [...(options.about ?? []), `Model: ${choice.why}.`];
     // The runs of other processes on this store are heard here too.
     const early: Event[] = [];
     let hear = (event: Event) => void early.push(event);
     const unsubscribe = hub.subscribe((event) => hear(event));
-    const handle = await begin(swarm);
+    const handle = await begin(swarm).catch((error: unknown) => {
+      about.forEach(shell.note);
+      throw error;
+    });
     hear = (event) => {
-      if (event.data.runId === handle.id) progress.hear(event);
+      if (event.data.runId !== handle.id) return;
+      progress.hear(event);
+      // Scripts read the run's id from the first line.
+      if (event.type === "run.started") about.forEach(progress.note);
     };
     early.forEach(hear);
     const interrupt = () => void swarm.close();
