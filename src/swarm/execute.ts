@@ -10,7 +10,7 @@ import { runDesign } from "./phases/design.ts";
 import { runImplement } from "./phases/implement.ts";
 import { decisionsOf, runSpec } from "./phases/spec.ts";
 import { whySkipped } from "./pipeline/conditions.ts";
-import { comparedModels } from "./pipeline/models.ts";
+import { comparedModels } from "./pipeline/named-models.ts";
 import type { Phase } from "./pipeline/schema.ts";
 import { standingEvidence } from "./standing.ts";
 import { applyBranch, must } from "./tree/git.ts";

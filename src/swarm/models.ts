@@ -2,7 +2,7 @@ import type { Engine } from "../engine/port.ts";
 import { nearest } from "../lib/config.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
 import type { RunModel } from "../protocol/runs.ts";
-import type { NamedModel } from "./pipeline/models.ts";
+import type { NamedModel } from "./pipeline/named-models.ts";
 
 /** How many of the models that are there are named. */
 const MOST_NAMED = 6;

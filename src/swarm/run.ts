@@ -19,7 +19,7 @@ import type { SwarmParts } from "./parts.ts";
 import type { Settings } from "./pipeline/env.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "./pipeline/inputs.ts";
-import { namedModels } from "./pipeline/models.ts";
+import { namedModels } from "./pipeline/named-models.ts";
 import { type Plan, resolvePlan } from "./pipeline/plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
 import { checkDocDir, openProject } from "./project.ts";

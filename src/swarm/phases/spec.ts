@@ -1,7 +1,7 @@
 import { openers } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
-import { comparedModels } from "../pipeline/models.ts";
+import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase, SpecPhase } from "../pipeline/schema.ts";
 import { specPrompt } from "../prompts.ts";
 import { writeText } from "./text.ts";
