@@ -13,7 +13,7 @@ import { summaryOf, writeStepSummary } from "./documents.ts";
 import { type Ending, execute } from "./execute.ts";
 import { putAway } from "./ground.ts";
 import { RunStopped } from "./journal.ts";
-import { resolveModels, servingAmong } from "./models.ts";
+import { resolveModels } from "./models.ts";
 import { openRun, type RunLife } from "./open-run.ts";
 import type { SwarmParts } from "./parts.ts";
 import type { Settings } from "./pipeline/env.ts";
@@ -236,8 +236,9 @@ export function createSwarm(parts: SwarmParts): Swarm {
       const projectPath = openProject(input.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const loaded = load(projectPath, settings, undefined);
-      const models = await modelsFor(loaded, projectPath, input.standIns ?? false);
-      const model = servingAmong(models)(loaded.pipeline.primaryModel);
+      await modelsFor(loaded, projectPath, input.standIns ?? false);
+      const name = loaded.pipeline.primaryModel;
+      const model = { name, ...(await engine.serving(name)) };
       return runPlanning({ engine, bind, model, now }, { ...input, projectPath });
     },
     async start({

@@ -86,6 +86,17 @@ test("a file that names no models is run on defaults, for which others stand in 
   expect(models).toEqual([{ name: "claude-opus-4-6-fast", model: "small", standsIn: true }]);
 });
 
+test("planning is served by a stand-in for the default too where every agent of the pipeline has a model of its own", async () => {
+  const { swarm, project, settings, model } = await runOn(`agents: {pm: pm.md}\n${SPEC}`, {
+    models: ["small"],
+    files: { "pm.md": "---\nmodel: small\n---\nI plan." },
+    script: () => ({ say: "Clear.\n\nREQUIREMENTS_CLEAR" }),
+  });
+  const plan = await swarm.plan({ projectPath: project, issue: "Greet", settings, ask: async () => null });
+  expect(plan.model).toEqual({ name: "claude-opus-4-6-fast", model: "small", standsIn: true });
+  expect(model.requests.map((request) => request.model)).toEqual(["small", "small"]);
+});
+
 test("models that are there, and all where a provider does not list any, serve under their own names", async () => {
   const listed = await runOn(`primaryModel: one\n${SPEC}`, { models: ["one", "two"] });
   const run = await (await listed.start()).finished;
