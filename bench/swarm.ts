@@ -70,8 +70,9 @@ async function measure(tasks: number, latency: number) {
   await warmUp(engine, folder.path);
   model.requests.length = 0;
   const started = performance.now();
-  const result = await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readSettings({}) })
-    .finished;
+  const result = await (
+    await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readSettings({}) })
+  ).finished;
   const wallMs = performance.now() - started;
   await swarm.close();
   await engine.stop();

@@ -1,6 +1,7 @@
 import { harmless } from "../lib/harmless.ts";
 import type { Event } from "../protocol/events.ts";
-import type { RunStep, RunStream, Said } from "../protocol/runs.ts";
+import type { RunPhase, RunStep, RunStream, RunSummary, Said } from "../protocol/runs.ts";
+import { standIns } from "../swarm/served.ts";
 
 export interface ProgressParts {
   write: (text: string) => void;
@@ -67,8 +68,15 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
   return {
     hear({ type, data }: Event): void {
       if (live) ticking ??= setInterval(() => draw(), 500).unref();
-      if (type === "run.started") tell(`${bold("run")} ${String(data.runId)}`);
+      if (type === "run.started") {
+        tell(`${bold("run")} ${String(data.runId)}`);
+        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(harmless(each));
+      }
       if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
+      if (type === "phase.finished") {
+        const { name, status, reason } = data as unknown as RunPhase;
+        if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${harmless(reason)}` : ""}`);
+      }
       if (type === "stream.started") {
         const { number, task } = data as unknown as RunStream;
         tell(`  stream ${number}: ${harmless(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
@@ -89,9 +97,13 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
         finishSaying(step.key);
         const verdict = step.verdict ? ` ${step.verdict}` : "";
         const trouble = step.error ? ` ${harmless(step.error)}` : "";
-        tell(`  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(seconds(now() - since))}`);
+        const model = step.model ? `${harmless(step.model)} ` : "";
+        tell(
+          `  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(`${model}${seconds(now() - since)}`)}`,
+        );
       }
     },
+    note: (text: string) => tell(harmless(text)),
     /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
     say(said: Said): void {
       const lines = `${unfinished.get(said.key)?.text ?? ""}${harmless(said.text)}`.split("\n");

@@ -8,6 +8,7 @@ import type { Run, Said } from "../protocol/runs.ts";
 import { readSettings, settingsIn } from "../swarm/pipeline/env.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import type { RunHandle } from "../swarm/run.ts";
+import { standIns } from "../swarm/served.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Shell } from "./output.ts";
 import { createProgress, type ProgressParts } from "./progress.ts";
@@ -16,9 +17,11 @@ interface RunOptions {
   plan?: string;
   verbose?: boolean;
   apply?: boolean;
+  standIns?: boolean;
   json?: boolean;
 }
 
+const STAND_INS_OPTION = ["--stand-ins", "let other models serve for named ones that are not there"] as const;
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
 
 /** `io swarm …`, which is also `swarm …`: the pipeline in this process, with or without a daemon, on the same store. */
@@ -34,6 +37,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option("-p, --plan <file>", "take the issue from a plan, as `swarm plan` writes it")
     .option("-v, --verbose", "show what the agents say")
     .option("--apply", "merge the result into the checkout when everything is approved")
+    .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
       const settings = readSettings(shell.env, {
@@ -41,9 +45,9 @@ export function swarmCommands(program: Command, shell: Shell): void {
         issueNeeded: true,
       });
       const projectPath = await projectHere();
-      shell.note(`Project: ${projectPath}`);
-      await follow(shell, { ...options, verbose: options.verbose || settings.verbose }, (open) =>
-        open.start({ projectPath, issue: settings.issue!, settings, apply: options.apply }),
+      const about = [`Project: ${projectPath}`];
+      await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
+        open.start({ projectPath, issue: settings.issue!, settings, apply: options.apply, standIns: options.standIns }),
       );
     });
 
@@ -53,6 +57,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .argument("[issue...]", "the issue, in words; else ISSUE_BODY")
     .option("-p, --plan <file>", "take the issue from a file, such as the draft of a plan that was interrupted")
     .option("-v, --verbose", "show what the agents say")
+    .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
       const settings = readSettings(shell.env, {
@@ -75,7 +80,9 @@ export function swarmCommands(program: Command, shell: Shell): void {
           issue: settings.issue!,
           settings,
           ask: ask.question,
+          standIns: options.standIns,
           signal: stop.signal,
+          onModel: (model) => standIns([model]).forEach(shell.note),
           onTurn: (agent) => {
             progress.end();
             shell.note(`${agent} reads and thinks …`);
@@ -141,11 +148,14 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .description("go on with a run that was interrupted, cancelled or has failed")
     .argument("<run>")
     .option("-v, --verbose", "show what the agents say")
+    .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action((id: string, options: RunOptions) => {
       const settings = settingsIn(shell.env);
       const verbose = options.verbose || settings.verbose === true;
-      return follow(shell, { ...options, verbose }, (open) => open.resume(id, { settings, issue: settings.issue }));
+      return follow(shell, { ...options, verbose }, (open) =>
+        open.resume(id, { settings, issue: settings.issue, standIns: options.standIns }),
+      );
     });
 
   swarm
@@ -184,19 +194,29 @@ async function withSwarm<T>(
 }
 
 /** Starts or resumes a run and shows it to its end. Ctrl-C leaves it to be resumed. */
-async function follow(shell: Shell, options: RunOptions, begin: (swarm: OpenSwarm["swarm"]) => RunHandle): Promise<void> {
+async function follow(
+  shell: Shell,
+  options: RunOptions & { about?: string[] },
+  begin: (swarm: OpenSwarm["swarm"]) => Promise<RunHandle>,
+): Promise<void> {
   const progress = createProgress({ ...progressParts(shell), live: process.stderr.isTTY === true && !shell.env.CI });
   const onSay = options.verbose ? { onSay: progress.say } : {};
   const { exitCodeOf } = await import("../swarm/run.ts");
   await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
-    shell.note(`Model: ${choice.why}.`);
+    const about = [...(options.about ?? []), `Model: ${choice.why}.`];
     // The runs of other processes on this store are heard here too.
     const early: Event[] = [];
     let hear = (event: Event) => void early.push(event);
     const unsubscribe = hub.subscribe((event) => hear(event));
-    const handle = begin(swarm);
+    const handle = await begin(swarm).catch((error: unknown) => {
+      about.forEach(shell.note);
+      throw error;
+    });
     hear = (event) => {
-      if (event.data.runId === handle.id) progress.hear(event);
+      if (event.data.runId !== handle.id) return;
+      progress.hear(event);
+      // Scripts read the run's id from the first line.
+      if (event.type === "run.started") about.forEach(progress.note);
     };
     early.forEach(hear);
     const interrupt = () => void swarm.close();
@@ -240,6 +260,7 @@ function describePlan(plan: Plan): string {
   return [
     `${plan.file} is in order.`,
     `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}. Checks: ${plan.checks?.join("; ") ?? "found in the project"}.`,
+    "Whether the models are there is looked up when a run begins, before any of them is asked.",
     ...phases,
     `Most agent calls: ${costs}; each may be tried ${plan.triesPerCall} times.`,
     ...plan.notes,

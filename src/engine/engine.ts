@@ -127,7 +127,13 @@ export async function createEngine({
     number: number,
   ): Promise<TurnResult> {
     if (recovery.kind === "answered")
-      return { outcome: "done", text: recovery.text, usage: noUsage(), tools: recovery.tools, served: [] };
+      return {
+        outcome: "done",
+        text: recovery.text,
+        usage: noUsage(),
+        tools: recovery.tools,
+        served: recovery.model ? [recovery.model] : [],
+      };
     const shut = await list.ready(spec.model);
     if (shut) return { outcome: "failed", text: "", error: shut, usage: noUsage(), tools: [], served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };

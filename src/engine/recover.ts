@@ -9,6 +9,7 @@ const LogLine = z.looseObject({
   data: z
     .looseObject({
       content: z.string().optional(),
+      model: z.string().optional(),
       messageId: z.string().optional(),
       toolCallId: z.string().optional(),
       requestId: z.string().optional(),
@@ -31,7 +32,7 @@ export type Recovery =
   /** The prompt never arrived. */
   | { kind: "send" }
   /** It was answered; only the news of it was lost. */
-  | { kind: "answered"; text: string; tools: string[] }
+  | { kind: "answered"; text: string; tools: string[]; model: string | undefined }
   /** The model has to go on from what is there. */
   | { kind: "continue" }
   /** Calls wait for their results. */
@@ -100,7 +101,9 @@ function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
     .flatMap((line) => (line.type === "assistant.message" ? (line.data.toolRequests ?? []) : []))
     .map((call) => call.name);
   if (requests.length === 0)
-    return last.data.content ? { kind: "answered", text: last.data.content, tools: asked } : { kind: "continue" };
+    return last.data.content
+      ? { kind: "answered", text: last.data.content, tools: asked, model: last.data.model }
+      : { kind: "continue" };
 
   const after = tail.slice(tail.indexOf(last) + 1);
   const ids = (type: string, field: "toolCallId" | "requestId") =>

@@ -1,4 +1,4 @@
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
@@ -45,10 +45,12 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
     inbox.submit({ text, conversation, source: { channel: "background", about: id }, idempotencyKey: `run:${id}:${occasion}` });
   }
 
-  function takeUp(run: Run): void {
+  async function takeUp(run: Run): Promise<void> {
     try {
-      swarm.resume(run.id, { unattended: true });
+      await swarm.resume(run.id, { unattended: true });
     } catch (error) {
+      // A daemon that is being stopped leaves it to the next.
+      if (error instanceof UserError && error.trouble === "unavailable") return;
       log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
       tell(run, `A swarm run was interrupted and cannot go on by itself: ${messageOf(error)}\n${describeRun(run)}`, "stuck");
     }
@@ -61,7 +63,7 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
         const run = finishedAt === null ? undefined : swarm.show(id);
         if (run) settle(run);
       }
-      for (const run of swarm.orphans(LATEST)) takeUp(run);
+      for (const run of swarm.orphans(LATEST)) void takeUp(run);
       return hub.subscribe(({ type, data }) => {
         const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
         if (run) settle(run);

@@ -46,6 +46,17 @@ export type ReviewLoop = z.infer<typeof ReviewLoop>;
 export const StepKind = z.enum(["call", "checks", "git", "loop", "phase", "stream", "note"]);
 export type StepKind = z.infer<typeof StepKind>;
 
+/** Which model is asked for a name that a pipeline uses. */
+export const RunModel = z.object({
+  /** As the pipeline, an agent or the environment has it. */
+  name: z.string(),
+  /** As the provider has it. */
+  model: z.string(),
+  /** The model of that name is not there, and this one is asked instead. */
+  standsIn: z.boolean(),
+});
+export type RunModel = z.infer<typeof RunModel>;
+
 /** One agent call, one command or one decision of a run, as its journal has it. */
 export const RunStep = z.object({
   key: z.string(),
@@ -53,7 +64,10 @@ export const RunStep = z.object({
   phase: z.string(),
   stream: z.number().int().nullable(),
   agent: z.string().nullable(),
+  /** The model that answered, by the provider's own name; until then the one that is asked. */
   model: z.string().nullable(),
+  /** The name that the pipeline asks for, where it is another. */
+  asked: z.string().nullable(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number().int(),
   verdict: z.string().nullable(),
@@ -114,6 +128,7 @@ export const Run = z
     /** The tree the result is. */
     tree: z.string().nullable(),
     applied: z.boolean(),
+    models: z.array(RunModel),
     phases: z.array(RunPhase),
     streams: z.array(RunStream),
     loops: z.array(ReviewLoop),

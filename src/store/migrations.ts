@@ -225,4 +225,8 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX task_askers_by_message ON task_askers (message_id);
     `,
   },
+  {
+    name: "0005-asked-models",
+    sql: "ALTER TABLE run_steps ADD COLUMN asked TEXT;",
+  },
 ];

@@ -37,6 +37,8 @@ export const StepRow = z.object({
   stream: z.number().nullable(),
   agent: Text,
   model: Text,
+  /** The pipeline's name for the model; rows from before there was one have that name as their model. */
+  asked: Text,
   inputs_hash: z.string(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number(),
@@ -58,11 +60,14 @@ export interface StepHead {
   stream?: number | null;
   agent?: string | null;
   model?: string | null;
+  asked?: string | null;
 }
 
 export interface StepEnd {
   state: "done" | "failed";
   result: string;
+  /** The model that answered, where that is known. */
+  model?: string | null;
   verdict?: string | null;
   error?: string | null;
   usage?: Usage;
@@ -133,16 +138,16 @@ export function openRuns(store: Store): Runs {
   const steps = db.prepare(`SELECT ${stepColumns} FROM run_steps WHERE run_id = ? ORDER BY seq`);
   const step = db.prepare(`SELECT ${stepColumns} FROM run_steps WHERE run_id = ? AND key = ?`);
   const begin = db.prepare(`
-    INSERT INTO run_steps (run_id, key, kind, phase, stream, agent, model, inputs_hash, state, started_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'begun', ?)
+    INSERT INTO run_steps (run_id, key, kind, phase, stream, agent, model, asked, inputs_hash, state, started_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'begun', ?)
     ON CONFLICT (run_id, key) DO UPDATE SET state = 'begun', result = NULL, verdict = NULL, error = NULL, finished_at = NULL,
       attempts = CASE WHEN inputs_hash = excluded.inputs_hash THEN attempts ELSE 0 END,
       session_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN session_id END,
       prompt_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN prompt_id END,
-      model = excluded.model, agent = excluded.agent, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
+      model = excluded.model, asked = excluded.asked, agent = excluded.agent, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
   const track = db.prepare("UPDATE run_steps SET attempts = ?, session_id = ?, prompt_id = ? WHERE run_id = ? AND key = ?");
   const end = db.prepare(
-    "UPDATE run_steps SET state = ?, result = ?, verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
+    "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
   );
   const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
   const before = db.prepare(
@@ -150,8 +155,18 @@ export function openRuns(store: Store): Runs {
   );
   const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND key = ?");
 
-  const write: Runs["end"] = (id, key, { state, result, verdict, error, usage }, now) =>
-    void end.run(state, result, verdict ?? null, error ?? null, usage ? JSON.stringify(usage) : null, now, id, key);
+  const write: Runs["end"] = (id, key, { state, result, model, verdict, error, usage }, now) =>
+    void end.run(
+      state,
+      result,
+      model ?? null,
+      verdict ?? null,
+      error ?? null,
+      usage ? JSON.stringify(usage) : null,
+      now,
+      id,
+      key,
+    );
 
   return {
     create: ({ id, projectPath, issue, inputs: given, conversation, squad, now }) =>
@@ -187,6 +202,7 @@ export function openRuns(store: Store): Runs {
             head.stream ?? null,
             head.agent ?? null,
             head.model ?? null,
+            head.asked ?? null,
             hash,
             now,
           ),
@@ -214,6 +230,7 @@ export function stepOf(row: StepRow): RunStep {
     stream: row.stream,
     agent: row.agent,
     model: row.model,
+    asked: row.asked === row.model ? null : row.asked,
     state: row.state,
     attempts: row.attempts,
     verdict: row.verdict,

@@ -14,7 +14,7 @@ export function openers(pipeline: ResolvedPipeline, phase: Phase | undefined, cw
   const planner = { agent, duty: "plan" as const, model: pipeline.primaryModel, cwd };
   if (name === "spec") return [{ ...planner, key: draftKey(name, agent) }];
   if (name === "decompose") return [{ ...planner, key: tasksKey(agent, 1) }];
-  if (name === "cross-model-review" && pipeline.reviewModel !== pipeline.primaryModel)
+  if (name === "cross-model-review")
     return [{ key: `${name}/review:${agent}/1`, agent, duty: "review", model: pipeline.reviewModel, cwd }];
   return [];
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
-import type { Said } from "../protocol/runs.ts";
+import type { RunModel, Said } from "../protocol/runs.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
 import type { Runs } from "../store/runs.ts";
@@ -25,6 +25,7 @@ export interface Call {
   stream?: number;
   agent: string;
   duty: Duty;
+  /** The name of the model, unless the agent has one of its own. */
   model: string;
   prompt: string;
   cwd: string;
@@ -54,6 +55,8 @@ export interface CallerParts {
   journal: Journal;
   runs: Runs;
   agents: ReadonlyMap<string, Agent>;
+  /** The model to ask for a name of the pipeline. */
+  serving: (name: string) => Pick<RunModel, "model">;
   settings: Pick<Settings, "sessionTimeoutMs" | "maxRetries">;
   signal: AbortSignal;
   /** Told what an agent says, as it says it. */
@@ -65,14 +68,15 @@ export interface CallerParts {
 const CAP_FACTOR = 12;
 const HOPELESS = new Set(["unauthorized"]);
 
-export function createCaller({ engine, bind, journal, runs, agents, settings, signal, onSay, recordUsage }: CallerParts): Caller {
+export function createCaller(parts: CallerParts): Caller {
+  const { engine, bind, journal, runs, agents, serving, settings, signal, onSay, recordUsage } = parts;
   const begun = new Set<string>();
 
   const open = (call: Expected, agent: Agent, sessionId: string): Session => {
     begun.add(sessionId);
     return engine.session({
       id: sessionId,
-      model: agent.model ?? call.model,
+      model: serving(agent.model ?? call.model).model,
       systemMessage: () => agent.instructions,
       tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: `swarm:${call.agent}` }),
       workingDirectory: call.cwd,
@@ -119,17 +123,21 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
     ask(call) {
       const agent = agents.get(call.agent);
       if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);
+      // What serves may be another model in a later life: it is not part of what makes this the same step.
+      const name = agent.model ?? call.model;
       const head = {
         key: call.key,
         kind: "call" as const,
         phase: call.phase,
         stream: call.stream ?? null,
         agent: call.agent,
-        model: agent.model ?? call.model,
+        model: serving(name).model,
+        asked: name,
       };
-      return journal.step(Reply, head, { prompt: call.prompt, model: head.model }, async ({ earlier, track }) => {
+      return journal.step(Reply, head, { prompt: call.prompt, model: name }, async ({ earlier, track }) => {
         let usage = noUsage();
         let reason = "";
+        let model: string | undefined;
         const first = Math.max(1, earlier?.attempts ?? 1);
         for (let attempt = first; attempt <= 1 + settings.maxRetries; attempt += 1) {
           const sessionId = call.session ?? sessionOf(journal.runId, `${call.key}#${attempt}`);
@@ -145,15 +153,21 @@ export function createCaller({ engine, bind, journal, runs, agents, settings, si
             interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
           });
           usage = add(usage, result.usage);
+          model = result.served.join(", ") || undefined;
           if (signal.aborted) throw new RunStopped("the run was stopped");
           if (result.outcome === "done" && result.text.trim() !== "") {
             const verdict = call.verdict?.(result.text);
-            return { value: { ok: true, text: result.text }, usage, ...(verdict !== undefined && { verdict }) };
+            return {
+              value: { ok: true, text: result.text },
+              usage,
+              model,
+              ...(verdict !== undefined && { verdict }),
+            };
           }
           reason = result.error?.message ?? (result.outcome === "done" ? "the reply was empty" : `the turn ${result.outcome}`);
           if (result.error && HOPELESS.has(result.error.code)) break;
         }
-        return { value: { ok: false, reason }, error: reason, usage };
+        return { value: { ok: false, reason }, error: reason, usage, model };
       });
     },
   };

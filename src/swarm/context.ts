@@ -1,10 +1,11 @@
 import type { Emit } from "../protocol/events.ts";
-import type { ReviewLoop, RunStream } from "../protocol/runs.ts";
+import type { ReviewLoop, RunModel, RunStream } from "../protocol/runs.ts";
 import type { Caller } from "./caller.ts";
 import type { Checks } from "./checks.ts";
 import type { SwarmTask } from "./decompose.ts";
 import type { Documents } from "./documents.ts";
 import type { Journal } from "./journal.ts";
+import type { Agent } from "./pipeline/agents.ts";
 import type { Settings } from "./pipeline/env.ts";
 import type { ResolvedPipeline, Review } from "./pipeline/schema.ts";
 import type { Ground as About } from "./prompts.ts";
@@ -15,6 +16,7 @@ import type { Ground } from "./tree/workspace.ts";
 export interface RunContext {
   runId: string;
   pipeline: ResolvedPipeline;
+  agents: ReadonlyMap<string, Agent>;
   settings: Settings;
   journal: Journal;
   caller: Caller;
@@ -24,6 +26,10 @@ export interface RunContext {
   about: About;
   signal: AbortSignal;
   tell: (type: Parameters<Emit>[0]["type"], data: Record<string, unknown>) => void;
+  /** The model that is asked for a name of the pipeline. */
+  serving: (name: string) => RunModel;
+  /** Who was served by which model in a phase, or in one stream of it. */
+  served: (phase: string, stream?: number) => string;
   note: (text: string) => void;
   recordLoop: (loop: ReviewLoop) => void;
   recordStream: (stream: RunStream) => void;

@@ -6,11 +6,13 @@ import type { Run } from "../protocol/runs.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { inside } from "./pipeline/agents.ts";
 import type { ResolvedPipeline } from "./pipeline/schema.ts";
+import { modelUses, otherNames, standIns } from "./served.ts";
 import { standingEvidence } from "./standing.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
-  write(name: string, title: string, body: string): void;
+  /** `about` is told beside the time. */
+  write(name: string, title: string, body: string, about?: string): void;
   /** Takes a document out of the checkout that has served its purpose. */
   remove(name: string): void;
 }
@@ -28,8 +30,9 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsPar
   const copies = folder === undefined ? undefined : join(folder, "documents");
   if (copies) mkdirSync(copies, { recursive: true, mode: 0o700 });
   return {
-    write(name, title, body) {
-      const text = `# ${title}\n\n_${now().toISOString()}_\n\n${body.trim()}\n`;
+    write(name, title, body, about = "") {
+      const head = [now().toISOString(), about].filter(Boolean).join(" · ");
+      const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
       // A run is long: somebody may have cleaned the checkout, and the folder with it, since the last document.
       writeFileAtomic(join(openDocDir(projectPath, docDir), name), text, 0o644);
       if (copies) replace(join(copies, name), text);
@@ -77,11 +80,11 @@ export function summaryOf(run: Run): string {
     ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
     : "In place, in the checkout";
   const final = standingEvidence(run, run.tree);
-  const rows = (cells: string[][]) => cells.map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
   const parts = [
     `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,
     `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
+    modelsOf(run),
     `## Phases\n\n${rows([["phase", "status", "why"], ["---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, each.reason ?? ""])])}`,
     run.streams.length > 0
       ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n")[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
@@ -105,6 +108,22 @@ export function summaryOf(run: Run): string {
     run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
+}
+
+function modelsOf(run: Run): string {
+  const uses = modelUses(run);
+  const told = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `- ${each}`);
+  if (uses.length === 0 && told.length === 0) return "";
+  const table = rows([
+    ["model", "asked for as", "agents", "calls"],
+    ["---", "---", "---", "---"],
+    ...uses.map(({ model, asked, agents, calls }) => [model, asked ?? model, agents.join(", "), String(calls)]),
+  ]);
+  return ["## Models", told.join("\n"), uses.length > 0 ? table : ""].filter(Boolean).join("\n\n");
+}
+
+function rows(cells: string[][]): string {
+  return cells.map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
 }
 
 function cell(text: string): string {

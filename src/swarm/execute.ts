@@ -10,6 +10,7 @@ import { runDesign } from "./phases/design.ts";
 import { runImplement } from "./phases/implement.ts";
 import { decisionsOf, runSpec } from "./phases/spec.ts";
 import { whySkipped } from "./pipeline/conditions.ts";
+import { comparedModels } from "./pipeline/named-models.ts";
 import type { Phase } from "./pipeline/schema.ts";
 import { standingEvidence } from "./standing.ts";
 import { applyBranch, must } from "./tree/git.ts";
@@ -94,9 +95,10 @@ function dispatch(context: RunContext, phase: Phase, progress: Progress): Promis
   }
 }
 
-function whyLeftOut({ pipeline }: RunContext, phase: Phase, progress: Progress): string | undefined {
+function whyLeftOut(context: RunContext, phase: Phase, progress: Progress): string | undefined {
   const condition = "condition" in phase ? phase.condition : undefined;
-  const why = whySkipped(condition, { pipeline, tasks: progress.tasks });
+  const models = comparedModels(phase, context, context.serving);
+  const why = whySkipped(condition, { models, tasks: progress.tasks });
   if (why !== undefined) return why;
   return phase.phase === "cross-model-review" && progress.tree === progress.baseTree ? "nothing was changed" : undefined;
 }

@@ -37,6 +37,8 @@ export interface StepOutcome<T> {
   /** Set when the step has failed for good: a resume of a failed run tries it again. */
   error?: string;
   verdict?: string;
+  /** The model that answered, where that is known. */
+  model?: string | undefined;
   usage?: Usage;
 }
 
@@ -82,7 +84,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         known && same && known.state === "begun"
           ? { attempts: known.attempts, sessionId: known.session_id, promptId: known.prompt_id }
           : undefined;
-      const { value, error, verdict, usage } = await work({ earlier, track: (call) => runs.track(runId, head.key, call) });
+      const { value, error, verdict, model, usage } = await work({ earlier, track: (call) => runs.track(runId, head.key, call) });
       runs.end(
         runId,
         head.key,
@@ -91,6 +93,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           result: JSON.stringify(value),
           ...(error !== undefined && { error }),
           ...(verdict !== undefined && { verdict }),
+          ...(model !== undefined && { model }),
           ...(usage && { usage }),
         },
         time(),

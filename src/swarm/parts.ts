@@ -11,7 +11,7 @@ import type { Check } from "./checks.ts";
 /** What Swarm is built of. */
 export interface SwarmParts {
   store: Store;
-  engine: Pick<Engine, "session" | "deleteSession">;
+  engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
   emit: Emit;
   /** The tools of a pipeline agent, behind the gate. */
   bind: Bind;

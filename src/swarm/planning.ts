@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Engine } from "../engine/port.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
-import type { Said } from "../protocol/runs.ts";
+import type { RunModel, Said } from "../protocol/runs.ts";
 import { noUsage, type Usage } from "../protocol/usage.ts";
 import { add, type Bind } from "./caller.ts";
 import { openDocuments } from "./documents.ts";
 import type { Settings } from "./pipeline/env.ts";
 import { clip, untrusted } from "./prompts.ts";
+import { type Served, servedLine } from "./served.ts";
 import { saysKeyword, withoutKeyword } from "./verdict.ts";
 
 export const REQUIREMENTS_CLEAR = "REQUIREMENTS_CLEAR";
@@ -19,7 +20,11 @@ export interface PlanningInput {
   settings: Settings;
   /** Puts the pm's questions to the person. Empty means: use your judgement; null: there is nobody (more) to ask. */
   ask: (questions: string, round: number) => Promise<string | null>;
+  /** Let other models serve for those that a person named and that are not there. */
+  standIns?: boolean | undefined;
   signal?: AbortSignal | undefined;
+  /** Told which model is asked, before it is. */
+  onModel?: ((model: RunModel) => void) | undefined;
   /** Told who is thinking now. */
   onTurn?: ((agent: string) => void) | undefined;
   onSay?: ((said: Said) => void) | undefined;
@@ -30,6 +35,10 @@ export interface PlanningResult {
   requirements: string;
   analysis: string;
   rounds: { questions: string; answer: string }[];
+  /** Which model was asked for which name. */
+  model: RunModel;
+  /** The models that answered, by the provider's own names. */
+  served: string[];
   usage: Usage;
 }
 
@@ -37,7 +46,7 @@ export interface PlanningParts {
   engine: Pick<Engine, "session" | "deleteSession">;
   bind: Bind;
   /** What the project's pipeline is run on. */
-  model: string;
+  model: RunModel;
   now: () => Date;
 }
 
@@ -71,12 +80,13 @@ export async function runPlanning({ engine, bind, model, now }: PlanningParts, i
   const id = `swarm-plan-${randomUUID()}`;
   const place = (name: string) => join(projectPath, settings.docDir, name);
   const rounds: PlanningResult["rounds"] = [];
+  const answered: Served[] = [];
   let usage = noUsage();
 
   const talk = async (agent: "pm" | "engineer", prompt: string): Promise<string> => {
     const session = engine.session({
       id: `${id}-${agent}`,
-      model,
+      model: model.model,
       systemMessage: () => (agent === "pm" ? PM : ENGINEER),
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,
@@ -96,7 +106,11 @@ export async function runPlanning({ engine, bind, model, now }: PlanningParts, i
         },
       });
       usage = add(usage, result.usage);
-      if (result.outcome === "done" && result.text.trim() !== "") return result.text;
+      if (result.outcome === "done" && result.text.trim() !== "") {
+        const served = result.served.join(", ") || model.model;
+        answered.push({ agent, model: served, asked: served === model.name ? null : model.name });
+        return result.text;
+      }
       why = result.error?.message ?? why;
       if (signal.aborted) break;
     }
@@ -113,6 +127,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningParts, i
     return talks.length > 0 ? [`## Questions and answers\n\n${talks.join("\n\n")}`] : [];
   };
 
+  input.onModel?.(model);
   let nobody = false;
   let reply = await talk("pm", `${untrusted(issue)}\n\nAsk what has to be asked, or write the requirements.`);
   while (!saysKeyword(reply, REQUIREMENTS_CLEAR) && rounds.length < MAX_ROUNDS && !nobody) {
@@ -132,8 +147,9 @@ export async function runPlanning({ engine, bind, model, now }: PlanningParts, i
   );
 
   const body = [request, `## Requirements\n\n${requirements}`, ...told(), `## Engineering analysis\n\n${analysis.trim()}`];
-  documents.write(PLAN, "Plan", body.join("\n\n"));
+  documents.write(PLAN, "Plan", body.join("\n\n"), servedLine(answered, [model]));
   documents.remove(DRAFT);
   for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A session that stays behind harms nobody.
-  return { path: place(PLAN), requirements, analysis, rounds, usage };
+  const served = [...new Set(answered.flatMap((each) => each.model ?? []))];
+  return { path: place(PLAN), requirements, analysis, rounds, model, served, usage };
 }

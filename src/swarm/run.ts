@@ -1,27 +1,25 @@
-import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { conflict, ExitCode, messageOf, missing, usageError } from "../lib/errors.ts";
+import { conflict, ExitCode, messageOf, missing, unavailable, usageError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { packageRoot } from "../lib/paths.ts";
 import type { EventType } from "../protocol/events.ts";
-import type { Run, RunSummary } from "../protocol/runs.ts";
+import type { Run, RunModel, RunSummary } from "../protocol/runs.ts";
 import { openRuns, type RunRow } from "../store/runs.ts";
-import { unwrapped } from "../tools/sandbox.ts";
 import { blamedFor, ownSessions } from "./again.ts";
-import { openers } from "./ahead.ts";
 import { applyTo, branchToApplyTo } from "./apply.ts";
-import { createCaller } from "./caller.ts";
-import { createChecks } from "./checks.ts";
 import type { RunContext } from "./context.ts";
-import { openDocuments, summaryOf, writeStepSummary } from "./documents.ts";
+import { summaryOf, writeStepSummary } from "./documents.ts";
 import { type Ending, execute } from "./execute.ts";
-import { openRunGround, putAway } from "./ground.ts";
-import { createJournal, RunStopped, recorders } from "./journal.ts";
+import { putAway } from "./ground.ts";
+import { RunStopped } from "./journal.ts";
+import { resolveModels } from "./models.ts";
+import { openRun, type RunLife } from "./open-run.ts";
 import type { SwarmParts } from "./parts.ts";
 import type { Settings } from "./pipeline/env.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "./pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "./pipeline/inputs.ts";
+import { namedModels } from "./pipeline/named-models.ts";
 import { type Plan, resolvePlan } from "./pipeline/plan.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
 import { checkDocDir, openProject } from "./project.ts";
@@ -35,12 +33,21 @@ export interface RunInput {
   pipelineFile?: string | undefined;
   /** Merge the result into the checkout when everything is approved. */
   apply?: boolean | undefined;
+  /** Let other models serve for those that a person named and that are not there. */
+  standIns?: boolean | undefined;
   /** What a squad has decided for this project. */
   decisions?: string[] | undefined;
   squad?: string | undefined;
   conversation?: string | undefined;
   /** Nobody stands by: whoever takes up `orphans` goes on with it after a crash. */
   unattended?: boolean | undefined;
+}
+
+export interface ResumeInput {
+  settings?: Partial<Settings>;
+  issue?: string | undefined;
+  unattended?: boolean | undefined;
+  standIns?: boolean | undefined;
 }
 
 export interface RunHandle {
@@ -56,9 +63,10 @@ export interface Swarm {
   validate(input: { projectPath: string; settings: Settings; pipelineFile?: string | undefined }): Plan;
   /** The questions of the pm, the analysis, and plan.md. */
   plan(input: PlanningInput): Promise<PlanningResult>;
-  start(input: RunInput): RunHandle;
+  /** Begins a run, once it is known that the models are there that a person named. */
+  start(input: RunInput): Promise<RunHandle>;
   /** Goes on with a run that was interrupted, cancelled or has failed; what is not given is as it was. */
-  resume(id: string, given?: { settings?: Partial<Settings>; issue?: string | undefined; unattended?: boolean }): RunHandle;
+  resume(id: string, given?: ResumeInput): Promise<RunHandle>;
   cancel(id: string): Run;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
@@ -78,21 +86,7 @@ export function exitCodeOf(run: Pick<Run, "status" | "outcome">): ExitCode {
 const BEAT_MS = 1_000;
 
 export function createSwarm(parts: SwarmParts): Swarm {
-  const {
-    store,
-    engine,
-    emit,
-    bind,
-    findChecks,
-    runsFolder,
-    log,
-    onSay,
-    recordUsage,
-    checkDeadlineMs = 600_000,
-    wrap = unwrapped,
-    now = () => new Date(),
-  } = parts;
-  const env = parts.env ?? process.env;
+  const { store, engine, emit, bind, log, env = process.env, now = () => new Date() } = parts;
   const shipped = parts.shipped ?? {
     agents: join(packageRoot, "agents"),
     pipeline: join(packageRoot, "pipelines", "default.yaml"),
@@ -100,6 +94,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
   const runs = openRuns(store);
   const active = new Map<string, { stop: AbortController; finished: Promise<Run> }>();
   const chores = new Set<Promise<void>>();
+  let closings = 0;
 
   function load(projectPath: string, settings: Settings, file: string | undefined): LoadedPipeline {
     const root = openProject(projectPath);
@@ -107,11 +102,29 @@ export function createSwarm(parts: SwarmParts): Swarm {
     return loadPipeline(file === undefined ? findPipelineFile(root, shipped.pipeline) : resolve(root, file), places, settings);
   }
 
+  /** What serves for the names of a pipeline; refuses what a person named and is not there. */
+  async function modelsFor(loaded: LoadedPipeline, projectPath: string, standIns: boolean): Promise<RunModel[]> {
+    const before = closings;
+    const models = await resolveModels(engine, namedModels(loaded, { root: openProject(projectPath), shipped }), standIns);
+    if (closings !== before) throw unavailable("IO is being stopped: nothing was started. Ask again when it is back.");
+    return models;
+  }
+
   const view = (id: string): Run => viewRun(runs, known(id), now());
 
   function known(id: string): RunRow {
     const row = runs.get(id);
     if (!row) throw missing(`there is no run "${id}". List the runs to see which there are.`);
+    return row;
+  }
+
+  /** A run that can be taken up now. */
+  function resumable(id: string): RunRow {
+    const row = known(id);
+    const status = statusOf(row, now());
+    if (active.has(id) || status === "running")
+      throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
+    if (status === "done") throw conflict(nothingToResume(row));
     return row;
   }
 
@@ -136,7 +149,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
     const tell = teller(row);
     tell("run.started", { ...summarizeRun(runs, known(id), now()) });
     const finished = forget(stale)
-      .then(() => work(known(id), loaded, inputs, settings, stop.signal, tell))
+      .then(() => work({ row: known(id), loaded, inputs, settings, signal: stop.signal, tell }))
       .catch((error: unknown) => {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
         return { error };
@@ -157,72 +170,12 @@ export function createSwarm(parts: SwarmParts): Swarm {
     };
   }
 
-  async function work(
-    row: RunRow,
-    loaded: LoadedPipeline,
-    inputs: Inputs,
-    settings: Settings,
-    signal: AbortSignal,
-    tell: RunContext["tell"],
-  ): Promise<Ending> {
+  async function work(life: RunLife): Promise<Ending> {
+    const { row, inputs, settings } = life;
     const { id } = row;
-    const { pipeline, agents } = loaded;
-    const folder = join(runsFolder, id);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
-    const journal = createJournal({
-      runs,
-      runId: id,
-      life: row.lives,
-      emit,
-      conversation: row.conversation ?? undefined,
-      signal,
-      now,
-    });
-    const caller = createCaller({
-      engine,
-      bind,
-      journal,
-      runs,
-      agents,
-      settings,
-      signal,
-      recordUsage,
-      ...(onSay && { onSay }),
-    });
-    const ground = await openRunGround(runs, row, pipeline, settings, {
-      folder,
-      onPlace: (cwd) => caller.expect(openers(pipeline, pipeline.pipeline[0], cwd)),
-    });
-    const record = recorders(journal);
-    // In a later life the run's own documents are among the changes.
-    if (row.lives === 1 && ground.kind === "branch" && ground.repo.dirty && ground.repo.head !== null) {
-      record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
-    }
-    const target = inputs.apply ? await branchToApplyTo({ journal, ground }) : null;
-    const context: RunContext = {
-      runId: id,
-      pipeline,
-      settings,
-      journal,
-      caller,
-      checks: createChecks({
-        journal,
-        configured: pipeline.checks,
-        findChecks,
-        signal,
-        deadlineMs: checkDeadlineMs,
-        wrap,
-        env,
-        now,
-      }),
-      documents,
-      ground,
-      about: { issue: row.issue, decisions: inputs.decisions },
-      signal,
-      tell,
-      ...record,
-    };
+    const context = await openRun({ ...parts, runs, env, now }, life);
+    const { journal, ground, documents } = context;
+    const target = inputs.apply ? await branchToApplyTo(context) : null;
     const ending = await execute(context, () => view(id));
     if (ground.kind === "branch") runs.setTree(id, { branch: ground.branch, base: ground.base, tree: ending.tree });
     else runs.setTree(id, { branch: null, base: null, tree: ending.tree });
@@ -239,7 +192,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
       writeStepSummary(env.GITHUB_STEP_SUMMARY, summary);
       return { value: true };
     });
-    if (ending.status === "done") chore(forget(caller.spent()).then(() => putAway(ground, ended)));
+    if (ending.status === "done") chore(forget(context.caller.spent()).then(() => putAway(ground, ended)));
     return ending;
   }
 
@@ -282,15 +235,19 @@ export function createSwarm(parts: SwarmParts): Swarm {
       const { settings } = input;
       const projectPath = openProject(input.projectPath);
       checkDocDir(projectPath, settings.docDir);
-      const { pipeline } = load(projectPath, settings, undefined);
-      return runPlanning({ engine, bind, model: pipeline.primaryModel, now }, { ...input, projectPath });
+      const loaded = load(projectPath, settings, undefined);
+      await modelsFor(loaded, projectPath, input.standIns ?? false);
+      const name = loaded.pipeline.primaryModel;
+      const model = { name, ...(await engine.serving(name)) };
+      return runPlanning({ engine, bind, model, now }, { ...input, projectPath });
     },
-    start({
+    async start({
       projectPath,
       issue,
       settings,
       pipelineFile,
       apply = false,
+      standIns = false,
       unattended = false,
       decisions = [],
       squad,
@@ -304,6 +261,8 @@ export function createSwarm(parts: SwarmParts): Swarm {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
         apply,
+        standIns,
+        models: await modelsFor(loaded, root, standIns),
         unattended,
         decisions,
         settings: kept(settings),
@@ -320,20 +279,21 @@ export function createSwarm(parts: SwarmParts): Swarm {
       });
       return launch(known(id), loaded, inputs, settings);
     },
-    resume(id, given = {}) {
-      const row = known(id);
-      const status = statusOf(row, now());
-      if (active.has(id) || status === "running")
-        throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
-      if (status === "done") throw conflict(nothingToResume(row));
-      const inputs: Inputs = { ...Inputs.parse(JSON.parse(row.inputs)), unattended: given.unattended ?? false };
-      const { primaryModel, reviewModel, ...rest } = inputs.settings;
+    async resume(id, given = {}) {
+      const row = resumable(id);
+      const then = Inputs.parse(JSON.parse(row.inputs));
+      const standIns = given.standIns || then.standIns;
+      const { primaryModel, reviewModel, ...rest } = then.settings;
       const settings: Settings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
-      const loaded = load(row.project_path, settings, inputs.pipelineFile ?? undefined);
-      const changed = whatChanged(inputs, fingerprint(loaded, given.issue ?? row.issue), settings);
+      const loaded = load(row.project_path, settings, then.pipelineFile ?? undefined);
+      const changed = whatChanged(then, fingerprint(loaded, given.issue ?? row.issue), settings);
       if (changed.length > 0) {
         throw conflict(`run ${id} cannot be resumed: ${changed.join("; ")}. Put it back as it was, or start a new run.`);
       }
+      const models = await modelsFor(loaded, row.project_path, standIns);
+      // While the models were looked for, somebody else may have taken it up.
+      const { status } = resumable(id);
+      const inputs: Inputs = { ...then, unattended: given.unattended ?? false, standIns, models };
       const blamed = status === "failed" ? blamedFor(runs.steps(id), loaded.pipeline) : [];
       runs.setInputs(id, JSON.stringify(inputs));
       runs.forget(
@@ -365,6 +325,7 @@ export function createSwarm(parts: SwarmParts): Swarm {
         .filter((row) => statusOf(row, now()) === "interrupted" && Inputs.parse(JSON.parse(row.inputs)).unattended)
         .map((row) => viewRun(runs, row, now())),
     async close() {
+      closings += 1;
       const all = [...active.values()];
       for (const { stop } of all) stop.abort();
       await Promise.all(all.map(({ finished }) => finished));

@@ -158,6 +158,7 @@ function finish(context: RunContext, record: RunStream, stream?: Stream, agent?:
       `${agent}-stream-${record.number}.md`,
       `Stream ${record.number} by ${agent}`,
       describe(record, stream),
+      context.served("implement", record.number),
     );
   context.tell("stream.finished", { ...record });
   return record;

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import { allowedBy } from "./models.ts";
 import { readSettings } from "./pipeline/env.ts";
 import type { Swarm } from "./run.ts";
+import { modelUses, otherNames, standIns } from "./served.ts";
 
 export interface SwarmToolsParts {
   swarm: Swarm;
@@ -26,26 +28,34 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
         slug: z.string().min(1).optional(),
         project_path: z.string().min(1).optional(),
         issue: z.string().min(1),
+        stand_ins: z
+          .boolean()
+          .optional()
+          .describe("true only if the user says that other models may serve for named ones that are not there"),
       }),
       kind: "effect",
       deadlineMs: 30_000,
       touches: ({ project_path }) => (project_path === undefined ? [] : [{ path: project_path, how: "write" }]),
-      async run({ slug, project_path, issue }, { owner }) {
+      async run({ slug, project_path, issue, stand_ins }, { owner }) {
         if ((slug === undefined) === (project_path === undefined))
           throw new ToolError("Give either slug or project_path, and not both.");
         const team = slug === undefined ? undefined : squad(slug);
         if (slug !== undefined && !team) throw new ToolError(`There is no squad "${slug}". squad_status lists them.`);
-        const { id } = swarm.start({
-          projectPath: team?.projectPath ?? project_path!,
-          issue,
-          settings: readSettings(env),
-          squad: slug,
-          decisions: team?.decisions,
-          conversation: conversationOf(owner),
-          unattended: true,
-        });
+        const { id } = await swarm
+          .start({
+            projectPath: team?.projectPath ?? project_path!,
+            issue,
+            settings: readSettings(env),
+            squad: slug,
+            decisions: team?.decisions,
+            conversation: conversationOf(owner),
+            standIns: stand_ins,
+            unattended: true,
+          })
+          .catch(allowedBy('"stand_ins": true, if the user says so'));
         onStarted(owner, id);
-        return `Run ${id} has begun. You will be told when it ends; swarm_status {"run_id": "${id}"} tells how it stands.`;
+        const instead = standIns(swarm.show(id)?.models ?? []).map((each) => `${each}. `);
+        return `Run ${id} has begun. ${instead.join("")}You will be told when it ends; swarm_status {"run_id": "${id}"} tells how it stands.`;
       },
     }),
     tool({
@@ -73,7 +83,12 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
 
 /** A run in a few lines: its state, phases, streams, what was not approved, where the result is, and what else has to be known. */
 export function describeRun(run: Run): string {
-  const phases = run.phases.map(({ name, status }) => `${name} ${status}`).join(", ");
+  const phases = run.phases
+    .map(({ name, status, reason }) => `${name} ${status}${status === "skipped" && reason ? ` (${reason})` : ""}`)
+    .join(", ");
+  const uses = modelUses(run);
+  const models = uses.map(({ model, agents }) => `${model} (${agents.join(", ")})`);
+  const instead = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `  ${each}`);
   const streams = run.streams.map(
     ({ number, status, task, reason }) => `  ${number}. ${status}: ${firstLine(task)}${reason ? ` (${reason})` : ""}`,
   );
@@ -88,6 +103,7 @@ export function describeRun(run: Run): string {
     `Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${run.reason})` : ""}`,
     `Issue: ${firstLine(run.issue)}`,
     ...(phases ? [`Phases: ${phases}`] : []),
+    ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),
     ...(streams.length > 0 ? ["Streams:", ...streams] : []),
     ...(open.length > 0 ? ["Not approved:", ...open] : []),
     ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),

@@ -1,9 +1,19 @@
 import { z } from "zod";
 import { isAlive } from "../lib/process.ts";
-import { Evidence, ReviewLoop, type Run, RunPhase, type RunStatus, RunStream, type RunSummary } from "../protocol/runs.ts";
+import {
+  Evidence,
+  ReviewLoop,
+  type Run,
+  type RunModel,
+  RunPhase,
+  type RunStatus,
+  RunStream,
+  type RunSummary,
+} from "../protocol/runs.ts";
 import { noUsage } from "../protocol/usage.ts";
 import { type RunRow, type Runs, type StepRow, stepOf, usageOf } from "../store/runs.ts";
 import { add } from "./caller.ts";
+import { Inputs } from "./pipeline/inputs.ts";
 
 const STALE_MS = 60_000;
 
@@ -44,6 +54,7 @@ function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
     base: row.base,
     tree: row.tree,
     applied: row.applied,
+    models: modelsIn(row),
     phases: results(steps, "phase", RunPhase).map((phase) => asLeft(phase, status)),
     streams: results(steps, "stream", RunStream)
       .map((stream) => asLeft(stream, status))
@@ -54,6 +65,11 @@ function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };
+}
+
+/** What serves for each name; runs from before it was written down do not say. */
+function modelsIn({ inputs }: RunRow): RunModel[] {
+  return Inputs.pick({ models: true }).parse(JSON.parse(inputs)).models;
 }
 
 /** What was under way when its run was stopped ended as the run did. */

@@ -23,7 +23,7 @@ async function applied(options: HarnessOptions & { meanwhile?: (project: string)
     },
   });
   project = harness.project;
-  const run = await harness.swarm.start({ projectPath: project, issue: "Greet", settings: harness.settings, apply: true })
+  const run = await (await harness.swarm.start({ projectPath: project, issue: "Greet", settings: harness.settings, apply: true }))
     .finished;
   return { ...harness, run, text: describeRun(run) };
 }

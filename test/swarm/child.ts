@@ -55,7 +55,7 @@ const swarm = createSwarm({
   env: { PATH: process.env.PATH, HOME: home },
 });
 await engine.start();
-const handle = resume ? swarm.resume(resume) : swarm.start({ projectPath: project, issue, settings: readSettings({}) });
+const handle = await (resume ? swarm.resume(resume) : swarm.start({ projectPath: project, issue, settings: readSettings({}) }));
 const run = await handle.finished;
 await swarm.close();
 await engine.stop();

@@ -26,8 +26,9 @@ const QA = "    qa: {agent: tester, maxIterations: 2, approvalKeyword: ALL_PASSE
 
 async function runWith(yaml: string, script: Script = () => undefined, more: Parameters<typeof startSwarm>[0] = {}) {
   const harness = await startSwarm({ ...more, script, files: { "swarm.config.yaml": yaml, ...more?.files } });
-  const run = await harness.swarm.start({ projectPath: harness.project, issue: "Greet the user", settings: harness.settings })
-    .finished;
+  const run = await (
+    await harness.swarm.start({ projectPath: harness.project, issue: "Greet the user", settings: harness.settings })
+  ).finished;
   return {
     ...harness,
     run,

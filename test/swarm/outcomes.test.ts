@@ -81,7 +81,7 @@ describe.each(LOOPS)("the loop of $reviewer", ({ reviewer, key, skipped }) => {
     const end = async (script: Script = frontend, mustNotRunOut?: string, env: NodeJS.ProcessEnv = MODELS) => {
       writeFileSync(join(project, "swarm.config.yaml"), pipeline(mustNotRunOut));
       model.play(play(script));
-      const run = await swarm.start({ projectPath: project, issue: "A page", settings: readSettings(env) }).finished;
+      const run = await (await swarm.start({ projectPath: project, issue: "A page", settings: readSettings(env) })).finished;
       const summary = readFileSync(join(project, "doc", "swarm-summary.md"), "utf8");
       const { outcome, reviews, revisions } = run.loops.find((each) => each.key === key)!;
       expect(summary.split("\n").find((line) => line.includes(key))).toContain(outcome);

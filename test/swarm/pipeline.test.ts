@@ -8,7 +8,7 @@ test("the default pipeline turns a request into a reviewed branch and leaves the
   const { swarm, project, settings, roles, news, home } = await startSwarm({
     checks: [{ name: "test", command: "test -f T1.txt", cwd: "." }],
   });
-  const run = await swarm.start({ projectPath: project, issue: "Greet the user", settings }).finished;
+  const run = await (await swarm.start({ projectPath: project, issue: "Greet the user", settings })).finished;
   expect(run).toMatchObject({ status: "done", outcome: "approved", reason: null });
   expect(exitCodeOf(run)).toBe(0);
   expect(roles()).toEqual([

@@ -116,13 +116,13 @@ test("a task that says itself what it is is believed, but for the marker", () =>
 
 test("each condition holds or says why not", () => {
   const facts = (one: string, two: string, frontend: boolean) => ({
-    pipeline: { primaryModel: one, reviewModel: two },
+    models: { primary: { name: "one", model: one, standsIn: false }, review: { name: "two", model: two, standsIn: false } },
     tasks: [{ frontend }],
   });
   expect(whySkipped("hasFrontendTasks", facts("a", "b", true))).toBeUndefined();
   expect(whySkipped("hasFrontendTasks", facts("a", "b", false))).toMatch(/no task is frontend/);
   expect(whySkipped("differentReviewModel", facts("a", "b", false))).toBeUndefined();
-  expect(whySkipped("differentReviewModel", facts("a", "a", false))).toMatch(/review model is the primary model, a/);
+  expect(whySkipped("differentReviewModel", facts("a", "a", false))).toMatch(/a serves for both one and two/);
   expect(whySkipped(undefined, facts("a", "a", false))).toBeUndefined();
 });
 

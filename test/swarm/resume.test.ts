@@ -25,7 +25,7 @@ pipeline:
 async function startWith(yaml: string, script?: Script, more: Parameters<typeof startSwarm>[0] = {}) {
   const harness = await startSwarm({ ...more, ...(script && { script }), files: { "swarm.config.yaml": yaml, ...more?.files } });
   const { swarm, project, settings } = harness;
-  return { ...harness, handle: swarm.start({ projectPath: project, issue: "Greet the user", settings }) };
+  return { ...harness, handle: await swarm.start({ projectPath: project, issue: "Greet the user", settings }) };
 }
 
 test("a run that is stopped while a check runs was stopped, and its phase did not fail", async () => {
@@ -57,12 +57,12 @@ test("replies that held no tasks are asked for again when the failed run is resu
   );
   expect(await handle.finished).toMatchObject({ status: "failed", outcome: "failed" });
   expect(roles()).toHaveLength(2 + settings.maxRetries);
-  const still = await swarm.resume(handle.id).finished;
+  const still = await (await swarm.resume(handle.id)).finished;
   expect(still.status).toBe("failed");
   expect(roles()).toHaveLength(3 + 2 * settings.maxRetries);
   mended = true;
   const asked = model.requests.length;
-  expect(await swarm.resume(handle.id).finished).toMatchObject({ status: "done", outcome: "approved" });
+  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ status: "done", outcome: "approved" });
   expect(model.requests).toHaveLength(asked + 1);
   expect(JSON.stringify(model.requests.at(-1)), "it is asked afresh").not.toContain("I would rather not.");
 });
@@ -79,7 +79,7 @@ test("the last review of a loop that had to approve is asked again when the fail
   expect(await handle.finished).toMatchObject({ status: "failed", outcome: "unapproved" });
   const before = roles();
   content = true;
-  const run = await swarm.resume(handle.id).finished;
+  const run = await (await swarm.resume(handle.id)).finished;
   expect(roles().slice(before.length)).toEqual(["eng-spec-reviewer"]);
   expect(run).toMatchObject({ status: "done", outcome: "unapproved", reason: "spec/review:pm-reviewer is exhausted" });
   const { messages } = model.requests.at(-1)!;
@@ -87,7 +87,7 @@ test("the last review of a loop that had to approve is asked again when the fail
     messages.filter(({ role }) => role === "assistant"),
     "a review stands alone",
   ).toEqual([]);
-  expect(() => swarm.resume(handle.id)).toThrow(
+  await expect(swarm.resume(handle.id)).rejects.toThrow(
     /has ended \(unapproved: spec\/review:pm-reviewer is exhausted\).*nothing to resume.*new run/s,
   );
 });
@@ -99,7 +99,7 @@ test("a check that stood against an approval is run again when the failed run is
   expect(await handle.finished).toMatchObject({ status: "failed", outcome: "unapproved" });
   const before = roles();
   writeFileSync(join(home, "mended"), "");
-  const run = await swarm.resume(handle.id).finished;
+  const run = await (await swarm.resume(handle.id)).finished;
   expect(run).toMatchObject({ status: "done", outcome: "approved" });
   expect(roles().slice(before.length)).not.toContain("engineer");
   expect(run.phases.map(({ status }): RunPhase["status"] => status)).toEqual(["done"]);
@@ -116,23 +116,16 @@ test("a run that is resumed does not take its own documents for changes of the u
   expect((await handle.finished).notes).toEqual([]);
   expect(git(project, "status", "--porcelain")).toContain("doc/");
   hold = false;
-  expect(await swarm.resume(handle.id).finished).toMatchObject({ outcome: "approved", notes: [] });
+  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ outcome: "approved", notes: [] });
 });
 
 test("a resume that cannot be is a conflict, and a folder for documents that is a file is a bad variable", async () => {
   const { swarm, handle, project, settings } = await startWith("pipeline:\n  - {phase: spec, agent: pm}\n");
-  const refusal = (work: () => unknown): unknown => {
-    try {
-      return work();
-    } catch (error) {
-      return error;
-    }
-  };
-  expect(refusal(() => swarm.resume(handle.id))).toMatchObject({ trouble: "conflict" });
+  await expect(swarm.resume(handle.id)).rejects.toMatchObject({ trouble: "conflict" });
   await handle.finished;
-  expect(refusal(() => swarm.resume(handle.id))).toMatchObject({ trouble: "conflict" });
+  await expect(swarm.resume(handle.id)).rejects.toMatchObject({ trouble: "conflict" });
   const wrong = { ...settings, docDir: "README.md" };
-  expect(refusal(() => swarm.start({ projectPath: project, issue: "Greet", settings: wrong }))).toMatchObject({
+  await expect(swarm.start({ projectPath: project, issue: "Greet", settings: wrong })).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringMatching(/DOC_DIR.*README\.md/),
   });

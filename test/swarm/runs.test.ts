@@ -20,17 +20,17 @@ test("a cancelled run stops at once, is shown as such, and can be resumed withou
   const { swarm, project, settings, roles, news } = await start(({ role }) =>
     role === "engineer" && !patient ? { hang: true } : undefined,
   );
-  const handle = swarm.start({ projectPath: project, issue: "Do it", settings });
+  const handle = await swarm.start({ projectPath: project, issue: "Do it", settings });
   await until("the engineer to be asked", () => roles().includes("engineer"));
   swarm.cancel(handle.id);
   const run = await handle.finished;
   expect([run.status, run.outcome, exitCodeOf(run)]).toEqual(["cancelled", "cancelled", 130]);
   expect(news.at(-1)).toMatchObject({ type: "run.finished", data: { runId: run.id, status: "cancelled" } });
   patient = true;
-  const again = await swarm.resume(run.id).finished;
+  const again = await (await swarm.resume(run.id)).finished;
   expect(again).toMatchObject({ status: "done", outcome: "approved", id: run.id });
   expect(roles().filter((role) => role === "pm")).toHaveLength(1);
-  expect(() => swarm.resume(run.id)).toThrow(/has ended \(approved\)/);
+  await expect(swarm.resume(run.id)).rejects.toThrow(/has ended \(approved\)/);
   expect(swarm.list().map(({ id, status }) => ({ id, status }))).toEqual([{ id: run.id, status: "done" }]);
   expect(() => swarm.cancel("r_none")).toThrow(/there is no run "r_none"/);
 });
@@ -40,7 +40,7 @@ test("locks that a power cut left in the run's trees and on its branches do not 
   const { swarm, project, home, settings, roles } = await start(({ role }) =>
     role === "engineer" && !patient ? { hang: true } : undefined,
   );
-  const handle = swarm.start({ projectPath: project, issue: "Do it", settings });
+  const handle = await swarm.start({ projectPath: project, issue: "Do it", settings });
   await until("the engineer to be asked", () => roles().includes("engineer"));
   await swarm.close();
   const heads = join(project, ".git", "refs", "heads", "swarm");
@@ -55,7 +55,7 @@ test("locks that a power cut left in the run's trees and on its branches do not 
     utimesSync(lock, before, before);
   }
   patient = true;
-  expect(await swarm.resume(handle.id).finished).toMatchObject({ status: "done", outcome: "approved" });
+  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ status: "done", outcome: "approved" });
   expect(locks.filter((lock) => existsSync(lock))).toEqual([]);
 });
 
@@ -76,13 +76,13 @@ test("a run that was stopped with its process is interrupted, not ended, and goe
   const { swarm, project, settings, roles } = await start(({ role }) =>
     role === "pm-reviewer" && !patient ? { hang: true } : undefined,
   );
-  const handle = swarm.start({ projectPath: project, issue: "Do it", settings });
+  const handle = await swarm.start({ projectPath: project, issue: "Do it", settings });
   await until("the reviewer to be asked", () => roles().includes("pm-reviewer"));
-  expect(() => swarm.resume(handle.id)).toThrow(/still running/);
+  await expect(swarm.resume(handle.id)).rejects.toThrow(/still running/);
   await swarm.close();
   expect(swarm.show(handle.id)).toMatchObject({ status: "interrupted", outcome: null });
   patient = true;
-  expect(await swarm.resume(handle.id).finished).toMatchObject({ status: "done", outcome: "approved" });
+  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ status: "done", outcome: "approved" });
   expect(roles().filter((role) => role === "pm")).toHaveLength(1);
 });
 
@@ -92,10 +92,10 @@ test("a failed run tries again only what failed", async () => {
     ({ role }) => (role === "engineer" && broken ? { status: 400 } : undefined),
     { MAX_RETRIES: "1" },
   );
-  const first = await swarm.start({ projectPath: project, issue: "Do it", settings }).finished;
+  const first = await (await swarm.start({ projectPath: project, issue: "Do it", settings })).finished;
   expect([first.status, exitCodeOf(first)]).toEqual(["failed", 1]);
   broken = false;
-  const second = await swarm.resume(first.id).finished;
+  const second = await (await swarm.resume(first.id)).finished;
   expect(second).toMatchObject({ status: "done", outcome: "approved" });
   expect(roles()).toEqual(["pm", "pm-reviewer", "engineer", "engineer", "engineer"]);
   expect(git(project, "ls-tree", "--name-only", second.branch!)).toContain("T1.txt");
@@ -103,29 +103,29 @@ test("a failed run tries again only what failed", async () => {
 
 test("a run is not resumed when the pipeline, an agent, a model or the request has changed, and says which", async () => {
   const { swarm, project, settings, roles } = await start(({ role }) => (role === "engineer" ? { hang: true } : undefined));
-  const handle = swarm.start({ projectPath: project, issue: "Do it", settings });
+  const handle = await swarm.start({ projectPath: project, issue: "Do it", settings });
   await until("the engineer to be asked", () => roles().includes("engineer"));
   await swarm.close();
-  expect(() => swarm.resume(handle.id, { issue: "Do something else" })).toThrow(/the request has changed/);
-  expect(() => swarm.resume(handle.id, { settings: { ...settings, primaryModel: "other" } })).toThrow(
+  await expect(swarm.resume(handle.id, { issue: "Do something else" })).rejects.toThrow(/the request has changed/);
+  await expect(swarm.resume(handle.id, { settings: { ...settings, primaryModel: "other" } })).rejects.toThrow(
     /the primary model was claude-opus-4-6-fast and is other/,
   );
   const file = join(project, "swarm.config.yaml");
   const yaml = readFileSync(file, "utf8");
   writeFileSync(file, yaml.replace("maxIterations: 1", "maxIterations: 2"));
-  expect(() => swarm.resume(handle.id)).toThrow(/the pipeline file has changed/);
+  await expect(swarm.resume(handle.id)).rejects.toThrow(/the pipeline file has changed/);
   writeFileSync(file, yaml);
   writeFileSync(join(project, "engineer.md"), "Mine.");
   writeFileSync(file, `agents: {engineer: engineer.md}\n${yaml}`);
-  expect(() => swarm.resume(handle.id)).toThrow(/the instructions of engineer have changed/);
+  await expect(swarm.resume(handle.id)).rejects.toThrow(/the instructions of engineer have changed/);
 });
 
 test("a project without a folder, an empty request and a bad pipeline are refused before any model is asked", async () => {
   const { swarm, project, settings, model } = await start(() => undefined);
-  expect(() => swarm.start({ projectPath: join(project, "nowhere"), issue: "x", settings })).toThrow(/is no folder/);
-  expect(() => swarm.start({ projectPath: project, issue: "  ", settings })).toThrow(/there is no request/);
+  await expect(swarm.start({ projectPath: join(project, "nowhere"), issue: "x", settings })).rejects.toThrow(/is no folder/);
+  await expect(swarm.start({ projectPath: project, issue: "  ", settings })).rejects.toThrow(/there is no request/);
   writeFileSync(join(project, "swarm.config.yaml"), "pipeline: [{phase: spec, agent: nobody-here}]");
-  expect(() => swarm.start({ projectPath: project, issue: "x", settings })).toThrow(
+  await expect(swarm.start({ projectPath: project, issue: "x", settings })).rejects.toThrow(
     /1 problem[\s\S]*no agent is called "nobody-here"/,
   );
   expect(() => swarm.validate({ projectPath: project, settings, pipelineFile: "missing.yaml" })).toThrow(
@@ -137,7 +137,7 @@ test("a project without a folder, an empty request and a bad pipeline are refuse
 
 test("a squad's decisions are told to the agents", async () => {
   const { swarm, project, settings, prompts } = await start(() => undefined);
-  await swarm.start({ projectPath: project, issue: "Do it", settings, decisions: ["Only tabs"] }).finished;
+  await (await swarm.start({ projectPath: project, issue: "Do it", settings, decisions: ["Only tabs"] })).finished;
   for (const role of ["pm", "pm-reviewer", "engineer"])
     expect(prompts(role)[0]).toMatch(/Decisions that stand for this project\n- Only tabs/);
 });

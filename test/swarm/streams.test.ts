@@ -210,8 +210,9 @@ test.each([
 test("a project in a folder of a larger repository is worked on in that folder", async () => {
   const outer = makeProject({ "apps/web/swarm.config.yaml": YAML(), "other.txt": "x\n" });
   const harness = await startSwarm({ script: split(task("T1", "One")) });
-  const run = await harness.swarm.start({ projectPath: join(outer, "apps/web"), issue: "Do it", settings: harness.settings })
-    .finished;
+  const run = await (
+    await harness.swarm.start({ projectPath: join(outer, "apps/web"), issue: "Do it", settings: harness.settings })
+  ).finished;
   expect(run.outcome).toBe("approved");
   expect(git(outer, "show", `${run.branch}:apps/web/T1.txt`)).toBe("work of T1");
 });
@@ -239,7 +240,7 @@ test("nothing of a hostile request reaches a command line or a check", async () 
       files: { "swarm.config.yaml": YAML("", 'checks: ["env"]') },
       parts: { env: { PATH: path, ISSUE_BODY: issue, GITHUB_TOKEN: "ghp_secret0123456789secret" } },
     });
-    const run = await harness.swarm.start({ projectPath: harness.project, issue, settings: harness.settings }).finished;
+    const run = await (await harness.swarm.start({ projectPath: harness.project, issue, settings: harness.settings })).finished;
     expect(run.outcome).toBe("approved");
     expect(run.issue).toBe(issue);
     for (const name of ["pwned1", "pwned2", "pwned3", "pwned4"]) expect(existsSync(join(folder, name))).toBe(false);

@@ -35,7 +35,8 @@ export async function runStreams(
   const { yaml = YAML(), prepare, apply, ...rest } = options;
   const harness = await startSwarm({ script, ...rest, files: { "swarm.config.yaml": yaml, ...rest.files } });
   prepare?.(harness.project);
-  const run = await harness.swarm.start({ projectPath: harness.project, issue: "Do it", settings: harness.settings, apply })
-    .finished;
+  const run = await (
+    await harness.swarm.start({ projectPath: harness.project, issue: "Do it", settings: harness.settings, apply })
+  ).finished;
   return { ...harness, run };
 }

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { Engine } from "../../src/engine/port.ts";
 import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
 import { type Act, type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
@@ -96,7 +97,10 @@ export interface HarnessOptions {
   checks?: Check[];
   git?: boolean;
   parts?: Partial<SwarmParts>;
+  /** The models that the provider lists; by default it does not say. */
   models?: string[];
+  /** Changes what the engine answers. */
+  engine?: (real: Engine) => Engine;
 }
 
 export const git = (cwd: string, ...args: string[]): string =>
@@ -129,13 +133,15 @@ export async function startSwarm({
   checks = [],
   git: withGit = true,
   parts = {},
+  models,
+  engine: changed = (real) => real,
 }: HarnessOptions = {}): Promise<Harness> {
   const home = temporaryFolder();
   const project = makeProject(files, withGit);
-  const model = await scriptedModel(play(script));
+  const model = await scriptedModel(play(script), { ...(models && { models }) });
   const store = openStore(join(home, "io.db"));
   const news: News[] = [];
-  const engine = await startEngine(join(home, "sessions"), model.url);
+  const engine = changed(await startEngine(join(home, "sessions"), model.url));
   const swarm = createSwarm({
     store,
     engine,

@@ -9,7 +9,8 @@ const QA = "    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSE
 
 async function runWith(yaml: string, script: Script = () => undefined, more: Parameters<typeof startSwarm>[0] = {}) {
   const harness = await startSwarm({ ...more, script, files: { "swarm.config.yaml": yaml } });
-  const run = await harness.swarm.start({ projectPath: harness.project, issue: "Greet", settings: harness.settings }).finished;
+  const run = await (await harness.swarm.start({ projectPath: harness.project, issue: "Greet", settings: harness.settings }))
+    .finished;
   return { ...harness, run };
 }
 
@@ -110,7 +111,7 @@ test("an engineer writes in its own tree and not in the user's checkout", async 
     script: ({ role, afterTool }) => (role === "engineer" && !afterTool ? write(target.path, "behind your back\n") : undefined),
   });
   target.path = join(project, "README.md");
-  const run = await swarm.start({ projectPath: project, issue: "Greet", settings }).finished;
+  const run = await (await swarm.start({ projectPath: project, issue: "Greet", settings })).finished;
   expect(run.status).toBe("done");
   expect(readFileSync(target.path, "utf8")).toBe("A project.\n");
   expect(JSON.stringify(model.requests.at(-1)!.messages.at(-1))).toMatch(/README\.md lies outside .*the tree you work in/);

@@ -1,6 +1,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Conversation } from "../../protocol/messages.ts";
 import { Run, RunSummary } from "../../protocol/runs.ts";
+import { allowedBy } from "../../swarm/models.ts";
 import { readSettings, settingsIn } from "../../swarm/pipeline/env.ts";
 import type { Swarm } from "../../swarm/run.ts";
 import { HttpError } from "./errors.ts";
@@ -14,13 +15,20 @@ export interface RunParts {
   checkPipeline: (yaml: string, projectPath: string | undefined) => z.infer<typeof Checked>;
 }
 
+/** How a request lets other models serve. */
+const ALLOW = '"standIns": true';
 const RunId = z.object({ id: z.string() });
+const StandIns = z
+  .boolean()
+  .default(false)
+  .describe("Let other models serve for those that a person named and that are not there.");
 const NewRun = z.strictObject({
   projectPath: z.string().min(1).optional(),
   squad: z.string().min(1).optional(),
   issue: z.string().trim().min(1, "a run needs an issue"),
   conversation: Conversation.optional(),
   apply: z.boolean().default(false),
+  standIns: StandIns,
 });
 const Problem = z.object({ line: z.number().int(), path: z.string(), message: z.string() });
 const Checked = z.object({ problems: z.array(Problem), notes: z.array(z.string()) });
@@ -53,22 +61,25 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
     request: { body: body(NewRun) },
     responses: answers(201, Run),
   });
-  app.openapi(start, (context) => {
-    const { projectPath, squad, issue, conversation, apply } = context.req.valid("json");
+  app.openapi(start, async (context) => {
+    const { projectPath, squad, issue, conversation, apply, standIns } = context.req.valid("json");
     const team = squad === undefined ? undefined : squadProject(squad);
     if (squad !== undefined && !team) throw new HttpError(404, "There is no squad with this slug.");
     const folder = team?.projectPath ?? projectPath;
     if (folder === undefined) throw new HttpError(400, "Give projectPath or squad.");
-    const { id } = swarm.start({
-      projectPath: folder,
-      issue,
-      settings: readSettings(env),
-      squad,
-      decisions: team?.decisions,
-      conversation,
-      apply,
-      unattended: true,
-    });
+    const { id } = await swarm
+      .start({
+        projectPath: folder,
+        issue,
+        settings: readSettings(env),
+        squad,
+        decisions: team?.decisions,
+        conversation,
+        apply,
+        standIns,
+        unattended: true,
+      })
+      .catch(allowedBy(ALLOW));
     return context.json(find(id), 201);
   });
 
@@ -98,15 +109,16 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
     method: "post",
     path: "/api/runs/{id}/resume",
     summary: "Goes on with a run that stopped",
-    request: { params: RunId },
+    request: { params: RunId, body: { ...body(z.strictObject({ standIns: StandIns })), required: false } },
     responses: answers(200, Run),
   });
-  app.openapi(resume, (context) => {
+  app.openapi(resume, async (context) => {
     const { id } = context.req.valid("param");
+    const { standIns = false } = context.req.valid("json");
     find(id);
     // The issue of a run came with its request, not from the daemon's environment.
     const { issue: _, ...settings } = settingsIn(env);
-    swarm.resume(id, { settings, unattended: true });
+    await swarm.resume(id, { settings, standIns, unattended: true }).catch(allowedBy(ALLOW));
     return context.json(find(id), 200);
   });
 

@@ -107,7 +107,7 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
   });
   const wentOn = await loops.run();
   loops.close();
-  context.documents.write("cross-model-review.md", `Review by ${phase.agent} on ${pipeline.reviewModel}`, replies.join("\n\n"));
+  context.documents.write("cross-model-review.md", `Review by ${phase.agent}`, replies.join("\n\n"), context.served(name));
   if (!wentOn) throw new NotApproved(`${name}: ${phase.agent} did not approve`);
   return { ...progress, tree };
 }

@@ -25,7 +25,8 @@ export async function runDecompose(context: RunContext, phase: DecomposePhase, p
     if (!reply.ok) throw new RunFailed(`decompose: ${phase.agent} gave no tasks: ${reply.reason}`);
     const read = readTasks(reply.text, phase.frontendMarker);
     if ("tasks" in read) {
-      context.documents.write(`${phase.agent}-tasks.md`, `Tasks by ${phase.agent}`, read.tasks.map(listed).join("\n\n"));
+      const list = read.tasks.map(listed).join("\n\n");
+      context.documents.write(`${phase.agent}-tasks.md`, `Tasks by ${phase.agent}`, list, context.served("decompose"));
       return { ...progress, tasks: read.tasks };
     }
     problem = read.problem;

@@ -14,6 +14,6 @@ export async function runDesign(context: RunContext, phase: DesignPhase, progres
     reviews: phase.reviews,
     clarificationAgent: phase.clarificationAgent,
   });
-  context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, design);
+  context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, design, context.served("design"));
   return { ...progress, design };
 }

@@ -1,6 +1,8 @@
 import { openers } from "../ahead.ts";
 import type { Progress, RunContext } from "../context.ts";
-import type { SpecPhase } from "../pipeline/schema.ts";
+import { whySkipped } from "../pipeline/conditions.ts";
+import { comparedModels } from "../pipeline/named-models.ts";
+import type { Phase, SpecPhase } from "../pipeline/schema.ts";
 import { specPrompt } from "../prompts.ts";
 import { writeText } from "./text.ts";
 
@@ -13,12 +15,19 @@ export async function runSpec(context: RunContext, phase: SpecPhase, progress: P
     prompt: specPrompt(context.about),
     spec: "",
     reviews: phase.reviews,
-    next: context.pipeline.pipeline.flatMap((later) =>
-      later === phase ? [] : openers(context.pipeline, later, context.ground.workspace.cwd),
-    ),
+    next: context.pipeline.pipeline
+      .filter((later) => later !== phase && !isSameModelReview(context, later))
+      .flatMap((later) => openers(context.pipeline, later, context.ground.workspace.cwd)),
   });
-  context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, spec);
+  context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, spec, context.served("spec"));
   return { ...progress, spec };
+}
+
+/** Whether a phase will be left out, since no other model would review. */
+function isSameModelReview(context: RunContext, phase: Phase): boolean {
+  if (phase.phase !== "cross-model-review") return false;
+  const models = comparedModels(phase, context, context.serving);
+  return whySkipped(phase.condition, { models, tasks: [] }) !== undefined;
 }
 
 /** The choices a specification lists under a heading of that name. */

@@ -1,4 +1,5 @@
-import { FRONTEND_MARKER, type ResolvedPipeline } from "./schema.ts";
+import type { RunModel } from "../../protocol/runs.ts";
+import { FRONTEND_MARKER } from "./schema.ts";
 
 /**
  * The words that make a task a frontend task when it carries no marker and does not say itself. Whole words only, case folded:
@@ -49,17 +50,22 @@ export function isFrontend(task: { text: string; declared?: boolean | undefined 
 }
 
 export interface ConditionFacts {
-  pipeline: Pick<ResolvedPipeline, "primaryModel" | "reviewModel">;
+  /** What serves those who did the work, and those who are to review it. */
+  models: { primary: RunModel; review: RunModel };
   tasks: readonly { frontend: boolean }[];
 }
 
 const TESTS = {
   hasFrontendTasks: ({ tasks }: ConditionFacts) =>
     tasks.some((task) => task.frontend) ? undefined : "no task is frontend work (hasFrontendTasks)",
-  differentReviewModel: ({ pipeline }: ConditionFacts) =>
-    pipeline.reviewModel !== pipeline.primaryModel
-      ? undefined
-      : `the review model is the primary model, ${pipeline.primaryModel} (differentReviewModel)`,
+  differentReviewModel: ({ models: { primary, review } }: ConditionFacts) => {
+    if (review.model !== primary.model) return undefined;
+    const same =
+      review.name === primary.name
+        ? `the review model is the primary model, ${primary.model}`
+        : `${primary.model} serves for both ${primary.name} and ${review.name}`;
+    return `${same} (differentReviewModel)`;
+  },
 } as const;
 
 /** Why a phase is left out, or undefined when it runs. */

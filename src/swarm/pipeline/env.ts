@@ -17,7 +17,8 @@ export interface Settings {
   reviewModel: string | undefined;
 }
 
-const VARIABLES = {
+/** The names of the variables. */
+export const VARIABLES = {
   verbose: "VERBOSE",
   issue: "ISSUE_BODY",
   agentsDir: "AGENTS_DIR",

@@ -21,9 +21,14 @@ export interface LoadedPipeline {
   /** The file it came from. */
   path: string;
   pipeline: ResolvedPipeline;
+  /** Who named the two models. */
+  namedBy: Record<keyof Models, NamedBy>;
   agents: ReadonlyMap<string, Agent>;
   notes: string[];
 }
+
+/** The environment, a line of the file, or nobody. */
+export type NamedBy = { by: "environment" } | { by: "file"; line: number } | { by: "default" };
 
 export interface Models {
   primaryModel?: string | undefined;
@@ -110,12 +115,22 @@ export function readPipeline(
   for (const issue of parsed.success ? [] : parsed.error.issues) explain(issue, raw, report);
   const { agents, notes } = checkSense(raw, places, report);
   if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };
+  const namedBy = (key: keyof Models): NamedBy => {
+    if (models[key] !== undefined) return { by: "environment" };
+    if (parsed.data[key] === undefined) return { by: "default" };
+    return { by: "file", line: lineOf(document.contents, counter, [key]) };
+  };
   const pipeline: ResolvedPipeline = {
     ...parsed.data,
     primaryModel: models.primaryModel ?? parsed.data.primaryModel ?? DEFAULT_MODELS.primaryModel,
     reviewModel: models.reviewModel ?? parsed.data.reviewModel ?? DEFAULT_MODELS.reviewModel,
   };
-  return { pipeline, agents, notes };
+  return {
+    pipeline,
+    namedBy: { primaryModel: namedBy("primaryModel"), reviewModel: namedBy("reviewModel") },
+    agents,
+    notes,
+  };
 }
 
 type Path = readonly (string | number)[];

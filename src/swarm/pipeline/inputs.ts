@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { RunModel } from "../../protocol/runs.ts";
 import { hashOf } from "../journal.ts";
 import type { Settings } from "./env.ts";
 import type { LoadedPipeline } from "./file.ts";
@@ -13,6 +14,10 @@ export const Inputs = z.object({
   primaryModel: z.string(),
   reviewModel: z.string(),
   apply: z.boolean(),
+  /** Other models may serve for those that a person named. */
+  standIns: z.boolean().default(false),
+  /** What serves for each name, as it was found when the run was last taken up. */
+  models: z.array(RunModel).default([]),
   /** Nobody stands by: a daemon that was killed takes it up again. */
   unattended: z.boolean().default(false),
   decisions: z.array(z.string()),

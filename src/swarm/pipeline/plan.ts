@@ -74,10 +74,12 @@ interface Member {
   name: string;
   duty: Duty;
   label: string;
+  /** Asked on the review model, unless it has one of its own. */
   review?: boolean;
 }
 
-function membersOf(phase: Phase): Member[] {
+/** Everybody who may be asked in a phase. */
+export function membersOf(phase: Phase): Member[] {
   const reviewers = ("reviews" in phase ? phase.reviews : []).flatMap((review): Member[] => [
     {
       name: review.agent,
