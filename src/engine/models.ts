@@ -149,7 +149,7 @@ export function createModelChoice({ tiers, wanted, named, available }: ModelChoi
     notes,
     serving(name: string): Serving {
       const found = name === wanted ? main : find(name);
-      return found === undefined ? { model: main, standsIn: true } : { model: found, standsIn: false };
+      return found === undefined ? { model: find(wanted) ?? standIn(wanted), standsIn: true } : { model: found, standsIn: false };
     },
     forTier(tier: Tier): { model: string; reason: string } {
       const found = isKnown ? tiers[tier].map(find).find((id) => id !== undefined) : undefined;
