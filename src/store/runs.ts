@@ -110,6 +110,8 @@ export interface Runs {
   note(id: string, key: string, result: string): void;
   /** The prompt that came before in the same session. */
   promptBefore(id: string, sessionId: string, key: string): string | undefined;
+  /** What was answered in a session, as it was written down, oldest first. */
+  resultsIn(id: string, sessionId: string): string[];
   /** Forgets steps, so that they are done again. */
   forget(id: string, keys: readonly string[]): void;
 }
@@ -150,6 +152,9 @@ export function openRuns(store: Store): Runs {
     "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
   );
   const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
+  const results = db.prepare(
+    "SELECT result FROM run_steps WHERE run_id = ? AND session_id = ? AND result IS NOT NULL ORDER BY seq",
+  );
   const before = db.prepare(
     "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
   );
@@ -214,6 +219,11 @@ export function openRuns(store: Store): Runs {
     note: (id, key, result) => store.soft(() => void note.run(result, id, key)),
     promptBefore: (id, sessionId, key) =>
       z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
+    resultsIn: (id, sessionId) =>
+      z
+        .array(z.object({ result: z.string() }))
+        .parse(results.all(id, sessionId))
+        .map(({ result }) => result),
     forget: (id, keys) =>
       store.transaction(() => {
         for (const key of keys) forget.run(id, key);

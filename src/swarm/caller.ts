@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
+import { clipToTokens } from "../lib/tokens.ts";
 import type { RunModel, Said } from "../protocol/runs.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
@@ -66,7 +67,7 @@ export interface CallerParts {
 
 /** A turn that goes on working is not cut at the limit of silence, but here. */
 const CAP_FACTOR = 12;
-const HOPELESS = new Set(["unauthorized"]);
+const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_tools"]);
 
 export function createCaller(parts: CallerParts): Caller {
   const { engine, bind, journal, runs, agents, serving, settings, signal, onSay, recordUsage } = parts;
@@ -80,8 +81,19 @@ export function createCaller(parts: CallerParts): Caller {
       systemMessage: () => agent.instructions,
       tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: `swarm:${call.agent}` }),
       workingDirectory: call.cwd,
+      handover: (window) => clipToTokens(answeredIn(sessionId), Math.floor(window / 8)),
     });
   };
+  /** What an agent answered before, the latest first, for a session whose own record is lost. */
+  const answeredIn = (sessionId: string): string =>
+    runs
+      .resultsIn(journal.runId, sessionId)
+      .flatMap((result) => {
+        const reply = Reply.safeParse(JSON.parse(result));
+        return reply.success && reply.data.ok ? [`You answered: ${clipToTokens(reply.data.text, 1_500)}`] : [];
+      })
+      .reverse()
+      .join("\n\n");
 
   const expect = (calls: readonly Expected[]): void => {
     for (const call of calls) {
