@@ -107,7 +107,7 @@ test("an agent is told its manner, role, charter, the project's facts and the la
   expect(Date.parse(told[0]![1]!)).toBeGreaterThan(Date.now() - 60_000);
   expect(system).toContain("squad_log_decision");
   const request = model.requests.find((one) => characterOf(one))!;
-  expect(request.stream ?? false).toBe(false);
+  expect(request.stream).toBe(true);
   expect(request.tools!.map((tool) => tool.function.name).sort()).toEqual([
     "file_ops",
     "shell",
