@@ -14,6 +14,7 @@ import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
 import { findRuntime } from "./runtime-path.ts";
 import { createSessions } from "./sessions.ts";
+import { isTested } from "./tested-runtimes.ts";
 import { followTurn } from "./turn.ts";
 
 export interface EngineParts {
@@ -230,6 +231,7 @@ export async function createEngine({
       state: runtime.state(),
       model: models().model,
       notes: models().notes,
+      runtime: { version: runtime.version(), tested: isTested(runtime.version()) },
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({
