@@ -44,10 +44,18 @@ export async function prepareRuntime(folder: string): Promise<void> {
   else if (!installed("copilot-sdk-")) throw new UserError(missing());
 }
 
-/** The names that packages for this machine end with. On Linux npm leaves out the ones for another C library. */
-export function platforms(): [string, ...string[]] {
+/** What the names of packages for this machine end with. */
+export function platformName(): string {
   const { platform, arch } = process;
-  return platform === "linux" ? [`linux-${arch}`, `linuxmusl-${arch}`] : [`${platform}-${arch}`];
+  return `${platform === "linux" && usesMusl() ? "linuxmusl" : platform}-${arch}`;
+}
+
+/** Whether Node itself runs on the C library musl; a report is costly and only asked for where musl is there at all. */
+function usesMusl(): boolean {
+  const loader = `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
+  if (!existsSync(loader)) return false;
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime === undefined;
 }
 
 interface Installed {
@@ -62,18 +70,15 @@ function unpackedFolder(folder: string, cli: Installed): string {
 
 /** The package of this platform with the given prefix, if npm put it here. */
 function installed(prefix: string): Installed | undefined {
-  for (const platform of platforms()) {
-    const name = `@github/${prefix}${platform}`;
-    for (const base of require.resolve.paths(name) ?? []) {
-      if (existsSync(join(base, name, "package.json"))) return { folder: join(base, name), platform };
-    }
-  }
-  return undefined;
+  const platform = platformName();
+  const name = `@github/${prefix}${platform}`;
+  const base = require.resolve.paths(name)?.find((path) => existsSync(join(path, name, "package.json")));
+  return base === undefined ? undefined : { folder: join(base, name), platform };
 }
 
 function missing(): string {
-  const [platform] = platforms();
-  if (!/^(linux|darwin|win32)-(x64|arm64)$/.test(platform))
+  const platform = platformName();
+  if (!/^(linux|linuxmusl|darwin|win32)-(x64|arm64)$/.test(platform))
     return `There is no Copilot runtime for ${platform}. Run IO on Linux, macOS or Windows with an x64 or arm64 processor, or set COPILOT_CLI_PATH to a Copilot runtime that works here.`;
   const wanted = `${DEFAULT_RUNTIME.packagePrefix}${platform}@${DEFAULT_RUNTIME.packageVersion}`;
   return `The Copilot runtime for ${platform} is not installed. Run "npm install --no-save ${wanted}" in IO's folder ("npm install -g ${wanted}" if IO was installed with -g), or set COPILOT_CLI_PATH to a Copilot runtime.`;
