@@ -95,7 +95,7 @@ async function startBare(folder: string, model: ModelServer) {
   mkdirSync(folder, { recursive: true });
   const path = await findRuntime(process.env);
   const client = new CopilotClient({
-    connection: path === undefined ? RuntimeConnection.forStdio() : RuntimeConnection.forStdio({ path }),
+    connection: RuntimeConnection.forStdio({ path }),
     baseDirectory: folder,
     workingDirectory: folder,
     env: { PATH: process.env.PATH, HOME: folder, COPILOT_HOME: folder, COPILOT_OFFLINE: "true" },

@@ -29,9 +29,23 @@ export async function run(): Promise<void> {
     console.log(`without it                 ${ours.length} packages, ${mb(sum(ours))}`);
     for (const { name, bytes } of ours.sort((a, b) => b.bytes - a.bytes).slice(0, 8))
       console.log(`  ${mb(bytes).padStart(9)}  ${name}`);
+    const home = join(folder.path, "home");
+    mkdirSync(home);
+    const first = await doctor(project, home);
+    const second = await doctor(project, home);
+    const unpacked = sizeOf(join(home, ".cache", "io-orchestrator", "runtime"));
+    console.log(`unpacked at the first use  ${mb(unpacked)}, in ${((first - second) / 1000).toFixed(1)} s`);
   } finally {
     folder.remove();
   }
+}
+
+/** How long the installed command takes to look at everything, with the runtime started and asked once. */
+async function doctor(project: string, home: string): Promise<number> {
+  const env = { PATH: process.env.PATH, HOME: home, IO_HOME: join(home, "io"), IO_PORT: "0", IO_ENGINE: "rehearsal" };
+  const { code, output, durationMs } = await exec(join(project, "node_modules", ".bin", "io"), ["doctor"], { env });
+  if (code !== 0) throw new Error(`io doctor failed (${code}):\n${output}`);
+  return durationMs;
 }
 
 async function npm(cwd: string, ...args: string[]): Promise<void> {

@@ -59,8 +59,8 @@ async function memory(modelUrl: string): Promise<void> {
 const mb = (pid: number): string => `${memoryMb(pid).toFixed(1)} MB`;
 
 /** The time from starting a node process to the end of `client.start()` in it. */
-function bareStart(path: string | undefined, home: string): Promise<number> {
-  const connection = `RuntimeConnection.forStdio(${path === undefined ? "" : JSON.stringify({ path })})`;
+function bareStart(path: string, home: string): Promise<number> {
+  const connection = `RuntimeConnection.forStdio(${JSON.stringify({ path })})`;
   const script = `
     import { CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
     const home = ${JSON.stringify(home)};

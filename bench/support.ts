@@ -36,6 +36,7 @@ export function temporaryFolder(): { path: string; remove(): void } {
 export async function startBenchDaemon(modelUrl: string, home: string): Promise<BenchDaemon> {
   const env = {
     PATH: process.env.PATH,
+    ...(process.env.COPILOT_CLI_PATH && { COPILOT_CLI_PATH: process.env.COPILOT_CLI_PATH }),
     HOME: home,
     IO_HOME: join(home, "io"),
     IO_PORT: "0",

@@ -69,7 +69,7 @@ async function clock(work: () => Promise<unknown>): Promise<number> {
 async function startBare(url: string, home: string, seen: ChatRequest) {
   const path = await findRuntime();
   const client = new CopilotClient({
-    connection: path === undefined ? RuntimeConnection.forStdio() : RuntimeConnection.forStdio({ path }),
+    connection: RuntimeConnection.forStdio({ path }),
     baseDirectory: home,
     env: { PATH: process.env.PATH, HOME: home, COPILOT_HOME: home, COPILOT_OFFLINE: "true" },
     useLoggedInUser: false,

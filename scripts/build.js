@@ -17,8 +17,8 @@ const { metafile } = await build({
   format: "esm",
   platform: "node",
   target: "node20",
-  // These two find files of their own beside them.
-  external: ["@github/copilot-sdk", "@photostructure/sqlite"],
+  // The database finds files of its own beside it; koffi is for a way of running the SDK that IO does not use.
+  external: ["@photostructure/sqlite", "koffi"],
   // Bundled CommonJS asks for Node's own modules with require.
   banner: { js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);' },
   logLevel: "warning",

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { createEngine } from "./engine/engine.ts";
 import { chooseEngine } from "./engine/ladder.ts";
+import type { EngineStatus } from "./engine/port.ts";
 import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
+import { untestedNote } from "./engine/tested-runtimes.ts";
 import { type Config, loadConfig } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
 import { messageOf } from "./lib/errors.ts";
@@ -180,6 +182,14 @@ const sandbox: Check = async ({ paths }) => {
   return [{ check: "sandbox", state: "warning", found: detail, remedy }];
 };
 
+function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJS.ProcessEnv): Finding {
+  if (tested) return ok("runtime", `the Copilot runtime ${version} starts`);
+  const remedy = env.COPILOT_CLI_PATH
+    ? "Unset COPILOT_CLI_PATH to use the runtime that came with IO."
+    : 'Run "npm install" in IO\'s folder again, which brings the runtime that IO was tested with.';
+  return { check: "runtime", state: "warning", found: untestedNote(version), remedy };
+}
+
 /** Starts the real runtime in a scratch folder and has the model say one word. */
 const model: Check = async ({ paths, env }) => {
   const settings: Config = loadConfig(paths.config);
@@ -195,7 +205,7 @@ const model: Check = async ({ paths, env }) => {
   });
   try {
     await engine.start();
-    const runtime = ok("runtime", "the Copilot runtime starts");
+    const runtime = runtimeFinding(engine.status().runtime, env);
     const session = engine.session({
       id: "doctor",
       systemMessage: () => "Answer with one word.",

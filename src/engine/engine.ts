@@ -17,6 +17,7 @@ import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
 import { findRuntime } from "./runtime-path.ts";
 import { createSessions } from "./sessions.ts";
+import { isTested } from "./tested-runtimes.ts";
 import { followTurn } from "./turn.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
@@ -277,6 +278,7 @@ export async function createEngine({
       state: runtime.state(),
       model: list.choice().model,
       notes: [...(choice.notes ?? []), ...list.choice().notes],
+      runtime: { version: runtime.version(), tested: isTested(runtime.version()) },
       liveSessions: sessions.liveCount(),
     }),
     session: (spec): Session => ({

@@ -9,6 +9,8 @@ export interface EngineStatus {
   model: string;
   /** Warnings a person should see, such as a model that was not there. */
   notes: string[];
+  /** The Copilot runtime that serves; its version is null until it has started. */
+  runtime: { version: string | null; tested: boolean };
   /** How many conversations the runtime holds in memory now. */
   liveSessions: number;
 }

@@ -1,25 +1,35 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { UserError } from "../lib/errors.ts";
-import { exec } from "../lib/exec.ts";
 import { packageRoot } from "../lib/paths.ts";
+import { isRuntimeFolder, runtimeFile, unpackRuntime } from "./runtime-unpack.ts";
+import { DEFAULT_RUNTIME } from "./tested-runtimes.ts";
 
 const require = createRequire(import.meta.url);
 
 /**
- * Where the Copilot runtime's executable is; undefined means: the one the SDK brings, which it finds by itself.
- * The SDK's own package is not published for every platform; there the Copilot CLI's package, which carries the
- * same runtime inside, is unpacked once.
+ * Where the Copilot runtime's executable is. The package of the Copilot CLI carries it packed and comes first; a
+ * package of the SDK, which carries it as it is, serves where that is the one installed.
  */
-export async function findRuntime(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
-  if (env.COPILOT_CLI_PATH) return env.COPILOT_CLI_PATH;
-  if (installed("copilot-sdk-")) return undefined;
+export async function findRuntime(env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const named = env.COPILOT_CLI_PATH;
+  if (named) {
+    if (existsSync(named)) return named;
+    throw new UserError(
+      `COPILOT_CLI_PATH names ${named}, which is not there. Set it to a Copilot runtime, or unset it to use the one that came with IO.`,
+    );
+  }
   const cli = installed("copilot-");
-  const beside = cli && runtimeIn(join(packageRoot, ".runtime"), cli);
-  if (beside && existsSync(beside)) return beside;
-  return unpack(runtimeCache(env));
+  if (cli) {
+    const beside = runtimeFile(unpackedFolder(join(packageRoot, ".runtime"), cli));
+    return existsSync(beside) ? beside : unpackRuntime(cli.folder, unpackedFolder(runtimeCache(env), cli));
+  }
+  const sdk = installed("copilot-sdk-");
+  const ready = sdk && join(sdk.folder, "prebuilds", sdk.platform);
+  if (ready && isRuntimeFolder(ready)) return runtimeFile(ready);
+  throw new UserError(missing());
 }
 
 /** Where the runtime is unpacked when the package's own folder does not hold it. */
@@ -27,39 +37,25 @@ export function runtimeCache(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "io-orchestrator", "runtime");
 }
 
-/** Unpacks the runtime into a folder at install time, if this platform needs that. */
+/** Unpacks the runtime into a folder at install time, so that the first start need not. */
 export async function prepareRuntime(folder: string): Promise<void> {
-  if (!installed("copilot-sdk-")) await unpack(folder);
+  const cli = installed("copilot-");
+  if (cli) await unpackRuntime(cli.folder, unpackedFolder(folder, cli));
+  else if (!installed("copilot-sdk-")) throw new UserError(missing());
 }
 
-async function unpack(folder: string): Promise<string> {
-  const cli = installed("copilot-");
-  if (!cli) {
-    const name = platforms()[0];
-    throw new UserError(
-      `The Copilot runtime for ${name} is not installed. Run "npm install --no-save @github/copilot-sdk-${name}@1.0.14", or set COPILOT_CLI_PATH to a Copilot runtime.`,
-    );
-  }
-  const target = runtimeIn(folder, cli);
-  if (existsSync(target)) return target;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const scratch = mkdtempSync(join(folder, ".unpack-"));
-  try {
-    const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: scratch, COPILOT_HOME: join(scratch, "home") };
-    const result = await exec(join(cli.folder, "copilot"), ["--version"], { env, deadlineMs: 60_000 });
-    const unpacked = join(scratch, "copilot", "pkg", cli.platform, versionOf(cli.folder), "prebuilds", cli.platform);
-    if (!existsSync(join(unpacked, "copilot-runtime"))) {
-      throw new UserError(
-        `The Copilot runtime could not be unpacked (exit ${result.code}): ${result.output.trim().slice(0, 300)}`,
-      );
-    }
-    mkdirSync(dirname(target), { recursive: true });
-    renameSync(join(unpacked, "runtime.node"), join(dirname(target), "runtime.node"));
-    renameSync(join(unpacked, "copilot-runtime"), target);
-    return target;
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+/** What the names of packages for this machine end with. */
+export function platformName(): string {
+  const { platform, arch } = process;
+  return `${platform === "linux" && usesMusl() ? "linuxmusl" : platform}-${arch}`;
+}
+
+/** Whether Node itself runs on the C library musl; a report is costly and only asked for where musl is there at all. */
+function usesMusl(): boolean {
+  const loader = `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
+  if (!existsSync(loader)) return false;
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime === undefined;
 }
 
 interface Installed {
@@ -67,27 +63,23 @@ interface Installed {
   platform: string;
 }
 
-function runtimeIn(folder: string, cli: Installed): string {
-  return join(folder, `${versionOf(cli.folder)}-${cli.platform}`, "copilot-runtime");
-}
-
-function versionOf(folder: string): string {
-  return (require(join(folder, "package.json")) as { version: string }).version;
+function unpackedFolder(folder: string, cli: Installed): string {
+  const { version } = JSON.parse(readFileSync(join(cli.folder, "package.json"), "utf8")) as { version: string };
+  return join(folder, `${version}-${cli.platform}`);
 }
 
 /** The package of this platform with the given prefix, if npm put it here. */
 function installed(prefix: string): Installed | undefined {
-  for (const platform of platforms()) {
-    const name = `@github/${prefix}${platform}`;
-    for (const base of require.resolve.paths(name) ?? []) {
-      if (existsSync(join(base, name, "package.json"))) return { folder: join(base, name), platform };
-    }
-  }
-  return undefined;
+  const platform = platformName();
+  const name = `@github/${prefix}${platform}`;
+  const base = require.resolve.paths(name)?.find((path) => existsSync(join(path, name, "package.json")));
+  return base === undefined ? undefined : { folder: join(base, name), platform };
 }
 
-/** On Linux npm installs the package of the C library that is there, so the first one found is the right one. */
-function platforms(): [string, ...string[]] {
-  const { platform, arch } = process;
-  return platform === "linux" ? [`linux-${arch}`, `linuxmusl-${arch}`] : [`${platform}-${arch}`];
+function missing(): string {
+  const platform = platformName();
+  if (!/^(linux|linuxmusl|darwin|win32)-(x64|arm64)$/.test(platform))
+    return `There is no Copilot runtime for ${platform}. Run IO on Linux, macOS or Windows with an x64 or arm64 processor, or set COPILOT_CLI_PATH to a Copilot runtime that works here.`;
+  const wanted = `${DEFAULT_RUNTIME.packagePrefix}${platform}@${DEFAULT_RUNTIME.packageVersion}`;
+  return `The Copilot runtime for ${platform} is not installed. Run "npm install --no-save ${wanted}" in IO's folder ("npm install -g ${wanted}" if IO was installed with -g), or set COPILOT_CLI_PATH to a Copilot runtime.`;
 }

@@ -24,6 +24,8 @@ export interface Runtime {
   start(): Promise<void>;
   stop(): Promise<void>;
   state(): EngineState;
+  /** The version of the runtime that was started last; null before that. */
+  version(): string | null;
   /** The life to use now; waits for a start or restart that is under way, and rejects when none can be had. */
   life(): Promise<Life>;
   /** Called when a turn of a life has ended: a life that is to be replaced is ended once it is idle. */
@@ -35,8 +37,8 @@ export interface Runtime {
 export interface RuntimeParts {
   /** The runtime's home, which holds every session. */
   folder: string;
-  /** The executable, or undefined for the one that the SDK brings. */
-  path: string | undefined;
+  /** The executable. */
+  path: string;
   env: Record<string, string | undefined>;
   client: Pick<CopilotClientOptions, "requestHandler" | "useLoggedInUser" | "onListModels">;
   log: Log;
@@ -66,6 +68,7 @@ export function createRuntime({
   let health: NodeJS.Timeout | undefined;
   let failures = 0;
   let bornAt = 0;
+  let version: string | null = null;
   const retiring = new Set<Life>();
   const endings = new Set<Promise<void>>();
 
@@ -79,7 +82,7 @@ export function createRuntime({
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const client = new CopilotClient({
       ...clientOptions,
-      connection: path === undefined ? RuntimeConnection.forStdio() : RuntimeConnection.forStdio({ path }),
+      connection: RuntimeConnection.forStdio({ path }),
       baseDirectory: folder,
       workingDirectory: folder,
       env,
@@ -97,6 +100,7 @@ export function createRuntime({
     const life: Life = { client, pid: child.pid ?? 0, died, isDead: () => dead, turns: 0 };
     writeFileAtomic(pidFile, `${life.pid}\n`);
     bornAt = performance.now();
+    version = await versionOf(life);
     died.then(() => onDeath(life));
     return life;
   }
@@ -189,6 +193,7 @@ export function createRuntime({
       rmSync(pidFile, { force: true });
     },
     state: () => state,
+    version: () => version,
     life() {
       if (state === "stopped") return Promise.reject(new Error("the engine was stopped"));
       return current ?? bringUp();
@@ -219,6 +224,15 @@ async function answers(life: Life): Promise<boolean> {
   const answered = await Promise.race([pong, late]);
   clearTimeout(timer);
   return answered;
+}
+
+/** What the runtime calls itself; null when it ends before it says so. */
+function versionOf({ client, died }: Life): Promise<string | null> {
+  const told = client.getStatus().then(
+    (status) => status.version,
+    () => null,
+  );
+  return Promise.race([told, died.then(() => null)]);
 }
 
 /** Where the process that owns a runtime notes that runtime's pid: several processes may share one home. */

@@ -10,6 +10,8 @@ export const EngineInfo = z.object({
   state: z.enum(["starting", "ready", "restarting", "stopped", "failed"]),
   model: z.string(),
   notes: z.array(z.string()),
+  /** The Copilot runtime: its version once it has started, and whether this version of IO was tested with it. */
+  runtime: z.object({ version: z.string().nullable(), tested: z.boolean() }),
   liveSessions: z.number().int(),
 });
 

@@ -10,6 +10,13 @@ export function engineLine({ engine }: Pick<Status, "engine">): string {
   return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
 }
 
+/** Which Copilot runtime serves. */
+function runtimeLine({ engine: { runtime } }: Pick<Status, "engine">): string {
+  if (runtime.version === null) return "Runtime: not started yet";
+  const warning = ", which was not tested with this version of IO; io doctor says what to do";
+  return `Runtime: Copilot ${runtime.version}${runtime.tested ? "" : warning}`;
+}
+
 /** The daemon in a few lines. */
 export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
@@ -17,6 +24,7 @@ export function describeStatus(status: Status, url: string): string {
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
+    runtimeLine(status),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");

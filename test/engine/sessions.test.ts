@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import type { SessionSpec } from "../../src/engine/port.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
 import { pidFileOf } from "../../src/engine/runtime.ts";
+import { Config } from "../../src/lib/config.ts";
+import { isAlive } from "../../src/lib/process.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -95,11 +97,27 @@ test("a runtime that grows past its limit is renewed, and conversations go on", 
   const model = await scriptedModel((request) => ({
     say: String(request.messages.filter(({ role }) => role === "user").length),
   }));
-  const engine = await startEngine(folder, model.url, { runtimeMaxMb: 100 }, { healthEveryMs: 200 });
+  let limit = Number.POSITIVE_INFINITY;
+  let looks = 0;
+  const config: Config = {
+    ...Config.parse({}),
+    get runtimeMaxMb() {
+      looks += 1;
+      return limit;
+    },
+  };
+  const engine = await startEngine(folder, model.url, {}, { config: () => config, healthEveryMs: 100 });
   const session = engine.session(spec("s", folder));
-  const first = Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
+  const runtime = () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
+  const first = runtime();
   await session.run(turn("one"));
-  await until("a new runtime", () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8")) !== first);
+  await until("two looks at its memory", () => looks >= 2);
+  expect(runtime()).toBe(first);
+
+  limit = 1;
+  await until("a new runtime", () => runtime() !== first);
+  limit = Number.POSITIVE_INFINITY;
+  await until("the end of the old one", () => !isAlive(first));
   expect((await session.run(turn("two"))).text).toBe("2");
 });
 

@@ -40,7 +40,13 @@ export interface Follower {
 
 /** The environment of a user who has nothing set, but for what is given. */
 export function cleanEnvironment(home: string, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: home, IO_HOME: home, IO_PORT: "0", ...extra };
+  return { PATH: process.env.PATH, HOME: home, IO_HOME: home, IO_PORT: "0", ...testedRuntime(), ...extra };
+}
+
+/** The runtime that the tests were told to run on, for every environment that they make. */
+export function testedRuntime(): NodeJS.ProcessEnv {
+  const { COPILOT_CLI_PATH } = process.env;
+  return COPILOT_CLI_PATH ? { COPILOT_CLI_PATH } : {};
 }
 
 /** Points a daemon at a scripted model. */

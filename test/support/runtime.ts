@@ -1,0 +1,47 @@
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { findRuntime, platformName } from "../../src/engine/runtime-path.ts";
+import { DEFAULT_RUNTIME } from "../../src/engine/tested-runtimes.ts";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { temporaryFolder } from "./home.ts";
+
+/** The version of the runtime that the tests were told to run on. */
+export const expectedRuntime = (): string => process.env.IO_TEST_RUNTIME ?? DEFAULT_RUNTIME.version;
+
+/** The real runtime, but that it calls itself by another version of the same length. */
+export async function disguisedRuntime(version: string, as: string): Promise<string> {
+  const file = join(temporaryFolder(), "copilot-runtime.js");
+  writeFileSync(
+    file,
+    `const { spawn } = require("node:child_process");
+    const child = spawn(${JSON.stringify(await findRuntime())}, process.argv.slice(2), { stdio: ["inherit", "pipe", "inherit"] });
+    const [from, to] = ${JSON.stringify([version, as])};
+    child.stdout.setEncoding("latin1");
+    child.stdout.on("data", (text) => process.stdout.write(Buffer.from(text.replaceAll(from, to), "latin1")));
+    child.once("exit", (code) => process.exit(code ?? 1));`,
+  );
+  return file;
+}
+
+/** A copy of IO as npm installs it, with only these of the packages that bring a runtime; tells the path of its command. */
+export async function installedCopy(brings: "nothing" | "the CLI's package" | "the SDK's package"): Promise<string> {
+  const root = temporaryFolder();
+  for (const name of ["bin", "dist", "rehearsal", "package.json"])
+    cpSync(join(packageRoot, name), join(root, name), { recursive: true });
+  const link = (from: string, name: string) => {
+    mkdirSync(dirname(join(root, "node_modules", name)), { recursive: true });
+    symlinkSync(from, join(root, "node_modules", name));
+  };
+  link(join(packageRoot, "node_modules", "@photostructure"), "@photostructure");
+  const platform = platformName();
+  if (brings === "the CLI's package") {
+    const name = `@github/copilot-${platform}`;
+    link(join(packageRoot, "node_modules", name), name);
+  }
+  if (brings === "the SDK's package") {
+    const name = `@github/copilot-sdk-${platform}`;
+    link(dirname(await findRuntime()), join(name, "prebuilds", platform));
+    writeFileSync(join(root, "node_modules", name, "package.json"), JSON.stringify({ name, version: "1.0.14" }));
+  }
+  return join(root, "bin", "io.js");
+}
