@@ -12,13 +12,14 @@ import type { Choice } from "./ladder.ts";
 import { createModelDoor } from "./model-door.ts";
 import { createModelList, ListFailed } from "./model-list.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
-import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
+import { planRecovery, type Recovery, type RecoveryPlan, sessionLog } from "./recover.ts";
 import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
 import { findRuntime } from "./runtime-path.ts";
 import { createSessions } from "./sessions.ts";
 import { isTested } from "./tested-runtimes.ts";
 import { followTurn } from "./turn.ts";
+import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
 export interface EngineParts {
@@ -121,25 +122,24 @@ export async function createEngine({
   });
 
   /** One try at a turn: a fresh prompt, or going on from where the session stands. */
-  async function attempt(
-    spec: SessionSpec,
-    request: TurnRequest,
-    { recovery, settled }: RecoveryPlan,
-    number: number,
-  ): Promise<TurnResult> {
-    if (recovery.kind === "answered")
+  async function attempt(spec: SessionSpec, request: TurnRequest, plan: RecoveryPlan, number: number): Promise<TurnResult> {
+    const { settled } = plan;
+    if (plan.recovery.kind === "answered")
       return {
         outcome: "done",
-        text: recovery.text,
+        text: plan.recovery.text,
         usage: noUsage(),
-        tools: recovery.tools,
-        served: recovery.model ? [recovery.model] : [],
+        tools: plan.recovery.tools,
+        served: plan.recovery.model ? [plan.recovery.model] : [],
       };
     const shut = await list.ready(spec.model);
     if (shut) return { outcome: "failed", text: "", error: shut, usage: noUsage(), tools: [], served: [] };
     const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
-    const opening = () => sessions.acquire(spec, turn, { continuePendingWork: recovery.kind === "answer calls" });
+    const planned = generations.current(spec.id).session;
+    const opening = () => sessions.acquire(spec, turn, { continuePendingWork: plan.recovery.kind === "answer calls" });
     const { sdk, life, name } = await (login ? inTime(() => within(OPEN_MS, opening())) : opening());
+    // A session that had to be begun anew holds nothing of the turn that was planned for the old one.
+    const recovery: Recovery = name === planned ? plan.recovery : { kind: "send" };
     life.turns += 1;
     try {
       const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
@@ -173,19 +173,8 @@ export async function createEngine({
       };
       const explain = (failure: WireFailure) =>
         (login && explainGitHub(asTrouble(failure), login)) ?? callFailed(failure, modelOf(spec.model), choice.names);
-      const result = await followTurn({
-        sdk,
-        died: life.died,
-        request,
-        begin,
-        explain,
-        troubled,
-        watch: (seen) => door.watch(name, seen),
-      });
-      // A conversation that had to be shortened goes on in a session that holds only what is left of it.
-      const earlier = door.handover(name);
-      if (earlier !== undefined && result.outcome !== "aborted") generations.next(spec.id, earlier);
-      return result;
+      const watch = (seen: Observer) => door.watch(name, seen);
+      return await followTurn({ sdk, died: life.died, request, begin, explain, troubled, watch });
     } finally {
       life.turns -= 1;
       sessions.release(spec.id);
@@ -203,6 +192,7 @@ export async function createEngine({
       },
     };
     let interrupted = request.interrupted !== undefined;
+    if (!interrupted) renew(spec);
     let last: TurnResult | undefined;
     for (let tried = 0; tried < ATTEMPTS; tried += 1) {
       if (request.signal.aborted)
@@ -247,6 +237,12 @@ export async function createEngine({
     return last!;
   }
 
+  /** A conversation that had to be shortened goes on in a session that holds only what is left of it. Never within a turn: its record is needed to recover it. */
+  function renew({ id }: SessionSpec): void {
+    const earlier = door.handover(generations.current(id).session);
+    if (earlier !== undefined) generations.next(id, earlier);
+  }
+
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
       await list.ready(spec.model);
@@ -286,7 +282,10 @@ export async function createEngine({
       run: (request) => inTurn(spec.id, () => run(spec, request)),
       prepare: () => inTurn(spec.id, () => prepare(spec)),
     }),
-    deleteSession: (id) => sessions.remove(id),
+    async deleteSession(id) {
+      door.handover(generations.current(id).session);
+      await sessions.remove(id);
+    },
     modelFor: (tier) => list.choice().forTier(tier),
     async serving(name) {
       await list.ready();

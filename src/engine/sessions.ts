@@ -199,6 +199,7 @@ export function createSessions({
       }
       const turn = { now };
       const opened = await open(spec, turn, life, told, continuePendingWork);
+      if (known && known.name !== opened.name) await erase(known.name);
       const entry: Entry = { ...opened, life, told: key, turn, busy: true, usedAt: performance.now() };
       entries.set(spec.id, entry);
       await makeRoom();

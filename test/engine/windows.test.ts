@@ -191,3 +191,30 @@ test("a message that no window could hold is refused in a sentence, and the conv
   expect(result.error!.message).toMatch(/window/);
   expect((await session.run(turn("And now?"))).outcome).toBe("done");
 });
+
+test("an answer after a shortened conversation that nobody heard is found again, not asked for again", {
+  timeout: 60_000,
+}, async () => {
+  const provider = await HOUSES[0]!.start(talker(true));
+  const folder = temporaryFolder();
+  const first = await engineOn(folder, HOUSES[0]!.settings(provider));
+  const session = first.session(sessionSpec("heard", folder));
+  let promptId: string | undefined;
+  let last = { text: "", prompt: "" };
+  for (let index = 0; !provider.asked.some(({ lastUser }) => isSummary(lastUser)); index += 1) {
+    const onAccepted = (id: string) => {
+      promptId = id;
+    };
+    const request = turn(chat(index), { onAccepted });
+    last = { text: (await session.run(request)).text, prompt: request.prompt };
+  }
+  await first.stop();
+  const asked = provider.asked.length;
+  const second = await engineOn(folder, HOUSES[0]!.settings(provider));
+  onTestFinished(() => second.stop());
+  const again = second.session(sessionSpec("heard", folder));
+  const found = await again.run(turn(last.prompt, { attempt: 2, interrupted: { promptId } }));
+  expect(found).toMatchObject({ outcome: "done", text: last.text });
+  expect(provider.asked).toHaveLength(asked);
+  expect(await again.run(turn("and now?"))).toMatchObject({ outcome: "done" });
+});
