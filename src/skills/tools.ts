@@ -7,7 +7,7 @@ import type { Skills } from "./open.ts";
 
 const SLOW = 180_000;
 const QUICK = 15_000;
-/** With its frame below the 20,480 bytes above which the runtime puts a result into a file of its own. */
+/** A long text comes in pieces, so that one skill does not crowd out the conversation. */
 const PIECE_BYTES = 18_000;
 
 /** The skills that are on, a line each, by the names that the tool takes. */
