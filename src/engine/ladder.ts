@@ -7,7 +7,7 @@ import { usageError } from "../lib/errors.ts";
 import type { SettingNames } from "./failures.ts";
 import { createOllama, type Ollama } from "./ollama.ts";
 import type { EngineKind } from "./port.ts";
-import { endpointOf, type Provider } from "./provider.ts";
+import { endpointOf, type Provider, typeOf } from "./provider.ts";
 import { createProxyChoice } from "./wire/proxy.ts";
 import { createHttpTransport, type Transport } from "./wire/transport.ts";
 
@@ -123,13 +123,14 @@ function chosen(
   kind: EngineKind,
   why: string,
   {
-    provider,
+    provider: given,
     named,
     namedBy,
     config,
     names,
   }: { provider: Provider; named: string | undefined; namedBy: string; config: Config; names: Omit<SettingNames, "model"> },
 ): Choice {
+  const provider = { ...given, type: typeOf(given) };
   const inAddress = endpointOf(provider).model;
   const model = named || inAddress || config.defaultModel;
   const by = named ? namedBy : inAddress ? names.address : "defaultModel in config.json";

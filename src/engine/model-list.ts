@@ -2,7 +2,7 @@ import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Choice } from "./ladder.ts";
-import { createModelChoice, listModels, type ModelChoice, type ModelFacts } from "./models.ts";
+import { createModelChoice, type ModelChoice, type ModelFacts, readList } from "./models.ts";
 import { createOllama } from "./ollama.ts";
 import { endpointOf } from "./provider.ts";
 import { createRehearsal } from "./rehearsal/transport.ts";
@@ -33,7 +33,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfRun
   const { provider, kind } = choice;
   const transport =
     kind === "rehearsal" ? createRehearsal(rehearsal) : createHttpTransport(createProxyChoice({ env, always: provider?.proxy }));
-  const ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
+  let ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
   const first = config();
   let available: ModelFacts[] = [];
   let listed: Promise<void> | undefined;
@@ -58,12 +58,15 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfRun
     for (const note of chosen.notes) log.warn(note);
   }
 
-  function asked(): Promise<ModelFacts[]> | ModelFacts[] {
+  async function asked(): Promise<ModelFacts[]> {
     if (kind === "copilot") return listOfRuntime();
-    if (ollama) return ollama.names().then((names) => (names ?? []).map((id) => ({ id, name: id })));
+    if (ollama) return ((await ollama.names()) ?? []).map((id) => ({ id, name: id }));
     // Azure lists what could be deployed, and asks by the names of what is.
     if (!provider || provider.type === "azure") return [];
-    return listModels(endpointOf(provider), transport);
+    const endpoint = endpointOf(provider);
+    const { models, isOllama } = await readList(endpoint, transport);
+    if (isOllama) ollama = createOllama(endpoint.origin, transport, endpoint.headers);
+    return models;
   }
 
   /** Ollama tells of one model at a time, and a model's window changes when it is loaded. */
