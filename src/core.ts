@@ -164,12 +164,12 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string 
     "GITHUB_TOKEN",
     "TELEGRAM_BOT_TOKEN",
   ];
-  const keyName = config.provider?.apiKeyEnv;
+  const named = [config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv];
   return [
     token,
     config.telegramBotToken,
     config.provider?.apiKey,
-    keyName ? env[keyName] : undefined,
+    ...named.map((name) => (name ? env[name] : undefined)),
     ...names.map((name) => env[name]),
   ];
 }

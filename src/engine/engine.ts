@@ -139,7 +139,7 @@ export async function createEngine({
             );
         }
       };
-      const explain = (failure: WireFailure) => callFailed(failure, modelOf(spec.model), choice.names);
+      const explain = (failure: WireFailure) => callFailed(failure, modelOf(spec.model), choice.names, list.available());
       const result = await followTurn({ sdk, died: life.died, request, begin, explain, watch: (seen) => door.watch(name, seen) });
       // A conversation that had to be shortened goes on in a session that holds only what is left of it.
       const earlier = door.handover(name);
@@ -182,10 +182,12 @@ export async function createEngine({
       try {
         last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
       } catch (error) {
+        const { remedy, ...failed } = runtimeFailed(messageOf(error));
         last = {
           outcome: "failed",
           text: "",
-          error: runtimeFailed(messageOf(error)),
+          error: failed,
+          ...(remedy !== undefined && { remedy }),
           usage: noUsage(),
           tools: [],
           served: [],
@@ -249,6 +251,13 @@ export async function createEngine({
     async serving(name) {
       await list.ready();
       return choice.kind === "rehearsal" ? { model: name, standsIn: false } : list.choice().serving(name);
+    },
+    async about(name) {
+      await list.ready(name);
+      const model = modelOf(name);
+      const { tools, chats } = list.available().find(({ id }) => id === model) ?? {};
+      const known = { ...(tools !== undefined && { tools }), ...(chats !== undefined && { chats }) };
+      return { model, window: door.window(model), windowFrom: door.windowFrom(model), ...known };
     },
     async models() {
       await list.ready();

@@ -149,6 +149,20 @@ function isDated(id: string, name: string): boolean {
   return id.startsWith(`${name}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(name.length));
 }
 
+/** The models most like a name, of those one can talk with. */
+export function nearestModels(name: string, available: readonly ModelFacts[], most = 5): string[] {
+  const ids = available.filter(({ id, chats }) => chats !== false && id !== name).map(({ id }) => id);
+  const words = (id: string) => new Set(id.toLowerCase().split(/[^a-z0-9.]+/));
+  const wanted = words(name);
+  const close = nearest(name, ids);
+  const shared = (id: string) => (id === close ? 100 : [...words(id)].filter((word) => wanted.has(word)).length);
+  return ids
+    .map((id, at) => ({ id, at, score: shared(id) }))
+    .sort((a, b) => b.score - a.score || a.at - b.at)
+    .slice(0, most)
+    .map(({ id }) => id);
+}
+
 export interface ModelChoiceParts {
   tiers: Config["modelTiers"];
   /** What is asked for when nobody says anything else, and whether a person named it. */

@@ -27,7 +27,7 @@ export const PRESETS: readonly Preset[] = [
     address: "https://api.openai.com/v1",
     variables: ["OPENAI_API_KEY"],
     hosts: /(?:^|\.)openai\.com$/,
-    keys: /^sk-(?!ant-|or-)/,
+    keys: /^sk-(?:proj|svcacct|admin)-|^sk-[A-Za-z0-9]{48}$/,
     hint: "Keys are made at platform.openai.com; a ChatGPT subscription is none.",
   },
   {
