@@ -197,6 +197,9 @@ test("an address that holds the deployment names the model, and one behind a gat
     model: "d",
     url: `https://gw.azure-api.net/team/ai/openai/deployments/d/chat/completions?${DATED}`,
   });
+  expect((await at("https://x.services.ai.azure.com/models/chat/completions?api-version=2024-05-01-preview")).url).toBe(
+    "https://x.services.ai.azure.com/openai/v1/chat/completions",
+  );
   expect((await at("https://gateway.example/team/v1/")).url).toBe("https://gateway.example/team/v1/chat/completions");
   expect((await at("https://api.groq.com")).url).toBe("https://api.groq.com/openai/v1/chat/completions");
   expect((await at("https://generativelanguage.googleapis.com/v1beta/openai/")).url).toBe(
