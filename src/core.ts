@@ -165,12 +165,15 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string 
     "GITHUB_TOKEN",
     "TELEGRAM_BOT_TOKEN",
   ];
-  const keyName = config.provider?.apiKeyEnv;
+  const named = [config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv];
   return [
     token,
     config.telegramBotToken,
     config.provider?.apiKey,
-    keyName ? env[keyName] : undefined,
+    ...Object.entries(config.provider?.headers ?? {}).map(([name, value]) =>
+      /auth|key|token|secret|cookie/i.test(name) ? value : undefined,
+    ),
+    ...named.map((name) => (name ? env[name] : undefined)),
     ...names.map((name) => env[name]),
   ];
 }

@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { createEngine } from "./engine/engine.ts";
-import { chooseEngine } from "./engine/ladder.ts";
+import { SettingError } from "./engine/failures.ts";
+import { type Choice, chooseEngine } from "./engine/ladder.ts";
 import type { EngineStatus } from "./engine/port.ts";
 import { createImproviser, loadRules } from "./engine/rehearsal/improvise.ts";
 import { untestedNote } from "./engine/tested-runtimes.ts";
+import { findingOf, tryModel } from "./engine/trial.ts";
 import { type Config, loadConfig } from "./lib/config.ts";
 import { readDaemonFile } from "./lib/daemon-file.ts";
 import { messageOf } from "./lib/errors.ts";
@@ -190,10 +192,17 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
   return { check: "runtime", state: "warning", found: untestedNote(version), remedy };
 }
 
-/** Starts the real runtime in a scratch folder and has the model say one word. */
-const model: Check = async ({ paths, env }) => {
+/** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
+export const model: Check = async ({ paths, env }) => {
   const settings: Config = loadConfig(paths.config);
-  const choice = await chooseEngine(settings, env);
+  let choice: Choice;
+  try {
+    choice = await chooseEngine(settings, env);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    return [{ check: "model", state: "failed", found: error.what, remedy: error.remedy }];
+  }
+  const redactor = createRedactor(secretsIn(choice));
   const folder = mkdtempSync(join(tmpdir(), "io-doctor-"));
   const engine = await createEngine({
     folder,
@@ -201,48 +210,24 @@ const model: Check = async ({ paths, env }) => {
     env,
     choice,
     rehearsal: createImproviser(loadRules(paths.home)),
-    log: createLog({ redactor: createRedactor(), level: () => "error" }),
+    log: createLog({ redactor, level: () => "error" }),
+    clean: redactor.clean,
   });
   try {
     await engine.start();
     const runtime = runtimeFinding(engine.status().runtime, env);
-    const session = engine.session({
-      id: "doctor",
-      systemMessage: () => "Answer with one word.",
-      tools: [],
-      workingDirectory: folder,
-    });
-    const result = await session.run({
-      owner: "doctor",
-      prompt: "Say OK.",
-      attempt: 1,
-      signal: new AbortController().signal,
-      silenceMs: 20_000,
-      capMs: 30_000,
-    });
-    const where = `${choice.why}, model ${engine.status().model}`;
-    if (result.outcome !== "done")
-      return [
-        runtime,
-        {
-          check: "model",
-          state: "failed",
-          found: `${where}: ${result.error?.message}`,
-          remedy: "Check the address, the key and the model's name, then run io doctor again.",
-        },
-      ];
-    if (choice.kind !== "rehearsal") return [runtime, ok("model", `${where} answers`)];
-    return [
-      runtime,
-      {
-        check: "model",
-        state: "warning",
-        found: where,
-        remedy: "Set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_BASE_URL, or start Ollama, then restart IO.",
-      },
-    ];
+    return [runtime, withoutPaths(findingOf(choice, await tryModel(engine, folder), env), paths)];
   } finally {
     await engine.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 };
+
+function secretsIn({ provider, login }: Choice): (string | undefined)[] {
+  return [login?.token, provider?.apiKey, provider?.bearerToken, ...Object.values(provider?.headers ?? {})];
+}
+
+/** Whatever a runtime or a provider says, a person is not shown where IO lies. */
+function withoutPaths(finding: Finding, { home }: Paths): Finding {
+  return { ...finding, found: finding.found.replaceAll(home, "IO's folder").replaceAll(packageRoot, "IO's package") };
+}

@@ -172,7 +172,8 @@ export async function createEngine({
         }
       };
       const explain = (failure: WireFailure) =>
-        (login && explainGitHub(asTrouble(failure), login)) ?? callFailed(failure, modelOf(spec.model), choice.names);
+        (login && explainGitHub(asTrouble(failure), login)) ??
+        callFailed(failure, modelOf(spec.model), choice.names, list.available());
       const watch = (seen: Observer) => door.watch(name, seen);
       return await followTurn({ sdk, died: life.died, request, begin, explain, troubled, watch });
     } finally {
@@ -212,10 +213,12 @@ export async function createEngine({
       try {
         last = await attempt(spec, heard, plan, request.attempt * 10 + tried);
       } catch (error) {
+        const { remedy, ...failed } = troubled({ message: messageOf(error) });
         last = {
           outcome: "failed",
           text: "",
-          error: troubled({ message: messageOf(error) }),
+          error: failed,
+          ...(remedy !== undefined && { remedy }),
           usage: noUsage(),
           tools: [],
           served: [],
@@ -290,6 +293,13 @@ export async function createEngine({
     async serving(name) {
       await list.ready();
       return choice.kind === "rehearsal" ? { model: name, standsIn: false } : list.choice().serving(name);
+    },
+    async about(name) {
+      await list.ready(name);
+      const model = modelOf(name);
+      const { tools, chats } = list.available().find(({ id }) => id === model) ?? {};
+      const known = { ...(tools !== undefined && { tools }), ...(chats !== undefined && { chats }) };
+      return { model, window: door.window(model), windowFrom: door.windowFrom(model), ...known };
     },
     async models() {
       await list.ready();

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ModelConfig } from "../lib/config.ts";
 import type { ModelFacts } from "./models.ts";
+import type { WindowSource } from "./port.ts";
 import type { ModelKnowledge } from "./wire/exchange.ts";
 
 /** Small facts that outlive a restart, by name. */
@@ -43,8 +44,12 @@ const USUAL: [RegExp, number][] = [
 ];
 const ANY = 128_000;
 
+export interface Knowledge extends ModelKnowledge {
+  windowFrom(model: string): WindowSource;
+}
+
 /** What is known of each model of one provider, from the person, the provider's list, and its refusals. */
-export function createKnowledge({ provider, configured, listed, memo }: KnowledgeParts): ModelKnowledge {
+export function createKnowledge({ provider, configured, listed, memo }: KnowledgeParts): Knowledge {
   const said = (model: string) => configured.find(({ id }) => id === model);
   const told = (model: string) => listed().find(({ id }) => id === model);
   const keyOf = (model: string) => `model:${provider}|${model}`;
@@ -60,11 +65,21 @@ export function createKnowledge({ provider, configured, listed, memo }: Knowledg
     memo.set(keyOf(model), JSON.stringify(next));
   };
 
+  const found = (model: string): { window: number; from: WindowSource } => {
+    const candidates: [WindowSource, number | undefined][] = [
+      ["config", said(model)?.contextWindow],
+      ["provider", told(model)?.window],
+      ["name", USUAL.find(([name]) => name.test(model))?.[1]],
+    ];
+    const [from, window] = candidates.find(([, tokens]) => tokens !== undefined) ?? ["default", ANY];
+    const refused = learnt(model).window;
+    const known = { window: window ?? ANY, from };
+    return refused !== undefined && refused < known.window ? { window: refused, from: "refusal" } : known;
+  };
+
   return {
-    window(model) {
-      const known = said(model)?.contextWindow ?? told(model)?.window ?? USUAL.find(([name]) => name.test(model))?.[1] ?? ANY;
-      return Math.min(known, learnt(model).window ?? known);
-    },
+    window: (model) => found(model).window,
+    windowFrom: (model) => found(model).from,
     learnWindow: (model, window) => keep(model, { ...learnt(model), window }),
     maxOutput: (model) => said(model)?.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     reasons: (model) => said(model)?.reasoning ?? told(model)?.reasoning,

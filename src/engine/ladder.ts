@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { type Config, DEFAULT_MODEL } from "../lib/config.ts";
 import { usageError } from "../lib/errors.ts";
-import type { SettingNames } from "./failures.ts";
+import { SettingError, type SettingNames } from "./failures.ts";
 import { findGitHubLogin, type GitHubLogin } from "./github.ts";
+import { idleVariables, isKey, isVariable, keyAdvice } from "./keys.ts";
 import { createOllama, type Ollama } from "./ollama.ts";
 import type { EngineKind } from "./port.ts";
-import { endpointOf, type Provider } from "./provider.ts";
+import { endpointOf, type Provider, typeOf } from "./provider.ts";
 import { createProxyChoice } from "./wire/proxy.ts";
 import { createHttpTransport, type Transport } from "./wire/transport.ts";
 
@@ -40,7 +41,10 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   const provider = wanted("provider") ? (fromConfig(config, env) ?? fromEnvironment(config, env)) : undefined;
   if (provider) return provider;
   if (forced === "provider") {
-    throw usageError('IO_ENGINE is "provider", but there is none. Set `provider` in config.json, or COPILOT_PROVIDER_BASE_URL.');
+    throw new SettingError(
+      'IO_ENGINE is "provider", but there is none.',
+      "Set `provider` in config.json (`io setup` asks for it), or COPILOT_PROVIDER_BASE_URL.",
+    );
   }
   const { login, passedOver } = wanted("copilot") ? await findGitHubLogin(env) : { passedOver: [] };
   if (login) return telling(fromGitHub(config, env, login), passedOver);
@@ -54,8 +58,9 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
   const ollama = wanted("ollama") ? await fromOllama(config, env, transport) : undefined;
   if (ollama) return telling(ollama, passedOver);
   if (forced === "ollama")
-    throw usageError(
-      `IO_ENGINE is "ollama", but nothing that has a model answers at ${config.ollamaUrl}. Start Ollama and pull a model.`,
+    throw new SettingError(
+      `IO_ENGINE is "ollama", but nothing that has a model answers at ${config.ollamaUrl}.`,
+      "Start Ollama and pull a model, or correct ollamaUrl in config.json.",
     );
 
   return telling(
@@ -85,13 +90,15 @@ function fromConfig(config: Config, env: NodeJS.ProcessEnv): Choice | undefined 
   const { provider } = config;
   if (!provider) return undefined;
   const { apiKey: typed, apiKeyEnv, bearerTokenEnv, model, apiVersion, proxy, ...settings } = provider;
-  const variable = (setting: string, name: string | undefined) => {
-    if (name !== undefined && !env[name]) throw usageError(`provider.${setting}: the variable ${name} is not set.`);
-    return name === undefined ? undefined : env[name];
-  };
-  const apiKey = typed ?? variable("apiKeyEnv", apiKeyEnv);
+  const variable = (setting: string, name: string | undefined) =>
+    name === undefined ? undefined : variableValue(`provider.${setting} in config.json`, name, env);
+  const apiKey = typed?.trim() ?? variable("apiKeyEnv", apiKeyEnv);
   const bearerToken = variable("bearerTokenEnv", bearerTokenEnv);
-  const key = bearerTokenEnv ?? (typed ? "provider.apiKey in config.json" : apiKeyEnv);
+  const key = bearerTokenEnv
+    ? `${bearerTokenEnv}, named by provider.bearerTokenEnv in config.json`
+    : typed
+      ? "provider.apiKey in config.json"
+      : apiKeyEnv && `${apiKeyEnv}, named by provider.apiKeyEnv in config.json`;
   return chosen("provider", `the provider of config.json at ${hostOf(provider.baseUrl)}`, {
     provider: {
       ...settings,
@@ -106,7 +113,10 @@ function fromConfig(config: Config, env: NodeJS.ProcessEnv): Choice | undefined 
     names: {
       address: "provider.baseUrl in config.json",
       key: key ?? "none is set: provider.apiKey or provider.apiKeyEnv in config.json",
+      wireApi: "provider.wireApi in config.json",
     },
+    toName: (name) => `set provider.apiKeyEnv in config.json to ${isVariable(name) ? `"${name}"` : `the name of ${name}`}`,
+    env,
   });
 }
 
@@ -124,15 +134,38 @@ function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undef
   }
   const type = check("COPILOT_PROVIDER_TYPE", ["openai", "azure", "anthropic"] as const, "openai");
   const wireApi = check("COPILOT_PROVIDER_WIRE_API", ["completions", "responses"] as const, "completions");
-  const { COPILOT_PROVIDER_API_KEY: apiKey, COPILOT_PROVIDER_BEARER_TOKEN: bearerToken } = env;
+  const apiKey = env.COPILOT_PROVIDER_API_KEY?.trim();
+  const bearerToken = env.COPILOT_PROVIDER_BEARER_TOKEN?.trim();
   const key = bearerToken ? "COPILOT_PROVIDER_BEARER_TOKEN" : apiKey ? "COPILOT_PROVIDER_API_KEY" : undefined;
   return chosen("provider", `the provider of COPILOT_PROVIDER_BASE_URL at ${hostOf(baseUrl)}`, {
     provider: { type, baseUrl, wireApi, ...(apiKey && { apiKey }), ...(bearerToken && { bearerToken }) },
     named: env.COPILOT_MODEL,
     namedBy: "COPILOT_MODEL",
     config,
-    names: { address: "COPILOT_PROVIDER_BASE_URL", key: key ?? "none is set: COPILOT_PROVIDER_API_KEY" },
+    names: {
+      address: "COPILOT_PROVIDER_BASE_URL",
+      key: key ?? "none is set: COPILOT_PROVIDER_API_KEY",
+      wireApi: "COPILOT_PROVIDER_WIRE_API",
+    },
+    toName: (name) => `set COPILOT_PROVIDER_API_KEY to ${isVariable(name) ? `the value of ${name}` : "it"}`,
+    env,
   });
+}
+
+/** What a variable holds that a setting names. */
+function variableValue(setting: string, name: string, env: NodeJS.ProcessEnv): string {
+  if (isKey(name)) {
+    const instead = setting.includes("bearer") ? "Put the token into a variable and name that" : "Move it to provider.apiKey";
+    throw new SettingError(`${setting} holds a key and not the name of a variable.`, `${instead}; it is a secret either way.`);
+  }
+  const value = env[name]?.trim();
+  if (value) return value;
+  const others = idleVariables(env).filter((other) => other !== name);
+  const known = others.length > 0 ? ` Set are: ${others.join(", ")}.` : "";
+  throw new SettingError(
+    `${setting}: the variable ${name} is not set.`,
+    `Set it where IO is started, or name another there.${known}`,
+  );
 }
 
 /** A provider with the model to ask: the one that was named with it, the one its address names, or the config's default. */
@@ -140,17 +173,44 @@ function chosen(
   kind: EngineKind,
   why: string,
   {
-    provider,
+    provider: given,
     named,
     namedBy,
     config,
     names,
-  }: { provider: Provider; named: string | undefined; namedBy: string; config: Config; names: Omit<SettingNames, "model"> },
+    toName,
+    env,
+  }: {
+    provider: Provider;
+    named: string | undefined;
+    namedBy: string;
+    config: Config;
+    names: Omit<SettingNames, "model">;
+    toName: (variable: string) => string;
+    env: NodeJS.ProcessEnv;
+  },
 ): Choice {
+  const provider = { ...given, type: typeOf(given) };
   const inAddress = endpointOf(provider).model;
   const model = named || inAddress || config.defaultModel;
   const by = named ? namedBy : inAddress ? names.address : "defaultModel in config.json";
-  return { kind, why, model, named: Boolean(named || inAddress), provider, names: { ...names, model: by } };
+  const advice = keyAdvice({
+    key: provider.bearerToken ?? provider.apiKey,
+    setting: names.key,
+    toName,
+    baseUrl: provider.baseUrl,
+    address: names.address,
+    type: provider.type,
+    env,
+  });
+  return {
+    kind,
+    why,
+    model,
+    named: Boolean(named || inAddress),
+    provider,
+    names: { ...names, model: by, keyAdvice: advice },
+  };
 }
 
 function fromGitHub(config: Config, env: NodeJS.ProcessEnv, login: GitHubLogin): Choice {

@@ -38,10 +38,12 @@ export function createModelDoor({ choice, list, memo, log }: ModelDoorParts) {
         ? undefined
         : (wire, model) => ({ url: endpoint?.ask(wire, model) ?? "rehearsal:", headers: endpoint?.headers ?? {} }),
     observerOf: (session) => watchers.get(session) ?? NOBODY,
+    log,
   });
   return {
     handler,
     window: (model: string) => knowledge.window(model),
+    windowFrom: (model: string) => knowledge.windowFrom(model),
     /** Follows the calls of one of the runtime's sessions until told to stop. */
     watch(session: string, observer: Observer): () => void {
       watchers.set(session, observer);

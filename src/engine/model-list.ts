@@ -3,7 +3,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { TurnError } from "./failures.ts";
 import type { Choice } from "./ladder.ts";
-import { createModelChoice, listModels, type ModelChoice, type ModelFacts } from "./models.ts";
+import { createModelChoice, type ModelChoice, type ModelFacts, readList } from "./models.ts";
 import { createOllama } from "./ollama.ts";
 import { endpointOf } from "./provider.ts";
 import { createRehearsal } from "./rehearsal/transport.ts";
@@ -46,7 +46,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
   const { provider, kind } = choice;
   const transport =
     kind === "rehearsal" ? createRehearsal(rehearsal) : createHttpTransport(createProxyChoice({ env, always: provider?.proxy }));
-  const ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
+  let ollama = kind === "ollama" ? createOllama(config().ollamaUrl, transport) : undefined;
   const first = config();
   let available: ModelFacts[] = [];
   let listed: Promise<TurnError | undefined> | undefined;
@@ -74,12 +74,15 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
     return undefined;
   }
 
-  function asked(): Promise<ModelFacts[]> | ModelFacts[] {
+  async function asked(): Promise<ModelFacts[]> {
     if (kind === "copilot") return listOfGitHub();
-    if (ollama) return ollama.names().then((names) => (names ?? []).map((id) => ({ id, name: id })));
+    if (ollama) return ((await ollama.names()) ?? []).map((id) => ({ id, name: id }));
     // Azure lists what could be deployed, and asks by the names of what is.
     if (!provider || provider.type === "azure") return [];
-    return listModels(endpointOf(provider), transport);
+    const endpoint = endpointOf(provider);
+    const { models, isOllama } = await readList(endpoint, transport);
+    if (isOllama) ollama = createOllama(endpoint.origin, transport, endpoint.headers);
+    return models;
   }
 
   /** Ollama tells of one model at a time, and a model's window changes when it is loaded. */

@@ -3,6 +3,7 @@ import { type Config, DEFAULT_MODEL, nearest } from "../lib/config.ts";
 import type { Serving, Tier } from "./port.ts";
 import type { Endpoint } from "./provider.ts";
 import { textOf } from "./wire/exchange.ts";
+import { readRefusal, WireFailure } from "./wire/failure.ts";
 import type { Transport } from "./wire/transport.ts";
 
 /** What is known of a model. */
@@ -25,35 +26,45 @@ const List = z.union([
 ]);
 const LIST_MS = 2_000;
 
-/** Asks a provider which models it has; none if it does not say. */
-export async function listModels({ list, origin, headers }: Endpoint, transport: Transport): Promise<ModelFacts[]> {
-  const listed = List.safeParse(await fetchJson(list, headers, transport));
-  if (!listed.success) return [];
-  const facts = listed.data.flatMap(factsOf);
-  const owners = listed.data.map(({ owned_by }) => String(owned_by)).join(" ");
-  if (facts.some(({ window }) => window !== undefined) || !TELL_ELSEWHERE.test(owners)) return facts;
-  return withLocalWindows(facts, origin, headers, transport);
+/** What a provider says of its models; nothing, and why, where it does not say. */
+export interface Listing {
+  models: ModelFacts[];
+  /** Ollama tells more of a model than its list does. */
+  isOllama: boolean;
+  failure?: WireFailure;
 }
 
-/** How llama.cpp and LM Studio sign their lists. */
-const TELL_ELSEWHERE = /llama\.?cpp|organization.owner|lm.?studio/i;
-
-/** Two servers that run on one's own machine tell their windows elsewhere. */
-async function withLocalWindows(
-  facts: ModelFacts[],
-  origin: string,
-  headers: Record<string, string>,
+export async function readList(
+  { list, origin, headers }: Endpoint,
   transport: Transport,
+  withinMs: number = LIST_MS,
+): Promise<Listing> {
+  const read = await readJson(list, headers, transport, { withinMs });
+  if (read instanceof WireFailure) return { models: [], isOllama: false, failure: read };
+  const listed = List.safeParse(read);
+  if (!listed.success) return { models: [], isOllama: false };
+  const models = listed.data.flatMap(factsOf);
+  const owners = listed.data.map(({ owned_by }) => String(owned_by)).join(" ");
+  const isOllama = /\blibrary\b/.test(owners) || new URL(list).port === "11434";
+  if (models.some(({ window }) => window !== undefined)) return { models, isOllama };
+  return { models: await withLocalWindows(models, owners, (path) => fetchJson(origin + path, headers, transport)), isOllama };
+}
+
+/** Two servers that run on one's own machine tell their windows elsewhere; each is known by how it signs its list. */
+async function withLocalWindows(
+  models: ModelFacts[],
+  owners: string,
+  ask: (path: string) => Promise<unknown>,
 ): Promise<ModelFacts[]> {
-  const [props, own] = await Promise.all([
-    fetchJson(`${origin}/props`, headers, transport),
-    fetchJson(`${origin}/api/v0/models`, headers, transport),
-  ]);
-  const shared = z.looseObject({ default_generation_settings: z.looseObject({ n_ctx: z.number() }) }).safeParse(props);
-  const told = z.looseObject({ data: z.array(Entry) }).safeParse(own);
+  if (/llama\.?cpp/i.test(owners)) {
+    const props = z.looseObject({ default_generation_settings: z.looseObject({ n_ctx: z.number() }) });
+    const told = props.safeParse(await ask("/props"));
+    return told.success ? models.map((each) => ({ ...each, window: told.data.default_generation_settings.n_ctx })) : models;
+  }
+  if (!/organization.owner|lm.?studio/i.test(owners)) return models;
+  const told = z.looseObject({ data: z.array(Entry) }).safeParse(await ask("/api/v0/models"));
   const known = new Map((told.success ? told.data.data.flatMap(factsOf) : []).map((each) => [each.id, each]));
-  const window = shared.success ? shared.data.default_generation_settings.n_ctx : undefined;
-  return facts.map((each) => ({ ...each, ...(window !== undefined && { window }), ...known.get(each.id) }));
+  return models.map((each) => ({ ...each, ...known.get(each.id) }));
 }
 
 /** Every provider has its own word for the same few facts. */
@@ -72,16 +83,21 @@ function factsOf(entry: z.infer<typeof Entry>): ModelFacts[] {
     entry.context_window,
     entry.max_context_length,
     limits.max_input_tokens,
+    entry.max_input_tokens,
     inner(inner(entry.capabilities).limits).max_context_window_tokens,
   ].find((value): value is number => typeof value === "number" && value > 0);
   const parameters = Array.isArray(entry.supported_parameters) ? entry.supported_parameters : undefined;
-  const isEmbedder = entry.type === "embeddings" || entry.object === "embedding" || NO_CHAT.test(id);
+  const output = entry.supported_output_modalities ?? inner(entry.architecture).output_modalities;
+  const isMute = Array.isArray(output) && !output.includes("text");
+  const isEmbedder = isMute || entry.type === "embeddings" || entry.object === "embedding" || NO_CHAT.test(id);
+  const calls = Array.isArray(entry.capabilities) && entry.capabilities.some((each) => /^tool/.test(String(each)));
   return [
     {
       id,
       name: typeof entry.display_name === "string" ? entry.display_name : id,
       ...(window !== undefined && { window }),
       ...(parameters && { tools: parameters.includes("tools"), reasoning: parameters.includes("reasoning") }),
+      ...(calls && { tools: true }),
       ...(isEmbedder && { chats: false }),
     },
   ];
@@ -97,20 +113,54 @@ export async function fetchJson(
   transport: Transport,
   post?: object,
 ): Promise<unknown> {
+  const read = await readJson(url, headers, transport, { post });
+  // Many providers have no list; what a person says is then taken at its word.
+  return read instanceof WireFailure ? undefined : read;
+}
+
+/** The answer as JSON, or why there is none. */
+async function readJson(
+  url: string,
+  headers: Record<string, string>,
+  transport: Transport,
+  { post, withinMs = LIST_MS }: { post?: object | undefined; withinMs?: number },
+): Promise<unknown> {
   try {
     const answer = await transport({
       method: post ? "POST" : "GET",
       url,
       headers,
       ...(post && { body: JSON.stringify(post) }),
-      signal: AbortSignal.timeout(LIST_MS),
+      signal: AbortSignal.timeout(withinMs),
     });
     const text = await textOf(answer);
-    return answer.status < 400 ? JSON.parse(text) : undefined;
-  } catch {
-    // Many providers have no list; what a person says is then taken at its word.
-    return undefined;
+    return answer.status < 400 ? JSON.parse(text) : readRefusal(answer.status, text, answer.headers);
+  } catch (error) {
+    if (error instanceof WireFailure) return error;
+    const isSlow = !(error instanceof SyntaxError);
+    return isSlow
+      ? new WireFailure(`${new URL(url).host} did not answer within ${withinMs / 1_000} s`, { status: 504, fault: "network" })
+      : new WireFailure("what came is no list", { status: 502 });
   }
+}
+
+/** Providers take a name for the newest of its dated models, which alone are in their lists. */
+function isDated(id: string, name: string): boolean {
+  return id.startsWith(`${name}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(name.length));
+}
+
+/** The models most like a name, of those one can talk with. */
+export function nearestModels(name: string, available: readonly ModelFacts[], most = 5): string[] {
+  const ids = available.filter(({ id, chats }) => chats !== false && id !== name).map(({ id }) => id);
+  const words = (id: string) => new Set(id.toLowerCase().split(/[^a-z0-9.]+/));
+  const wanted = words(name);
+  const close = nearest(name, ids);
+  const shared = (id: string) => (id === close ? 100 : [...words(id)].filter((word) => wanted.has(word)).length);
+  return ids
+    .map((id, at) => ({ id, at, score: shared(id) }))
+    .sort((a, b) => b.score - a.score || a.at - b.at)
+    .slice(0, most)
+    .map(({ id }) => id);
 }
 
 export interface ModelChoiceParts {
@@ -130,7 +180,8 @@ export function createModelChoice({ tiers, wanted, named, available }: ModelChoi
     if (!isKnown) return name;
     const all = available.map(({ id }) => id);
     const alike = (each: string) => each.toLowerCase() === name.toLowerCase();
-    return all.find((id) => id === name) ?? all.find((id) => id === `${name}:latest`) ?? all.find(alike);
+    const found = all.find((id) => id === name) ?? all.find((id) => id === `${name}:latest`) ?? all.find(alike);
+    return found ?? (all.some((id) => isDated(id, name)) ? name : undefined);
   };
   const standIn = (name: string) =>
     nearest(name, chatting) ?? tiers.medium.find((id) => chatting.includes(id)) ?? chatting[0] ?? name;

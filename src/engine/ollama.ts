@@ -16,9 +16,9 @@ const Loaded = z.looseObject({
 const DEFAULT_WINDOW = 4_096;
 
 /** Ollama's own account of its models, which says more than the list it shares with other providers. */
-export function createOllama(url: string, transport: Transport) {
+export function createOllama(url: string, transport: Transport, headers: Record<string, string> = {}) {
   const ask = (path: string, post?: object) =>
-    fetchJson(new URL(path, url).href, { "content-type": "application/json" }, transport, post);
+    fetchJson(new URL(path, url).href, { "content-type": "application/json", ...headers }, transport, post);
 
   return {
     /** The names it has, or undefined if no Ollama answers there. */

@@ -22,6 +22,19 @@ export interface Serving {
   standsIn: boolean;
 }
 
+/** Where the window that IO reckons with was read. */
+export type WindowSource = "config" | "provider" | "refusal" | "name" | "default";
+
+/** What is known of a model, and where its window was read. */
+export interface ModelReport {
+  model: string;
+  /** In tokens, prompt and answer together. */
+  window: number;
+  windowFrom: WindowSource;
+  tools?: boolean;
+  chats?: boolean;
+}
+
 export type Tier = "high" | "medium" | "low";
 
 export interface SessionSpec {
@@ -61,4 +74,6 @@ export interface Engine {
   /** Which model answers to a name: the one of that name, or a stand-in where it is not there. */
   serving(name: string): Promise<Serving>;
   models(): Promise<{ id: string; name: string }[]>;
+  /** What is known of a model before it is asked; of the engine's own if none is named. */
+  about(name?: string): Promise<ModelReport>;
 }

@@ -1,4 +1,5 @@
 import type { ModelConfig } from "../lib/config.ts";
+import { presetAt } from "./presets.ts";
 import type { Wire } from "./wire/dialect.ts";
 
 /** A model provider of one's own, as the config or the environment names it. */
@@ -31,34 +32,59 @@ const SUFFIX: Record<Wire, string> = { completions: "/chat/completions", respons
 export function endpointOf(provider: Provider): Endpoint {
   const headers = { "content-type": "application/json", ...credentials(provider), ...provider.headers };
   const url = new URL(provider.baseUrl);
-  const path = url.pathname.replace(/\/+$/, "").replace(/\/(?:chat\/completions|completions|responses|messages|models)$/, "");
+  const path = url.pathname
+    .replace(/\/{2,}/g, "/")
+    .replace(/\/$/, "")
+    .replace(/\/(?:chat\/completions|completions?|responses|messages|models)$/, "");
   const plain = { origin: url.origin, headers, model: undefined };
   if (provider.type === "azure") return { ...plain, ...azure(url, path, provider.apiVersion) };
   if (provider.type === "anthropic") {
     const root = `${url.origin}${path.replace(/\/v1$/, "")}/v1`;
     return { ...plain, ask: (wire) => `${root}${SUFFIX[wire]}`, list: `${root}/models?limit=1000` };
   }
-  const root = `${url.origin}${path || usualPath(url.hostname)}`;
+  const root = `${url.origin}${apiPath(url, path)}`;
   const list = url.hostname === "models.github.ai" ? `${url.origin}/catalog/models` : `${root}/models`;
   return { ...plain, ask: (wire) => `${root}${SUFFIX[wire]}`, list };
 }
 
-/** Where providers keep their API when the address names only a host. */
-function usualPath(host: string): string {
-  if (host === "openrouter.ai") return "/api/v1";
-  if (host === "models.github.ai") return "/inference";
-  if (host === "models.inference.ai.azure.com") return "";
-  return "/v1";
+/** Where providers keep their API, if not at `/v1`. */
+const USUAL_PATHS: Record<string, string> = {
+  "openrouter.ai": "/api/v1",
+  "models.github.ai": "/inference",
+  "models.inference.ai.azure.com": "",
+  "api.groq.com": "/openai/v1",
+  "api.fireworks.ai": "/inference/v1",
+  "api.perplexity.ai": "",
+  "generativelanguage.googleapis.com": "/v1beta/openai",
+};
+
+/** The path of the API, where an address names only the host, or the beginning of the path, or a `/v1` that is not there. */
+function apiPath({ hostname, port }: URL, path: string): string {
+  const usual = USUAL_PATHS[hostname];
+  if (usual !== undefined) return path === "" || path === "/v1" || usual.startsWith(`${path}/`) ? usual : path;
+  // Ollama's own API is beside the one it shares with others.
+  const isOllama = port === "11434" && /^\/api(?:\/|$)/.test(path);
+  return isOllama ? "/v1" : path || "/v1";
+}
+
+/** What an address says by itself of how it is to be talked to, where that goes against the usual. */
+export function typeOf({ type, baseUrl }: Pick<Provider, "type" | "baseUrl">): Provider["type"] {
+  const { pathname } = new URL(baseUrl);
+  const isAzure = presetAt(baseUrl)?.type === "azure" || /\/openai\/deployments\//.test(pathname);
+  if (isAzure && /\/anthropic(?:\/|$)/.test(pathname)) return "anthropic";
+  return isAzure && type === "openai" ? "azure" : type;
 }
 
 /** Azure serves by deployment: on routes without a version, or on those of the version that was named. */
 function azure(url: URL, path: string, given: string | undefined): Pick<Endpoint, "ask" | "list" | "model"> {
   const [, before = path, deployment] = /^(.*?)\/openai\/deployments\/([^/]+)/.exec(path) ?? [];
+  // The routes of Foundry's own API have versions of their own.
+  const isFoundry = /\/models(?:\/|$)/.test(url.pathname);
   const root = `${url.origin}${before
-    .replace(/\/openai(?:\/v1)?$/, "")
-    .replace(/\/api\/projects\/.*$/, "")
-    .replace(/^\/models$/, "")}`;
-  const version = given ?? url.searchParams.get("api-version") ?? undefined;
+    .replace(/\/models$/, "")
+    .replace(/(?:\/openai)?(?:\/v1)?$/, "")
+    .replace(/\/api\/projects\/.*$/, "")}`;
+  const version = given ?? (isFoundry ? undefined : (url.searchParams.get("api-version") ?? undefined));
   const model = deployment === undefined ? undefined : decodeURIComponent(deployment);
   if (version === undefined || /^(?:v1|latest|preview)$/.test(version)) {
     const query = version === undefined || version === "v1" ? "" : `?api-version=${version}`;

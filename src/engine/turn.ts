@@ -197,7 +197,8 @@ function createListener(
   const result = (outcome: TurnResult["outcome"], why?: TurnError): TurnResult => ({
     outcome,
     text: outcome === "done" ? final : spoken || final || said,
-    ...(why && { error: why }),
+    ...(why && { error: { code: why.code, message: why.message } }),
+    ...(why?.remedy !== undefined && { remedy: why.remedy }),
     usage,
     tools,
     served: [...served],

@@ -77,7 +77,7 @@ export type Config = z.infer<typeof Config>;
 export type ConfigKey = keyof Config;
 
 /** The keys whose values are secrets, as dotted paths; they are never sent back to anybody. */
-export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey"] as const;
+export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey", "provider.headers", "provider.proxy"] as const;
 
 /** Reads the config file, or the defaults if there is none. A file that is wrong is left as it is. */
 export function loadConfig(path: string): Config {
@@ -130,7 +130,7 @@ function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   }
   const key = issue.path.join(".");
   const found = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], raw);
-  const shown = SECRET_KEYS.some((secret) => secret === key) ? "(hidden)" : JSON.stringify(found);
+  const shown = SECRET_KEYS.some((secret) => secret === key || key.startsWith(`${secret}.`)) ? "(hidden)" : JSON.stringify(found);
   return [`${key}: ${shown} is not allowed: ${issue.message}`];
 }
 

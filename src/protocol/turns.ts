@@ -5,14 +5,17 @@ export type TurnErrorCode =
   | "runtime_died"
   | "runtime_failed"
   | "session_gone"
+  | "internal"
   | "rate_limited"
   | "unauthorized"
   | "unpaid"
   | "no_model"
+  | "no_chat"
   | "no_tools"
   | "too_large"
   | "refused"
   | "bad_request"
+  | "wrong_address"
   | "failing"
   | "unreachable"
   | "no_answer"
@@ -26,6 +29,8 @@ export interface TurnResult {
   /** The whole answer, or what had been said when the turn was cut short. */
   text: string;
   error?: { code: TurnErrorCode; message: string };
+  /** What to do about the error; its message says this too. */
+  remedy?: string;
   usage: Usage;
   /** The tools that were called, in order, by name. */
   tools: string[];

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { DoctorReport } from "../../src/protocol/doctor.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
-import { scriptedModel } from "../support/model.ts";
+import { isAfterTool, scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
 test("start, send, status, logs, restart and stop do what they say", { timeout: 120_000 }, async () => {
@@ -85,7 +85,9 @@ test("a daemon that dies while it is being waited for is reported, and its answe
 test("doctor looks at everything, names a remedy for each finding, and mends what it can", { timeout: 60_000 }, async () => {
   const home = temporaryHome();
   chmodSync(join(home, "config.json"), 0o644);
-  const model = await scriptedModel(() => ({ say: "OK" }));
+  const model = await scriptedModel((request) =>
+    isAfterTool(request) ? { say: "OK" } : { call: [{ tool: "report", args: { word: "ready" } }] },
+  );
   const first = JSON.parse((await runIo(["doctor", "--json"], home, providerEnvironment(model.url))).stdout) as DoctorReport;
   expect(first.ok).toBe(false);
   expect(first.items.map(({ check }) => check)).toEqual([
@@ -106,7 +108,7 @@ test("doctor looks at everything, names a remedy for each finding, and mends wha
     remedy: expect.stringContaining("--fix"),
   });
   for (const { state, remedy } of first.items) if (state !== "ok") expect(remedy).toBeTruthy();
-  expect(model.requests).toHaveLength(1);
+  expect(model.requests).toHaveLength(2);
 
   const second = await runIo(["doctor", "--fix", "--json"], home, providerEnvironment(model.url));
   expect(second.code).toBe(0);

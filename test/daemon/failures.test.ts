@@ -1,8 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
+import { createEngine } from "../../src/engine/engine.ts";
+import { chooseEngine } from "../../src/engine/ladder.ts";
 import { startModelServer } from "../../src/engine/rehearsal/server.ts";
 import type { Act } from "../../src/engine/rehearsal/wire.ts";
+import { Config } from "../../src/lib/config.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
-import { temporaryHome } from "../support/home.ts";
+import { turn } from "../support/engine.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 
 const LIMITS = { turnSilenceMs: 4_000, turnCapMs: 20_000 };
@@ -55,4 +61,28 @@ test("an endpoint that is not there is a readable failure, and the next message 
   const back = await startModelServer(() => ({ say: "here again" }), { port });
   onTestFinished(() => back.close());
   expect(await daemon.ask({ text: "and now?" })).toMatchObject({ status: "done", reply: "here again" });
+});
+
+test("a fault of IO's own is told as one, and the log knows what it was", async () => {
+  const folder = temporaryFolder();
+  const lines: string[] = [];
+  const config = Config.parse({});
+  const engine = await createEngine({
+    folder,
+    config: () => config,
+    env: { PATH: process.env.PATH, HOME: folder, COPILOT_CLI_PATH: process.env.COPILOT_CLI_PATH },
+    choice: await chooseEngine(config, { IO_ENGINE: "rehearsal" }),
+    rehearsal: () => {
+      throw new TypeError(`something at ${folder} was not there`);
+    },
+    log: createLog({ redactor: createRedactor(), echo: (line) => lines.push(line) }),
+  });
+  await engine.start();
+  onTestFinished(() => engine.stop());
+  const result = await engine
+    .session({ id: "s", systemMessage: () => "", tools: [], workingDirectory: folder })
+    .run(turn("hello"));
+  expect(result).toMatchObject({ outcome: "failed", error: { code: "internal" } });
+  expect(result.error!.message).toMatch(/^IO itself made a mistake here\. Try again; `io logs` shows what it was\.$/);
+  expect(lines.join("\n")).toContain("was not there");
 });

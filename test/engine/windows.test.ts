@@ -5,6 +5,7 @@ import { temporaryFolder } from "../support/home.ts";
 import type { Script } from "../support/providers/act.ts";
 import { startAnthropic } from "../support/providers/anthropic.ts";
 import type { Provider } from "../support/providers/core.ts";
+import { startGitHubModels } from "../support/providers/github-models.ts";
 import { startLlamaCpp } from "../support/providers/llama-cpp.ts";
 import { startLmStudio } from "../support/providers/lmstudio.ts";
 import { startOllama } from "../support/providers/ollama.ts";
@@ -82,6 +83,16 @@ const HOUSES: House[] = [
     start: (script) => startVllm({ script, model: "m", maxModelLen: WINDOW, autoToolChoice: true }),
     settings: ({ url }) => ({ baseUrl: url, model: "m", models: [{ id: "m", contextWindow: 200_000 }] }),
   },
+  {
+    name: "GitHub Models, whose tier nobody said",
+    start: (script) => startGitHubModels({ token: KEY, script, maxInput: WINDOW }),
+    settings: ({ url }) => ({ baseUrl: url, apiKey: KEY, model: "openai/gpt-4.1" }),
+  },
+  {
+    name: "Ollama as a provider of one's own",
+    start: (script) => startOllama({ script }),
+    settings: ({ origin }) => ({ baseUrl: origin, model: "llama3.2" }),
+  },
 ];
 
 const chat = (index: number) => `message ${index}: ${"alpha beta gamma delta ".repeat(25)}`;
@@ -114,6 +125,7 @@ test.each(HOUSES)("five windows of plain chat keep the first fact: $name", { tim
   const { engine, provider, folder } = await begin(house, talker(true));
   expect(await talk(engine, folder, provider)).toContain(FACT);
   // Where the window is known nothing is refused; where it is not, each refusal teaches.
+  expect(provider.requests.flatMap(({ silently }) => silently ?? [])).toEqual([]);
   expect(tooLong(provider).length).toBeLessThanOrEqual(house.name.includes("nobody") ? 3 : 0);
 });
 

@@ -72,7 +72,7 @@ function shown(config: Config): Record<string, unknown> {
     const key = second ?? first;
     if (typeof holder !== "object" || holder === null) continue;
     const values = holder as Record<string, unknown>;
-    values[key] = values[key] === undefined ? { set: false } : { set: true };
+    values[key] = { set: values[key] !== undefined && Object.keys(Object(values[key])).length > 0 };
   }
   return copy;
 }

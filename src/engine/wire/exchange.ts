@@ -182,10 +182,18 @@ async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer
   if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
   const text = await textOf(incoming);
   if (/^\s*(?:data|event|id|:)/.test(text)) return readStream(only(new TextEncoder().encode(text)), observer.alive);
-  const whole: unknown = /^\s*\{/.test(text) ? JSON.parse(text) : undefined;
+  const whole = parsed(text);
   const events = isRecord(whole) && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
   if (!events) throw readRefusal(400, text);
   return only(...events);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -5,7 +5,9 @@ export type Fault =
   /** The provider answered, and the answer was a refusal or broken. */
   | "provider"
   /** The conversation does not fit into the model's window. */
-  | "too long";
+  | "too long"
+  /** IO itself failed. */
+  | "ours";
 
 /** A model call that came to nothing, in the provider's own words where it said any. */
 export class WireFailure extends Error {
@@ -42,9 +44,12 @@ export class WireFailure extends Error {
   }
 }
 
+/** The code of a web page that came where an answer was expected. */
+export const PAGE = "web_page";
+
 /** What a provider says about a conversation that does not fit, in the words of those that are known. */
 const TOO_LONG =
-  /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length of|exceeds? the (?:available |maximum )?context|string_above_max_length|model_max_prompt_tokens_exceeded|request_too_large.*token/i;
+  /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length of|exceeds? the (?:available |maximum )?context|string_above_max_length|model_max_prompt_tokens_exceeded|tokens_limit_reached|request_too_large.*token/i;
 
 /** Reads a refusal: its words, its code and the parameter it names, in any of the shapes in use. */
 export function readRefusal(status: number, text: string, headers: Record<string, string> = {}): WireFailure {
@@ -53,13 +58,25 @@ export function readRefusal(status: number, text: string, headers: Record<string
   return new WireFailure(message, { status, code, param, headers, ...(isTooLong && { fault: "too long" }) });
 }
 
+/** Whether an account has nothing left to pay with. Some call that a rate limit. */
+export function isUnpaid({ status, code = "", message }: WireFailure): boolean {
+  return status === 402 || (status === 429 && /insufficient_quota|billing/i.test(`${code} ${message}`));
+}
+
+/** Whether asking again soon would come to the same, though the status says otherwise. */
+export function isHopeless(failure: WireFailure): boolean {
+  const waits = failure.status === 429 && Number(failure.headers["retry-after"]) > LONG_WAIT_S;
+  return waits || isUnpaid(failure) || /requires --jinja/.test(failure.message);
+}
+const LONG_WAIT_S = 60;
+
 /** The window a refusal for length names, in tokens. */
 export function windowIn(message: string): number | undefined {
   const named =
     /maximum context length (?:is|of) (\d[\d,]*)/i.exec(message) ??
     /tokens? > (\d[\d,]*) maximum/i.exec(message) ??
     /context (?:size|length|window)[^\d]{0,40}?(\d[\d,]*)/i.exec(message) ??
-    /limit (?:is|of) (\d[\d,]*)/i.exec(message);
+    /(?:limit (?:is|of)|max size:) (\d[\d,]*)/i.exec(message);
   const tokens = Number(named?.[1]?.replaceAll(",", ""));
   return tokens >= 256 ? tokens : undefined;
 }
@@ -78,7 +95,7 @@ function wordsOf(text: string, status: number): Words {
   } catch {
     const title = /<title>([^<]{1,200})<\/title>/i.exec(text)?.[1]?.trim();
     if (title || /^\s*</.test(text))
-      return plain(`HTTP ${status}, with a page in place of an answer${title ? `: ${title}` : ""}`);
+      return { ...plain(`a web page came in place of an answer${title ? `: ${title}` : ""}`), code: PAGE };
     return plain(text.trim() || `HTTP ${status} without a word`);
   }
   const outer = (Array.isArray(parsed) ? parsed[0] : parsed) as Record<string, unknown> | null;

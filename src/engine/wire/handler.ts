@@ -1,7 +1,8 @@
 import { type CopilotRequestContext, CopilotRequestHandler } from "@github/copilot-sdk";
+import type { Log } from "../../lib/log.ts";
 import type { Wire } from "./dialect.ts";
 import { type Exchanger, type Observer, textOf } from "./exchange.ts";
-import { WireFailure } from "./failure.ts";
+import { isHopeless, WireFailure } from "./failure.ts";
 import type { Transport } from "./transport.ts";
 
 export interface HandlerParts {
@@ -10,6 +11,7 @@ export interface HandlerParts {
   /** Where a model is really asked; undefined where the runtime knows better than IO. */
   address: ((wire: Wire, model: string) => { url: string; headers: Record<string, string> }) | undefined;
   observerOf: (session: string) => Observer;
+  log: Log;
 }
 
 const PATHS: [RegExp, Wire][] = [
@@ -52,14 +54,25 @@ export class ModelHandler extends CopilotRequestHandler {
     });
     try {
       const first = await lines.next();
-      return new Response(bodyOf(first, lines, observer), { headers: { "content-type": "text/event-stream" } });
+      const failed = (error: unknown) => {
+        if (!context.signal.aborted) observer.failed(this.#failureOf(error));
+      };
+      return new Response(bodyOf(first, lines, failed), { headers: { "content-type": "text/event-stream" } });
     } catch (error) {
-      if (!(error instanceof WireFailure)) throw error;
-      observer.failed(error);
+      if (context.signal.aborted) throw error;
+      const failure = this.#failureOf(error);
+      observer.failed(failure);
       // Where nobody answered there is no answer to hand on: the runtime tries again by itself.
-      if (error.fault === "network") throw error;
-      return refusalOf(error);
+      if (failure.fault === "network") throw failure;
+      return refusalOf(failure);
     }
+  }
+
+  /** Whatever is not a failed call is a mistake of IO's own, and is noted with its cause. */
+  #failureOf(error: unknown): WireFailure {
+    if (error instanceof WireFailure) return error;
+    this.#parts.log.error("a model call failed by a fault of IO's own", { error });
+    return new WireFailure("IO failed", { status: 400, fault: "ours" });
   }
 
   /** What is no model call goes on as it is, where there is somewhere to go. */
@@ -90,7 +103,11 @@ function spoken(headers: Record<string, string>): Record<string, string> {
   );
 }
 
-function bodyOf(first: IteratorResult<string>, lines: AsyncGenerator<string>, observer: Observer): ReadableStream<Uint8Array> {
+function bodyOf(
+  first: IteratorResult<string>,
+  lines: AsyncGenerator<string>,
+  failed: (error: unknown) => void,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string> | undefined = first;
   return new ReadableStream<Uint8Array>({
@@ -101,7 +118,7 @@ function bodyOf(first: IteratorResult<string>, lines: AsyncGenerator<string>, ob
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       } catch (error) {
-        if (error instanceof WireFailure) observer.failed(error);
+        failed(error);
         controller.error(error);
       }
     },
@@ -112,8 +129,11 @@ function bodyOf(first: IteratorResult<string>, lines: AsyncGenerator<string>, ob
 }
 
 /** A refusal in the one shape that every version of the runtime reads. */
-function refusalOf({ status, message, code, param, headers }: WireFailure): Response {
+function refusalOf(failure: WireFailure): Response {
+  const { message, code, param, headers } = failure;
   const wait = headers["retry-after"];
+  // The runtime asks again after any status that promises something.
+  const status = isHopeless(failure) ? 400 : failure.status;
   return Response.json(
     { type: "error", error: { message, type: code ?? "provider_error", code: code ?? null, param: param ?? null } },
     { status, headers: wait ? { "retry-after": wait } : {} },

@@ -87,10 +87,9 @@ function unanswered(error: unknown, { host }: URL, proxy: string | undefined): W
     [/ECONNREFUSED/, `nothing listens at ${at}`],
     [/TIMEDOUT|CONNECT_TIMEOUT/, `${at} did not take the connection in time`],
     [/EHOSTUNREACH|ENETUNREACH|ENETDOWN/, `there is no way to ${at} from this machine's network`],
-    [
-      /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|TLS|SSL/,
-      `the certificate of ${at} was not accepted (${code}); NODE_EXTRA_CA_CERTS can name one of your own`,
-    ],
+    [/WRONG_VERSION|EPROTO|PACKET_LENGTH/, `${at} does not speak TLS`],
+    [/HPE_/, `${at} does not speak HTTP`],
+    [/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|TLS|SSL/, `the certificate of ${at} was not accepted (${code})`],
     [/ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES/, `${at} cut the connection`],
   ];
   const words = said.find(([pattern]) => pattern.test(code))?.[1] ?? `${at} could not be asked: ${messageOf(cause)}`;
