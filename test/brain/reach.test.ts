@@ -11,6 +11,7 @@ import { loopback, modelCalls, modelCallsAll, obedient } from "./support.ts";
 await ensureProgram("bwrap", "bubblewrap");
 const BOT = "123456:telegram-bot-secret-value";
 const KEY = "provider-api-key-secret-value";
+const HEADER = "header-token-secret-value";
 const desk = temporaryFolder(afterAll);
 const site = await loopback((_request, response) => void response.end("<p>the intranet page</p>"), afterAll);
 const home = temporaryHome(
@@ -23,7 +24,7 @@ writeFileSync(
   JSON.stringify({
     telegramBotToken: BOT,
     webFetchAllow: ["localhost"],
-    provider: { baseUrl: model.url, apiKey: KEY, model: "scripted" },
+    provider: { baseUrl: model.url, apiKey: KEY, model: "scripted", headers: { "X-Gateway-Token": HEADER } },
   }),
 );
 const daemon = await startDaemonProcess(
@@ -92,7 +93,8 @@ test("no spelling brings the model to IO's secrets through file_ops", async () =
   expect(read).toContain("wiki/");
   expect(read).not.toContain("events.jsonl");
   expect(readFileSync(join(home, "token"), "utf8")).toBe(token);
-  for (const body of model.bodies) for (const secret of [token.trim(), BOT, KEY]) expect(body.includes(secret)).toBe(false);
+  for (const body of model.bodies)
+    for (const secret of [token.trim(), BOT, KEY, HEADER]) expect(body.includes(secret)).toBe(false);
 }, 120_000);
 
 test("git, whose settings a model can write, sees IO's secrets as little as a model's own command", async () => {
@@ -152,6 +154,7 @@ test("the config is shown and changed without its secrets, and the change is new
   const shown = await (await daemon.fetch("/api/config")).text();
   expect(shown).not.toContain(BOT);
   expect(shown).not.toContain(KEY);
+  expect(shown).not.toContain(HEADER);
   expect(JSON.parse(shown)).toMatchObject({ telegramBotToken: { set: true }, provider: { apiKey: { set: true } }, port: 3170 });
 
   const follower = await daemon.follow();
