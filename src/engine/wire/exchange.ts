@@ -1,6 +1,6 @@
 import type { Log } from "../../lib/log.ts";
 import type { ModelCall } from "../../protocol/usage.ts";
-import { completions } from "./completions.ts";
+import { completions, parsed } from "./completions.ts";
 import { type Context, roomFor } from "./context.ts";
 import { type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
 import { readRefusal, WireFailure, windowIn } from "./failure.ts";
@@ -182,14 +182,10 @@ async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer
   if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
   const text = await textOf(incoming);
   if (/^\s*(?:data|event|id|:)/.test(text)) return readStream(only(new TextEncoder().encode(text)), observer.alive);
-  const whole: unknown = /^\s*\{/.test(text) ? JSON.parse(text) : undefined;
-  const events = isRecord(whole) && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
+  const whole = /^\s*\{/.test(text) ? parsed(text) : undefined;
+  const events = whole && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
   if (!events) throw readRefusal(400, text);
   return only(...events);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 async function* only<T>(...values: T[]): AsyncGenerator<T> {
