@@ -17,6 +17,8 @@ export interface Incoming {
   status: number;
   headers: Record<string, string>;
   body: AsyncIterable<Uint8Array>;
+  /** Hangs up, for an answer that is over before its connection is. */
+  close?: () => void;
 }
 
 /** Carries a request to a provider. Throws a `WireFailure` when no answer came. */
@@ -46,12 +48,19 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
     try {
       const answer = await request(address, {
         method,
-        headers,
+        // Without this word a server may compress as it likes.
+        headers: { "accept-encoding": "identity", ...headers },
         ...(body !== undefined && { body }),
         signal,
         dispatcher: await dispatcher,
       });
-      return { status: answer.statusCode, headers: flat(answer.headers), body: whole(answer.body, address, proxy, signal) };
+      return {
+        status: answer.statusCode,
+        headers: flat(answer.headers),
+        body: whole(answer.body, address, proxy, signal),
+        // What hanging up interrupts is of no interest to anybody.
+        close: () => void answer.body.on("error", () => undefined).destroy(),
+      };
     } catch (error) {
       throw signal.aborted ? error : unanswered(error, address, proxy);
     }
