@@ -60,7 +60,6 @@ const MAX_SHRINKS = 3;
 const MAX_PARTS = 20;
 /** How long a connection gets to end after the answer has ended. */
 const DRAIN_MS = 1_000;
-const GIVEN_UP = `\n\n[The answer was cut here: it reached the model's output limit ${MAX_PARTS} times.]`;
 
 /** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
 export function createExchanger({ transport, context, knowledge, log }: ExchangerParts) {
@@ -70,17 +69,22 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
     const dialect = DIALECTS[wire];
     const assembler = dialect.assemble();
     let isCut = true;
+    let why = `it reached the model's output limit ${MAX_PARTS} times`;
     for (let part = 0; isCut && part < MAX_PARTS; part += 1) {
       const asked = part === 0 ? body : continued(dialect, body, assembler.text());
       const started = performance.now();
-      const sent = await post(exchange, asked, session);
+      const sent = await post(exchange, asked, session).catch((error: unknown) => {
+        if (part === 0 || !isFinal(error)) throw error;
+        why = `the provider did not let it go on (${error.message.slice(0, 200).toWellFormed()})`;
+      });
+      if (!sent) break;
       for await (const event of untilOver(sent, assembler)) yield* assembler.take(event);
       const ending = assembler.ended();
       if (part > 0) observer.extra(callOf(ending, sent.body.model, started));
       note(exchange, ending, sent.body);
       isCut = ending.cut;
     }
-    yield* assembler.finish(isCut ? GIVEN_UP : undefined);
+    yield* assembler.finish(isCut ? `\n\n[The answer was cut here: ${why}.]` : undefined);
     context.answered(session, assembler.text());
   }
 
@@ -161,6 +165,11 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
   return { answer };
 }
 export type Exchanger = ReturnType<typeof createExchanger>;
+
+/** Whether a refusal would be the same if the request were sent again. */
+function isFinal(error: unknown): error is WireFailure {
+  return error instanceof WireFailure && error.fault !== "network" && error.status < 500 && error.status !== 429;
+}
 
 function continued(dialect: Dialect, body: Body, text: string): Body {
   const before = dialect.items(body).map(({ raw }) => raw);
