@@ -1,7 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { messages } from "../../src/engine/wire/messages.ts";
+import { toJson } from "../../src/engine/wire/stream.ts";
 import type { TurnEvent } from "../../src/protocol/turns.ts";
 import { turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { hasLoneSurrogate } from "../support/providers/json.ts";
 import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "./wire-server.ts";
 import { engineOn, noteTool, sessionSpec } from "./wires.ts";
 
@@ -328,4 +331,45 @@ describe("on responses", () => {
     expect(result).toMatchObject({ outcome: "done", text: "that is all" });
     expect(ms).toBeLessThan(10_000);
   });
+});
+
+test.each([
+  [
+    "completions" as const,
+    (args: string) => chat([called(0, "c1", "note", args)], "tool_calls"),
+    () => chat([{ content: "done" }]),
+  ],
+  [
+    "messages" as const,
+    (args: string) =>
+      message(
+        [
+          {
+            block: { type: "tool_use", id: "t1", name: "note", input: {} },
+            deltas: [{ type: "input_json_delta", partial_json: args }],
+          },
+        ],
+        "tool_use",
+      ),
+    () => message([textBlock("done")]),
+  ],
+])("half a letter that a model escapes in its arguments ends no turn on %s", async (wire, first, then) => {
+  const { result, requests } = await ask(wire, ({ index }, reply) =>
+    say(reply, index === 0 ? first(String.raw`{"text":"a\ud83c"}`) : then()),
+  );
+  expect(result).toMatchObject({ outcome: "done", text: "done" });
+  for (const { text } of requests) expect(hasLoneSurrogate(text.replaceAll(String.raw`\\u`, ""))).toBe(false);
+});
+
+test("a long result of a tool is shortened in its text, and nothing else of it is touched", () => {
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
+  const content = [{ type: "tool_result", tool_use_id: "t1", content: [image, { type: "text", text: "long" }] }];
+  expect(messages.shortened({ role: "user", content }, () => "cut")).toEqual({
+    role: "user",
+    content: [{ type: "tool_result", tool_use_id: "t1", content: [image, { type: "text", text: "cut" }] }],
+  });
+});
+
+test("a request never holds half a letter", () => {
+  expect(toJson({ text: "a\ud83c", list: ["\udf89b", "🎉"] })).toBe('{"text":"a\ufffd","list":["\ufffdb","🎉"]}');
 });
