@@ -1,3 +1,4 @@
+import { createCalls } from "./calls.ts";
 import {
   type Assembler,
   type Dialect,
@@ -63,38 +64,30 @@ function itemOf(raw: unknown): Item {
 
 function assemble(): Assembler {
   const letters = createLetters();
+  const calls = createCalls();
   let thoughts = createThoughts();
-  const ids = new Map<number, string>();
+  /** What was held back at the end of a stream and is sent with what comes next. */
+  let unsent = { thought: "", answer: "" };
+  let streams = 0;
   let head: Record<string, unknown> = { id: "answer", object: "chat.completion.chunk", created: 0, model: "" };
   let text = "";
   let refusal = "";
   let finish: string | undefined;
   let isDone = false;
   let tokens = noTokens();
-  let first: unknown;
+  let usageOfFirst: unknown;
   let model: string | undefined;
   let previous = "";
 
   const chunk = (delta: object, reason: string | null = null) =>
     writeEvent({ ...head, choices: [{ index: 0, delta, finish_reason: reason }] });
 
-  /** Every call gets an id of its own: some providers send none, an empty one, or the same one twice. */
-  const identified = (each: unknown, position: number): object => {
-    const call = recordIn(each);
-    const known = typeof call.index === "number" ? call.index : position;
-    const index = Number.isInteger(known) && known >= 0 ? known : position;
-    const begun = ids.get(index);
-    if (begun !== undefined) return { ...call, index, ...(call.id !== undefined && { id: begun }) };
-    const given = textIn(call.id);
-    const id =
-      given && ![...ids.values()].includes(given) ? given : `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
-    ids.set(index, id);
-    return { type: "function", ...call, index, id };
-  };
-
   const spoken = (piece: string): { content?: string; reasoning_content?: string } => {
-    const { thought, answer } = thoughts.push(letters.push(piece));
-    text += answer;
+    const pushed = thoughts.push(letters.push(piece));
+    text += pushed.answer;
+    const thought = unsent.thought + pushed.thought;
+    const answer = unsent.answer + pushed.answer;
+    unsent = { thought: "", answer: "" };
     return { ...(answer && { content: answer }), ...(thought && { reasoning_content: thought }) };
   };
 
@@ -116,7 +109,8 @@ function assemble(): Assembler {
           output: numberIn(completion_tokens),
           cached: numberIn(recordIn(prompt_tokens_details).cached_tokens),
         };
-        first ??= usage;
+        // Some count on with every piece.
+        if (streams === 0) usageOfFirst = usage;
       }
       const choice = listIn(choices)
         .map(recordIn)
@@ -128,32 +122,39 @@ function assemble(): Assembler {
       refusal += declined;
       const pieces = typeof content === "string" ? [content] : listIn(content).map((part) => textIn(recordIn(part).text));
       const said = spoken(pieces.join("") + declined);
-      const calls = listIn(tool_calls).map(identified);
-      const delta = { ...others, ...said, ...(calls.length > 0 && { tool_calls: calls }) };
+      const told = calls.take(listIn(tool_calls));
+      const delta = { ...others, ...said, ...(told.length > 0 && { tool_calls: told }) };
       return Object.keys(delta).length > 0 ? [chunk(delta)] : [];
     },
     ended() {
       if (finish === undefined && !isDone)
         throw new WireFailure("the answer broke off before its end", { status: 502, fault: "network" });
-      const cut = finish === "length" && ids.size === 0 && text !== previous;
+      // What continues the answer may begin with thoughts of its own.
+      unsent = thoughts.rest();
+      thoughts = createThoughts();
+      text += unsent.answer;
+      const cut = finish === "length" && calls.count() === 0 && text !== previous;
       previous = text;
       if (finish === "content_filter" && !refusal) refusal = "the provider's content filter stopped the answer";
       const ending = { cut, refusal: refusal || undefined, model, tokens };
       finish = undefined;
       isDone = false;
       tokens = noTokens();
+      streams += 1;
       return ending;
     },
+    isOver: () => isDone,
     finish(remark = "") {
-      const { thought, answer } = thoughts.rest();
-      thoughts = createThoughts();
-      const last = answer + letters.rest() + remark;
+      const { thought, answer } = unsent;
+      const last = letters.rest() + remark;
       text += last;
+      const rest = calls.rest();
       return [
         ...(thought ? [chunk({ reasoning_content: thought })] : []),
-        ...(last ? [chunk({ content: last })] : []),
-        chunk({}, ids.size > 0 ? "tool_calls" : "stop"),
-        ...(first ? [writeEvent({ ...head, choices: [], usage: first })] : []),
+        ...(answer + last ? [chunk({ content: answer + last })] : []),
+        ...(rest.length > 0 ? [chunk({ tool_calls: rest })] : []),
+        chunk({}, calls.count() > 0 ? "tool_calls" : "stop"),
+        ...(usageOfFirst ? [writeEvent({ ...head, choices: [], usage: usageOfFirst })] : []),
         "data: [DONE]\n\n",
       ];
     },
@@ -176,6 +177,16 @@ export function errorIn(data: Record<string, unknown>): WireFailure {
   const { code, status, type } = recordIn(data.error ?? data);
   const named = [code, status].map(Number).find((each) => each >= 400 && each < 600);
   const words = `${textIn(code)} ${textIn(type)}`;
-  const meant = /rate_limit/.test(words) ? 429 : /overloaded|server_error|unavailable|timeout/.test(words) ? 503 : 400;
+  const meant = MEANT.find(([pattern]) => pattern.test(words))?.[1] ?? 400;
   return readRefusal(named ?? meant, JSON.stringify(data));
 }
+
+/** What the words of an error stand for, where it has no number. */
+const MEANT: [RegExp, number][] = [
+  [/rate_limit/, 429],
+  [/overloaded|server_error|api_error|internal|unavailable|timeout/, 503],
+  [/authentication/, 401],
+  [/permission/, 403],
+  [/billing|insufficient_quota/, 402],
+  [/not_found/, 404],
+];

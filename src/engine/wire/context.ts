@@ -45,6 +45,8 @@ export function roomFor(window: number): number {
  */
 export function createContext({ log }: ContextParts) {
   const memories = new Map<string, Memory>();
+  /** Conversations whose summary was refused by a provider that was failing: it is asked once more, and then done without. */
+  const stumbled = new Set<string>();
   /** How many tokens a model counts for one of our estimate. */
   const factors = new Map<string, number>();
 
@@ -76,7 +78,7 @@ export function createContext({ log }: ContextParts) {
     const fixed = costOf(body.model, dialect.withItems(body, []));
     const room = limit - fixed;
     const start = startOfTail(items, memory?.covers ?? 0, (item) => costOf(body.model, item.raw), room * KEEP);
-    const next = start > (memory?.covers ?? 0) ? await remember(dialect, body, items, start, memory, room, ask) : memory;
+    const next = start > (memory?.covers ?? 0) ? await remember(session, dialect, body, items, start, memory, room, ask) : memory;
     if (next) memories.set(session, next);
     const kept = next ? replaced(dialect, body, items, next) : body;
     if (fits(kept, limit)) return kept;
@@ -89,6 +91,7 @@ export function createContext({ log }: ContextParts) {
   }
 
   async function remember(
+    session: string,
     dialect: Dialect,
     body: Body,
     items: readonly Item[],
@@ -103,12 +106,16 @@ export function createContext({ log }: ContextParts) {
     let summary = memory?.summary ?? "";
     for (const part of partsOf(gone.map(lineOf), Math.max(300, Math.floor(room * 0.6)))) {
       try {
-        summary = await ask(dialect.question(body, SUMMARISER, requestFor(part, summary, words)));
+        const told = await ask(dialect.question(body, SUMMARISER, requestFor(part, summary, words)));
+        if (!told.trim()) throw new WireFailure("the model had no word for it", { status: 400 });
+        summary = told;
       } catch (error) {
+        if (!(error instanceof WireFailure) || mayPass(error, session)) throw error;
         log.warn("a conversation could not be summarised; its latest lines are kept instead", { error: messageOf(error) });
         summary = [summary, part.slice(-2_000)].filter(Boolean).join("\n");
       }
     }
+    stumbled.delete(session);
     return {
       covers: start,
       mark: markOf(items[start - 1]!),
@@ -118,6 +125,15 @@ export function createContext({ log }: ContextParts) {
       recent: items.slice(start),
     };
   }
+
+  /** Whether a summary failed for a reason that may be gone when the runtime tries the whole call again. */
+  const mayPass = ({ fault, status }: WireFailure, session: string): boolean => {
+    if (fault === "network") return true;
+    if (status < 500 && status !== 429) return false;
+    const isFirst = !stumbled.has(session);
+    stumbled.add(session);
+    return isFirst;
+  };
 
   const replaced = (dialect: Dialect, body: Body, items: readonly Item[], memory: Memory): Body => {
     const rest = items.slice(memory.covers);
@@ -153,7 +169,10 @@ export function createContext({ log }: ContextParts) {
       const recent = memory.recent.map((item) => clipToTokens(lineOf(item), 300)).join("\n");
       return `${tell(memory)}\n\nThe latest, word for word:\n${lastOf(recent, Math.min(2_000, Math.floor(memory.saidRoom * 2.5)))}`;
     },
-    forget: (session: string) => void memories.delete(session),
+    forget(session: string): void {
+      memories.delete(session);
+      stumbled.delete(session);
+    },
   };
 }
 export type Context = ReturnType<typeof createContext>;

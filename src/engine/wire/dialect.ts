@@ -40,6 +40,8 @@ export interface Ending {
 export interface Assembler {
   /** What goes on to the runtime now. Throws a `WireFailure` for an error inside the stream. */
   take(event: StreamEvent): string[];
+  /** Whether the provider said that this stream is over: some leave the connection open after it. */
+  isOver(): boolean;
   /** Called at the end of each stream. Throws a `WireFailure` if the stream broke off. */
   ended(): Ending;
   /** The text so far. */

@@ -1,13 +1,13 @@
 import type { Log } from "../../lib/log.ts";
 import type { ModelCall } from "../../protocol/usage.ts";
-import { completions } from "./completions.ts";
+import { completions, parsed } from "./completions.ts";
 import { type Context, roomFor } from "./context.ts";
-import { type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
+import { type Assembler, type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
 import { readRefusal, WireFailure, windowIn } from "./failure.ts";
 import { messages } from "./messages.ts";
 import { type Change, fitted, lessonIn } from "./parameters.ts";
 import { responses } from "./responses.ts";
-import { readStream, type StreamEvent } from "./stream.ts";
+import { readStream, type StreamEvent, toJson } from "./stream.ts";
 import type { Incoming, Outgoing, Transport } from "./transport.ts";
 
 /** What is known of a model, and what its answers teach. */
@@ -58,7 +58,8 @@ const MAX_LESSONS = 8;
 const MAX_SHRINKS = 3;
 /** An answer that is cut more often than this is going nowhere. */
 const MAX_PARTS = 20;
-const GIVEN_UP = `\n\n[The answer was cut here: it reached the model's output limit ${MAX_PARTS} times.]`;
+/** How long a connection gets to end after the answer has ended. */
+const DRAIN_MS = 1_000;
 
 /** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
 export function createExchanger({ transport, context, knowledge, log }: ExchangerParts) {
@@ -68,17 +69,22 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
     const dialect = DIALECTS[wire];
     const assembler = dialect.assemble();
     let isCut = true;
+    let why = `it reached the model's output limit ${MAX_PARTS} times`;
     for (let part = 0; isCut && part < MAX_PARTS; part += 1) {
       const asked = part === 0 ? body : continued(dialect, body, assembler.text());
       const started = performance.now();
-      const sent = await post(exchange, asked, session);
-      for await (const event of sent.events) yield* assembler.take(event);
+      const sent = await post(exchange, asked, session).catch((error: unknown) => {
+        if (part === 0 || !isFinal(error)) throw error;
+        why = `the provider did not let it go on (${error.message.slice(0, 200).toWellFormed()})`;
+      });
+      if (!sent) break;
+      for await (const event of untilOver(sent, assembler)) yield* assembler.take(event);
       const ending = assembler.ended();
       if (part > 0) observer.extra(callOf(ending, sent.body.model, started));
       note(exchange, ending, sent.body);
       isCut = ending.cut;
     }
-    yield* assembler.finish(isCut ? GIVEN_UP : undefined);
+    yield* assembler.finish(isCut ? `\n\n[The answer was cut here: ${why}.]` : undefined);
     context.answered(session, assembler.text());
   }
 
@@ -93,7 +99,7 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
     const assembler = DIALECTS[exchange.wire].assemble();
     const started = performance.now();
     const sent = await post(exchange, body, undefined);
-    for await (const event of sent.events) assembler.take(event);
+    for await (const event of untilOver(sent, assembler)) assembler.take(event);
     const ending = assembler.ended();
     exchange.observer.extra(callOf(ending, sent.body.model, started));
     assembler.finish();
@@ -119,11 +125,13 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
       const incoming = await send(exchange, {
         method: "POST",
         ...exchange.address(model),
-        body: JSON.stringify(body).toWellFormed(),
+        body: toJson(body),
         signal,
       });
       observer.alive();
-      if (incoming.status < 400) return { body, events: await eventsOf(dialect, incoming, observer) };
+      if (incoming.status >= 300 && incoming.status < 400) throw moved(incoming);
+      if (incoming.status < 400)
+        return { body, events: await eventsOf(dialect, incoming, observer), close: () => incoming.close?.() };
       const refusal = readRefusal(incoming.status, await textOf(incoming), incoming.headers);
       const lesson = lessons < MAX_LESSONS ? lessonIn(refusal, body) : undefined;
       if (lesson) {
@@ -158,6 +166,11 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
 }
 export type Exchanger = ReturnType<typeof createExchanger>;
 
+/** Whether a refusal would be the same if the request were sent again. */
+function isFinal(error: unknown): error is WireFailure {
+  return error instanceof WireFailure && error.fault !== "network" && error.status < 500 && error.status !== 429;
+}
+
 function continued(dialect: Dialect, body: Body, text: string): Body {
   const before = dialect.items(body).map(({ raw }) => raw);
   return dialect.withItems(body, [...before, dialect.said("assistant", text), dialect.said("user", GO_ON)]);
@@ -177,27 +190,60 @@ function callOf({ model, tokens }: Ending, asked: string, started: number): Mode
   };
 }
 
+/** The events of a stream until its provider says that it is over. What the connection does after that delays nobody. */
+async function* untilOver(
+  { events, close }: { events: AsyncIterable<StreamEvent>; close: () => void },
+  assembler: Assembler,
+): AsyncGenerator<StreamEvent> {
+  const iterator = events[Symbol.asyncIterator]();
+  let isLeft = true;
+  try {
+    for (;;) {
+      const { value, done } = await iterator.next();
+      if (done) {
+        isLeft = false;
+        return;
+      }
+      yield value;
+      if (assembler.isOver()) {
+        isLeft = false;
+        void drain(iterator, close);
+        return;
+      }
+    }
+  } finally {
+    if (isLeft) close();
+  }
+}
+
+/** Reads to the end of a connection that can then be used again, or hangs up when the end does not come. */
+async function drain(iterator: AsyncIterator<unknown>, close: () => void): Promise<void> {
+  const late = setTimeout(close, DRAIN_MS).unref();
+  try {
+    while (!(await iterator.next()).done);
+  } catch {
+    // The answer was whole before this.
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** A request is not carried to another place by itself: a key would go along with it. */
+function moved({ status, headers, close }: Incoming): WireFailure {
+  close?.();
+  const place = headers.location ? `to ${headers.location}` : "elsewhere, without saying where";
+  return new WireFailure(`the provider's address has moved ${place}`, { status });
+}
+
 /** The events of an answer, also of one that came whole, or that is an error in the clothes of an answer. */
 async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer): Promise<AsyncIterable<StreamEvent>> {
   if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
   const text = await textOf(incoming);
   if (/^\s*(?:data|event|id|:)/.test(text)) return readStream(only(new TextEncoder().encode(text)), observer.alive);
-  const whole = parsed(text);
-  const events = isRecord(whole) && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
+  const whole = /^\s*\{/.test(text) ? parsed(text) : undefined;
+  const events = whole && whole.error === undefined ? dialect.unstreamed(whole) : undefined;
   if (!events) throw readRefusal(400, text);
   return only(...events);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 async function* only<T>(...values: T[]): AsyncGenerator<T> {

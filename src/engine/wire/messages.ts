@@ -12,7 +12,7 @@ import {
   withoutTools,
 } from "./dialect.ts";
 import { WireFailure } from "./failure.ts";
-import { createLetters, writeEvent } from "./stream.ts";
+import { createLetters, type Letters, writeEvent } from "./stream.ts";
 
 /** Anthropic's messages. */
 export const messages: Dialect = {
@@ -31,10 +31,11 @@ export const messages: Dialect = {
       const part = recordIn(each);
       if (part.type !== "tool_result") return each;
       if (typeof part.content === "string") return { ...part, content: cut(part.content) };
-      return {
-        ...part,
-        content: listIn(part.content).map((one) => ({ ...recordIn(one), text: cut(textIn(recordIn(one).text)) })),
-      };
+      const shorter = listIn(part.content).map((one) => {
+        const { text } = recordIn(one);
+        return typeof text === "string" ? { ...recordIn(one), text: cut(text) } : one;
+      });
+      return { ...part, content: shorter };
     });
     return parts.length > 0 ? { ...message, content: parts } : raw;
   },
@@ -60,10 +61,15 @@ function itemOf(raw: unknown): Item {
 interface Block {
   index: number;
   type: string;
+  letters: Letters;
+  /** The last piece of it, for what is left over at its end. */
+  latest: Record<string, unknown>;
 }
 
+/** Where the pieces of each kind have their text. */
+const TEXT_OF: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", input_json_delta: "partial_json" };
+
 function assemble(): Assembler {
-  const letters = createLetters();
   /** The blocks of this stream, by the provider's number; undefined for one that does not go on. */
   let blocks = new Map<number, Block | undefined>();
   let next = 0;
@@ -81,14 +87,22 @@ function assemble(): Assembler {
   const send = (data: { type: string } & Record<string, unknown>) => writeEvent(data, data.type);
   /** A block of text stays open until something follows it: a later stream may go on with it. */
   const close = (): string[] => {
-    if (!open) return [];
-    const { index } = open;
+    const block = open;
     open = undefined;
+    return block ? end(block) : [];
+  };
+  const end = ({ index, letters, latest }: Block): string[] => {
     const rest = letters.rest();
+    const field = TEXT_OF[textIn(latest.type)] ?? "text";
     return [
-      ...(rest ? [send({ type: "content_block_delta", index, delta: { type: "text_delta", text: rest } })] : []),
+      ...(rest ? [send({ type: "content_block_delta", index, delta: { ...latest, [field]: rest } })] : []),
       send({ type: "content_block_stop", index }),
     ];
+  };
+  const begin = (type: string): Block => {
+    const block = { index: next, type, letters: createLetters(), latest: { type: "text_delta" } };
+    next += 1;
+    return block;
   };
 
   return {
@@ -123,8 +137,7 @@ function assemble(): Assembler {
             return [];
           }
           const before = close();
-          const block = { index: next, type };
-          next += 1;
+          const block = begin(type);
           blocks.set(number, block);
           if (type === "tool_use") calls += 1;
           return [...before, send({ ...event, type: "content_block_start", index: block.index })];
@@ -133,15 +146,17 @@ function assemble(): Assembler {
           const block = blocks.get(number);
           if (!block) return [];
           const delta = recordIn(event.delta);
-          if (delta.type !== "text_delta") return [send({ ...event, type: "content_block_delta", index: block.index })];
-          const said = letters.push(textIn(delta.text));
-          text += said;
-          return said ? [send({ type: "content_block_delta", index: block.index, delta: { ...delta, text: said } })] : [];
+          const field = TEXT_OF[textIn(delta.type)];
+          if (!field) return [send({ ...event, type: "content_block_delta", index: block.index })];
+          block.latest = delta;
+          const said = block.letters.push(textIn(delta[field]));
+          if (field === "text") text += said;
+          return said ? [send({ type: "content_block_delta", index: block.index, delta: { ...delta, [field]: said } })] : [];
         }
         case "content_block_stop": {
           const block = blocks.get(number);
           if (!block) return [];
-          if (block.type !== "text") return [send({ type: "content_block_stop", index: block.index })];
+          if (block.type !== "text") return end(block);
           open = block;
           return [];
         }
@@ -173,12 +188,12 @@ function assemble(): Assembler {
       tokens = noTokens();
       return ending;
     },
+    isOver: () => isOver,
     finish(remark = "") {
       const lines: string[] = [];
       const say = (words: string) => {
         if (!open) {
-          open = { index: next, type: "text" };
-          next += 1;
+          open = begin("text");
           lines.push(send({ type: "content_block_start", index: open.index, content_block: { type: "text", text: "" } }));
         }
         lines.push(send({ type: "content_block_delta", index: open.index, delta: { type: "text_delta", text: words } }));

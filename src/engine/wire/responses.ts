@@ -11,7 +11,7 @@ import {
   withoutTools,
 } from "./dialect.ts";
 import { readRefusal, WireFailure } from "./failure.ts";
-import { createLetters, writeEvent } from "./stream.ts";
+import { createLetters, type Letters, writeEvent } from "./stream.ts";
 
 /** OpenAI's responses. */
 export const responses: Dialect = {
@@ -60,12 +60,16 @@ interface Place {
 
 function assemble(): Assembler {
   const letters = createLetters();
+  /** Of arguments and reasoning, which come whole once more at their ends. */
+  const others = new Map<string, Letters>();
   const items = new Map<number, Record<string, unknown>>();
   let place: Place | undefined;
   let offset = 0;
   let highest = -1;
   let streams = 0;
   let text = "";
+  /** Of the message that is being told. */
+  let own = "";
   let previous = "";
   let calls = 0;
   let refusal = "";
@@ -77,7 +81,27 @@ function assemble(): Assembler {
   const send = (type: string, data: Record<string, unknown>) => writeEvent({ ...data, type, sequence_number: sequence++ }, type);
   const say = (piece: string): string[] => {
     text += piece;
+    own += piece;
     return piece && place ? [send("response.output_text.delta", { ...place, delta: piece, logprobs: [] })] : [];
+  };
+  /** Ends the message that is being told: what its provider said of that was kept back, for a later stream may go on with it. */
+  const close = (): string[] => {
+    if (!place) return [];
+    const part = { type: "output_text", text: own, annotations: [] };
+    const item = {
+      ...(items.get(place.output_index) ?? { id: place.item_id, type: "message", role: "assistant" }),
+      status: "completed",
+      content: [part],
+    };
+    items.set(place.output_index, item);
+    const lines = [
+      send("response.output_text.done", { ...place, text: own, logprobs: [] }),
+      send("response.content_part.done", { ...place, part }),
+      send("response.output_item.done", { output_index: place.output_index, item }),
+    ];
+    place = undefined;
+    own = "";
+    return lines;
   };
 
   return {
@@ -109,8 +133,10 @@ function assemble(): Assembler {
           if (item.type === "function_call") calls += 1;
           if (item.type === "message" && streams > 0 && place) return [];
           if (item.type === "reasoning" && streams > 0) return [];
-          if (item.type === "message") place = { item_id: textIn(item.id), output_index: index, content_index: 0 };
-          return [send(type, moved)];
+          if (item.type !== "message") return [send(type, moved)];
+          const before = [...say(letters.rest()), ...close()];
+          place = { item_id: textIn(item.id), output_index: index, content_index: 0 };
+          return [...before, send(type, moved)];
         }
         case "response.content_part.added":
           return streams > 0 ? [] : [send(type, { ...moved, part: { type: "output_text", text: "", annotations: [] } })];
@@ -136,14 +162,21 @@ function assemble(): Assembler {
           items.set(index, item);
           return [send(type, moved)];
         }
-        default:
-          return streams > 0 && type.startsWith("response.reasoning")
-            ? []
-            : [send(type, event.output_index === undefined ? event : moved)];
+        default: {
+          if (streams > 0 && type.startsWith("response.reasoning")) return [];
+          if (event.output_index === undefined) return [send(type, event)];
+          if (typeof event.delta !== "string") return [send(type, moved)];
+          const key = `${type} ${index}`;
+          const pieces = others.get(key) ?? createLetters();
+          others.set(key, pieces);
+          const delta = pieces.push(event.delta);
+          return delta ? [send(type, { ...moved, delta })] : [];
+        }
       }
     },
     ended() {
       if (!last) throw new WireFailure("the answer broke off before its end", { status: 502, fault: "network" });
+      if (last.status === "failed" || last.status === "cancelled") throw failureOf(last);
       const reason = textIn(recordIn(last.incomplete_details).reason);
       const usage = recordIn(last.usage);
       const cut = last.status === "incomplete" && reason !== "content_filter" && calls === 0 && text !== previous;
@@ -160,22 +193,9 @@ function assemble(): Assembler {
       offset = highest + 1;
       return { cut, refusal: refusal || undefined, model, tokens };
     },
+    isOver: () => last !== undefined,
     finish(remark = "") {
-      const lines = say(letters.rest() + remark);
-      if (place) {
-        const part = { type: "output_text", text, annotations: [] };
-        const item = {
-          ...(items.get(place.output_index) ?? { id: place.item_id, type: "message", role: "assistant" }),
-          status: "completed",
-          content: [part],
-        };
-        items.set(place.output_index, item);
-        lines.push(
-          send("response.output_text.done", { ...place, text, logprobs: [] }),
-          send("response.content_part.done", { ...place, part }),
-          send("response.output_item.done", { output_index: place.output_index, item }),
-        );
-      }
+      const lines = [...say(letters.rest() + remark), ...close()];
       const { incomplete_details: _, ...response } = first ?? {};
       const output = [...items].sort(([a], [b]) => a - b).map(([, item]) => item);
       lines.push(

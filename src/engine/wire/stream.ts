@@ -34,7 +34,14 @@ export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () =>
 
 /** An event as it goes to the runtime. */
 export function writeEvent(data: object, event?: string): string {
-  return `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+  return `${event ? `event: ${event}\n` : ""}data: ${toJson(data)}\n\n`;
+}
+
+/** JSON in which half a letter is replaced: neither the runtime nor a strict provider reads on after one. */
+export function toJson(value: object): string {
+  const text = JSON.stringify(value);
+  if (!/\\ud[89a-f]/.test(text)) return text;
+  return JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? each.toWellFormed() : each));
 }
 
 /** Keeps a letter whole that was split between two pieces of text; half a letter that never gets its other half is replaced. */

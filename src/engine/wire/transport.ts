@@ -17,6 +17,8 @@ export interface Incoming {
   status: number;
   headers: Record<string, string>;
   body: AsyncIterable<Uint8Array>;
+  /** Hangs up, for an answer that is over before its connection is. */
+  close?: () => void;
 }
 
 /** Carries a request to a provider. Throws a `WireFailure` when no answer came. */
@@ -30,11 +32,18 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
 
   const through = async (proxy: string | undefined): Promise<Dispatcher> => {
     // Loaded when a model is first asked: the start is quicker without it.
-    const { Agent, ProxyAgent, Socks5ProxyAgent } = (await import("undici")).default;
+    const { Agent, Pool, ProxyAgent, Socks5ProxyAgent } = (await import("undici")).default;
     const patience = { headersTimeout: 0, bodyTimeout: 0, connectTimeout: CONNECT_MS };
     if (proxy === undefined) return new Agent(patience);
     if (/^socks/i.test(proxy)) return new Socks5ProxyAgent(proxy.replace(/^socks\w*:/i, "socks5:"), patience);
-    return new ProxyAgent({ ...patience, uri: /^[a-z]+:\/\//i.test(proxy) ? proxy : `http://${proxy}` });
+    const uri = /^[a-z]+:\/\//i.test(proxy) ? proxy : `http://${proxy}`;
+    // Many proxies tunnel to secure ports only, so a plain request is not put into a tunnel.
+    return new ProxyAgent({
+      ...patience,
+      uri,
+      proxyTunnel: false,
+      factory: (origin, options) => new Pool(origin, { ...options, ...patience }),
+    });
   };
 
   return async ({ method, url, headers, body, signal }) => {
@@ -46,12 +55,19 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
     try {
       const answer = await request(address, {
         method,
-        headers,
+        // Without this word a server may compress as it likes.
+        headers: { "accept-encoding": "identity", ...headers },
         ...(body !== undefined && { body }),
         signal,
         dispatcher: await dispatcher,
       });
-      return { status: answer.statusCode, headers: flat(answer.headers), body: whole(answer.body, address, proxy, signal) };
+      return {
+        status: answer.statusCode,
+        headers: flat(answer.headers),
+        body: whole(answer.body, address, proxy, signal),
+        // What hanging up interrupts is of no interest to anybody.
+        close: () => void answer.body.on("error", () => undefined).destroy(),
+      };
     } catch (error) {
       throw signal.aborted ? error : unanswered(error, address, proxy);
     }

@@ -1,0 +1,97 @@
+import { recordIn, textIn } from "./dialect.ts";
+import { createLetters, type Letters } from "./stream.ts";
+
+/** A tool call that is told piece by piece. */
+interface Call {
+  index: number;
+  id: string;
+  /** The provider's own id for it, if it gave one. */
+  given: string;
+  name: string;
+  args: string;
+  letters: Letters;
+}
+
+/** One piece of one call. */
+interface Piece {
+  place: number | undefined;
+  given: string;
+  name: string;
+  args: string;
+  /** Where it stands among several of one event. */
+  beside: number | undefined;
+}
+
+/**
+ * Tells the calls of an answer apart, and gives each a place and an id of its own: some providers send no id, an empty one,
+ * or the same one twice; no place, or the first place for all of them.
+ */
+export function createCalls() {
+  const calls: Call[] = [];
+  const places = new Map<number, Call>();
+
+  /** The call that a piece belongs to, if it has begun. */
+  const find = ({ place, given, name, args, beside }: Piece): Call | undefined => {
+    if (place !== undefined) {
+      const there = places.get(place);
+      const isAnother = name && there?.name && (given ? given !== there.given : args !== "" && isWhole(there.args));
+      return isAnother ? undefined : there;
+    }
+    const known = given ? calls.findLast((call) => call.given === given) : undefined;
+    if (known) return name && args !== "" && isWhole(known.args) ? undefined : known;
+    const latest = beside === undefined ? calls.at(-1) : calls[beside];
+    return given || (name && latest?.name) ? undefined : latest;
+  };
+
+  const told = (each: unknown, beside: number | undefined): object => {
+    const raw = recordIn(each);
+    const { name: said, arguments: sent, ...more } = recordIn(raw.function);
+    const place = typeof raw.index === "number" && Number.isInteger(raw.index) && raw.index >= 0 ? raw.index : undefined;
+    const given = textIn(raw.id);
+    const name = textIn(said);
+    // Some send the arguments themselves in place of their text.
+    const args = typeof sent === "object" && sent !== null ? JSON.stringify(sent) : textIn(sent);
+    const known = find({ place, given, name, args, beside });
+    const call = known ?? begin(given);
+    if (place !== undefined) places.set(place, call);
+    const isNew = name !== call.name;
+    if (isNew) call.name += name;
+    call.args += args;
+    return {
+      ...raw,
+      ...(!known && { type: "function" }),
+      ...((!known || raw.id !== undefined) && { id: call.id }),
+      index: call.index,
+      function: { ...more, ...(name && isNew && { name }), arguments: call.letters.push(args) },
+    };
+  };
+
+  const begin = (given: string): Call => {
+    const isFree = given !== "" && !calls.some(({ id }) => id === given);
+    const id = isFree ? given : `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+    const call = { index: calls.length, id, given, name: "", args: "", letters: createLetters() };
+    calls.push(call);
+    return call;
+  };
+
+  return {
+    count: () => calls.length,
+    /** The pieces of one event, as the runtime understands them. */
+    take: (pieces: readonly unknown[]): object[] =>
+      pieces.map((each, position) => told(each, pieces.length > 1 ? position : undefined)),
+    /** Half letters at the end of arguments, which never got their other halves. */
+    rest: (): object[] =>
+      calls.flatMap(({ index, letters }) => {
+        const left = letters.rest();
+        return left ? [{ index, function: { arguments: left } }] : [];
+      }),
+  };
+}
+
+function isWhole(args: string): boolean {
+  try {
+    return typeof JSON.parse(args) === "object";
+  } catch {
+    return false;
+  }
+}
