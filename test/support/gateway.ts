@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, request } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { AtTheEnd } from "./home.ts";
@@ -10,7 +10,17 @@ export async function startGateway(
 ): Promise<{ url: string; asked: string[] }> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
-  const server = createServer((_, response) => void response.writeHead(501).end());
+  const server = createServer((incoming, response) => {
+    const { host, port, pathname, search } = new URL(incoming.url ?? "/", "http://nowhere.invalid");
+    asked.push(port ? host : `${host}:80`);
+    const { method, headers } = incoming;
+    const onward = request(`${origin}${pathname}${search}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on("error", () => response.destroy());
+    incoming.pipe(onward);
+  });
   server.on("connect", ({ url = "" }, client: Socket, head) => {
     asked.push(url);
     const { hostname, port } = new URL(origin);
