@@ -147,7 +147,7 @@ function fromEnvironment(config: Config, env: NodeJS.ProcessEnv): Choice | undef
       key: key ?? "none is set: COPILOT_PROVIDER_API_KEY",
       wireApi: "COPILOT_PROVIDER_WIRE_API",
     },
-    toName: (name) => `set COPILOT_PROVIDER_API_KEY to ${isVariable(name) ? `the value of ${name}` : "it"}`,
+    toName: (name) => `set COPILOT_PROVIDER_API_KEY${isVariable(name) ? ` to the value of ${name}` : ""}`,
     env,
   });
 }

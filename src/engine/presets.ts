@@ -57,7 +57,7 @@ export const PRESETS: readonly Preset[] = [
     ...OPENAI_LIKE,
     ...{ name: "github-models", title: "GitHub Models", needsKey: true },
     address: "https://models.github.ai/inference",
-    variables: ["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"],
+    variables: ["GITHUB_TOKEN", "GH_TOKEN"],
     hosts: /^models\.(?:github\.ai|inference\.ai\.azure\.com)$/,
     keys: /^(?:gh[pousr]_|github_pat_)/,
     hint: 'The key is a GitHub token with the permission "Models"; a request may hold far less than the model could.',

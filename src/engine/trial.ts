@@ -49,7 +49,7 @@ export function findingOf(choice: Choice, { result, called, about }: Trial, env:
   const isDone = result.outcome === "done" || (called && result.error?.code === "no_answer");
   if (!isDone) {
     const { message = "it gave no answer." } = result.error ?? {};
-    const remedy = result.remedy ?? "Try again; if it stays so, use another model.";
+    const remedy = result.remedy ?? `What is in brackets is the provider's own word. Another model may do: ${names.model}.`;
     const what = message.endsWith(remedy) ? message.slice(0, -remedy.length).trim() : message;
     return { check, state: "failed", found: `"${about.model}" (${names.model}) at ${where}: ${what}`, remedy };
   }

@@ -154,6 +154,8 @@ test("GitHub Models is asked and listed by its real name", async () => {
 interface Wrong extends Omit<Fine, "found"> {
   env?: NodeJS.ProcessEnv;
   state?: Finding["state"];
+  /** How often it is asked before it is given up. */
+  asks?: number;
   found: RegExp;
   remedy: RegExp;
 }
@@ -318,6 +320,7 @@ const WRONG_ONES: Wrong[] = [
   {
     name: "llama.cpp that was started without tools",
     start: () => startLlamaCpp({ jinja: false, model: "m.gguf" }),
+    asks: 1,
     provider: ({ url }) => ({ baseUrl: url, model: "m.gguf" }),
     found: /cannot use tools/,
     remedy: /--jinja/,
@@ -377,6 +380,7 @@ const WRONG_ONES: Wrong[] = [
     name: "no quota",
     start: () => openAi(always({ busy: "quota" })),
     provider: plain,
+    asks: 1,
     found: /no credit or quota left \(HTTP 429: You exceeded your current quota/,
     remedy: /^Add credit there/,
   },
@@ -388,9 +392,17 @@ const WRONG_ONES: Wrong[] = [
     remedy: /^The key is provider\.apiKey in config\.json: see what it is allowed to do/,
   },
   {
+    name: "a request that is refused with the key in its words",
+    start: () => openAi(always({ status: 400, message: `the key ${KEY} is not for this` })),
+    provider: plain,
+    found: /did not accept the request \(HTTP 400: the key \[secret\] is not for this\)\.$/,
+    remedy: /in brackets is the provider's own word.*provider\.model in config\.json/,
+  },
+  {
     name: "a rate limit",
     start: () => openAi(always({ busy: "rate", retryAfter: 120 })),
     provider: plain,
+    asks: 1,
     found: /limiting the rate/,
     remedy: /wait|Wait/,
   },
@@ -418,6 +430,8 @@ test.each(WRONG_ONES)("$name is told with the setting and what to do", { timeout
     found: expect.stringMatching(found),
     remedy: expect.stringMatching(remedy),
   });
+  const asks = server.requests.filter(({ method, path }) => method === "POST" && !path.startsWith("/api/"));
+  if (wrong.asks !== undefined) expect(asks).toHaveLength(wrong.asks);
 });
 
 test("nothing that listens, a name that is not there, and TLS where there is none", { timeout: 120_000 }, async () => {

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Config, loadConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
+import { PRESETS } from "../../src/engine/presets.ts";
+import { Config, loadConfig, ProviderConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
 import { ExitCode, UserError } from "../../src/lib/errors.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -67,9 +68,25 @@ test("an update with a bad value changes nothing", () => {
   expect(readFileSync(file, "utf8")).toBe('{"port": 4000}');
 });
 
-test("docs/configuration.md has a row for each key of config.json and for no other", () => {
+test("docs/configuration.md has a row for each key of config.json and of its provider, and for no other", () => {
   const text = readFileSync(join(packageRoot, "docs", "configuration.md"), "utf8");
-  const table = text.slice(text.indexOf("## config.json"), text.indexOf("## Environment"));
-  const documented = [...table.matchAll(/^\| `([A-Za-z]+)` +\|/gm)].map((match) => match[1]!);
-  expect(documented.sort()).toEqual(Object.keys(Config.shape).sort());
+  const rowsBetween = (from: string, to: string) => {
+    const table = text.slice(text.indexOf(from), text.indexOf(to));
+    return [...table.matchAll(/^\| `([A-Za-z]+)` +\|/gm)].map((match) => match[1]!).sort();
+  };
+  const provider = "## A model provider of your own";
+  expect(rowsBetween("## config.json", provider)).toEqual(Object.keys(Config.shape).sort());
+  expect(rowsBetween(provider, "## Environment")).toEqual(Object.keys(ProviderConfig.shape).sort());
+});
+
+test("docs/configuration.md has a section for each provider that setup knows, with its address and variable", () => {
+  const text = readFileSync(join(packageRoot, "docs", "configuration.md"), "utf8");
+  const sections = text.split(/^### /m).slice(1);
+  for (const { name, title, address, variables } of PRESETS) {
+    const heading = name === "other" ? "Any other" : title.replace(" or Foundry", "");
+    const section = sections.find((each) => each.startsWith(heading));
+    expect(section, title).toBeDefined();
+    if (address) expect(section).toContain(address);
+    for (const variable of variables.slice(0, 1)) expect(section).toContain(variable);
+  }
 });
