@@ -67,7 +67,7 @@ export interface CallerParts {
 
 /** A turn that goes on working is not cut at the limit of silence, but here. */
 const CAP_FACTOR = 12;
-const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_tools"]);
+const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address"]);
 
 export function createCaller(parts: CallerParts): Caller {
   const { engine, bind, journal, runs, agents, serving, settings, signal, onSay, recordUsage } = parts;
