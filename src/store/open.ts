@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, rmSync } from "node:fs";
+import { chmodSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
@@ -15,11 +15,15 @@ export interface Store {
   close(): void;
 }
 
+/** How long another process may hold the file. */
+const BUSY_MS = 5_000;
+
 export function openStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Store {
   const db = openFile(path);
   try {
-    db.exec("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
-    migrate(db, path, migrations);
+    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    patiently(() => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+    patiently(() => migrate(db, path, migrations));
   } catch (error) {
     db.close();
     throw error instanceof UserError ? error : unusable(path, error);
@@ -88,23 +92,16 @@ export function unusable(path: string, error: unknown): UserError {
   return new UserError(`${path}: ${text}. ${remedy}`, { cause: error });
 }
 
+/** Brings the tables up to date. Several processes may want to at once: whoever comes second finds it done. */
 function migrate(db: Database, path: string, migrations: readonly Migration[]): void {
-  db.exec("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) WITHOUT ROWID");
-  const applied = new Set((db.prepare("SELECT name FROM migrations").all() as { name: string }[]).map((row) => row.name));
-  const known = new Set(migrations.map((migration) => migration.name));
-  const unknown = [...applied].filter((name) => !known.has(name));
-  if (unknown.length > 0) {
-    throw new UserError(
-      `${path}: was written by a newer IO (it has ${unknown.join(", ")}). Install that version or a later one; the file was not touched.`,
-    );
-  }
-  const pending = migrations.filter((migration) => !applied.has(migration.name));
-  if (pending.length === 0) return;
-  if (applied.size > 0 && path !== ":memory:") backUp(db, `${path}.before-${pending[0]!.name}.bak`);
+  const first = missingIn(db, path, migrations);
+  if (first.pending.length === 0) return;
+  if (first.applied > 0 && path !== ":memory:") backUp(db, `${path}.before-${first.pending[0]!.name}.bak`);
   db.exec("BEGIN IMMEDIATE");
   try {
+    db.exec("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) WITHOUT ROWID");
     const remember = db.prepare("INSERT INTO migrations (name, applied_at) VALUES (?, ?)");
-    for (const migration of pending) {
+    for (const migration of missingIn(db, path, migrations).pending) {
       db.exec(migration.sql);
       remember.run(migration.name, new Date().toISOString());
     }
@@ -115,8 +112,38 @@ function migrate(db: Database, path: string, migrations: readonly Migration[]): 
   }
 }
 
+function missingIn(db: Database, path: string, migrations: readonly Migration[]): { applied: number; pending: Migration[] } {
+  const isNew = db.prepare("SELECT name FROM sqlite_master WHERE name = 'migrations'").get() === undefined;
+  const rows = isNew ? [] : (db.prepare("SELECT name FROM migrations").all() as { name: string }[]);
+  const applied = new Set(rows.map((row) => row.name));
+  const known = new Set(migrations.map((migration) => migration.name));
+  const unknown = [...applied].filter((name) => !known.has(name));
+  if (unknown.length > 0) {
+    throw new UserError(
+      `${path}: was written by a newer IO (it has ${unknown.join(", ")}). Install that version or a later one; the file was not touched.`,
+    );
+  }
+  return { applied: applied.size, pending: migrations.filter((migration) => !applied.has(migration.name)) };
+}
+
+/** Tries again for as long as another process holds the file: turning on the write-ahead log does not wait by itself. */
+function patiently(work: () => void): void {
+  const end = Date.now() + BUSY_MS;
+  for (;;) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!/locked|busy/i.test(messageOf(error)) || Date.now() > end) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  }
+}
+
 function backUp(db: Database, target: string): void {
-  if (existsSync(target)) rmSync(target);
-  db.prepare("VACUUM INTO ?").run(target);
-  chmodSync(target, 0o600);
+  const own = `${target}.${process.pid}`;
+  rmSync(own, { force: true });
+  db.prepare("VACUUM INTO ?").run(own);
+  chmodSync(own, 0o600);
+  renameSync(own, target);
 }

@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { until } from "../support/until.ts";
 
 const FIRST: Migration = { name: "a-first", sql: "CREATE TABLE notes (text TEXT NOT NULL)" };
 const SECOND: Migration = { name: "b-second", sql: "ALTER TABLE notes ADD COLUMN author TEXT" };
@@ -83,4 +85,24 @@ test("a transaction that throws leaves nothing behind, one inside another is par
   expect(store.db.prepare("SELECT text FROM notes").all()).toEqual([{ text: "kept" }]);
   expect(store.db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
   store.close();
+});
+
+test("processes that open a new database at once all open it", { timeout: 180_000 }, async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const path = join(temporaryFolder(), "io.db");
+    const openers = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const child = spawn(process.execPath, ["--import", "tsx", join(import.meta.dirname, "opener.ts"), path]);
+        let said = "";
+        child.stdout.on("data", (chunk) => {
+          said += chunk;
+        });
+        const ended = new Promise<string>((done) => child.once("close", () => done(said)));
+        await until("an opener to be ready", () => said.startsWith("ready"), 60_000);
+        return { child, ended };
+      }),
+    );
+    for (const { child } of openers) child.stdin.write("go\n");
+    expect(await Promise.all(openers.map(({ ended }) => ended))).toEqual(Array(4).fill("ready opened"));
+  }
 });
