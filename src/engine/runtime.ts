@@ -158,9 +158,15 @@ export function createRuntime({
   }
 
   async function replace(life: Life): Promise<void> {
-    if (alive !== life) return;
+    // Whoever asks again while the successor is starting has nothing to do.
+    if (alive !== life || retiring.has(life)) return;
     retiring.add(life);
-    await bringUp();
+    try {
+      await bringUp();
+    } catch (error) {
+      retiring.delete(life);
+      throw error;
+    }
     released(life);
   }
 

@@ -9,6 +9,7 @@ import { isAlive } from "../../src/lib/process.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { slowRuntime } from "../support/runtime.ts";
 import { until } from "../support/until.ts";
 
 const spec = (id: string, folder: string, systemMessage = () => "You are a test."): SessionSpec => ({
@@ -92,33 +93,49 @@ test("a changed system message reaches the model in the same conversation", asyn
   expect(last.messages.filter(({ role }) => role === "user")).toHaveLength(2);
 });
 
+/** The defaults, with a limit for the runtime's memory that is asked for at every look at it. */
+const limitedTo = (megabytes: () => number): Config =>
+  Object.defineProperty(Config.parse({}), "runtimeMaxMb", { get: megabytes });
+
 test("a runtime that grows past its limit is renewed, and conversations go on", async () => {
   const folder = temporaryFolder();
   const model = await scriptedModel((request) => ({
     say: String(request.messages.filter(({ role }) => role === "user").length),
   }));
-  let limit = Number.POSITIVE_INFINITY;
+  const runtime = () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
+  let tooLarge = 0;
   let looks = 0;
-  const config: Config = {
-    ...Config.parse({}),
-    get runtimeMaxMb() {
-      looks += 1;
-      return limit;
-    },
-  };
+  const config = limitedTo(() => {
+    looks += 1;
+    return runtime() === tooLarge ? 1 : Number.POSITIVE_INFINITY;
+  });
   const engine = await startEngine(folder, model.url, {}, { config: () => config, healthEveryMs: 100 });
   const session = engine.session(spec("s", folder));
-  const runtime = () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
   const first = runtime();
   await session.run(turn("one"));
   await until("two looks at its memory", () => looks >= 2);
   expect(runtime()).toBe(first);
 
-  limit = 1;
+  tooLarge = first;
   await until("a new runtime", () => runtime() !== first);
-  limit = Number.POSITIVE_INFINITY;
   await until("the end of the old one", () => !isAlive(first));
   expect((await session.run(turn("two"))).text).toBe("2");
+});
+
+test("a runtime that is slow to start is still renewed only once", async () => {
+  const folder = temporaryFolder();
+  const notes = join(folder, "starts");
+  const model = await scriptedModel(() => ({ say: "ok" }));
+  const runtime = () => Number(readFileSync(pidFileOf(folder, process.pid), "utf8"));
+  let tooLarge = 0;
+  const config = limitedTo(() => (runtime() === tooLarge ? 1 : Number.POSITIVE_INFINITY));
+  const env = { ...process.env, HOME: folder, COPILOT_CLI_PATH: await slowRuntime(500, notes) };
+  await startEngine(folder, model.url, {}, { config: () => config, env, healthEveryMs: 50 });
+  const first = runtime();
+  tooLarge = first;
+  await until("a new runtime", () => runtime() !== first);
+  await until("the end of the old one", () => !isAlive(first));
+  expect(readFileSync(notes, "utf8")).toBe("started\nstarted\n");
 });
 
 test("nobody's model that is not available is answered by another, with a warning; a person's own is asked as it is", async () => {

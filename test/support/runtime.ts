@@ -9,16 +9,29 @@ import { temporaryFolder } from "./home.ts";
 export const expectedRuntime = (): string => process.env.IO_TEST_RUNTIME ?? DEFAULT_RUNTIME.version;
 
 /** The real runtime, but that it calls itself by another version of the same length. */
-export async function disguisedRuntime(version: string, as: string): Promise<string> {
+export const disguisedRuntime = (version: string, as: string): Promise<string> =>
+  wrappedRuntime(`
+    const [from, to] = ${JSON.stringify([version, as])};
+    const child = start(["inherit", "pipe", "inherit"]);
+    child.stdout.setEncoding("latin1");
+    child.stdout.on("data", (text) => process.stdout.write(Buffer.from(text.replaceAll(from, to), "latin1")));`);
+
+/** The real runtime, but that it takes its time to start, and notes each start as a line of a file. */
+export const slowRuntime = (delayMs: number, notes: string): Promise<string> =>
+  wrappedRuntime(`
+    require("node:fs").appendFileSync(${JSON.stringify(notes)}, "started\\n");
+    setTimeout(() => start("inherit"), ${delayMs});`);
+
+async function wrappedRuntime(script: string): Promise<string> {
   const file = join(temporaryFolder(), "copilot-runtime.js");
   writeFileSync(
     file,
-    `const { spawn } = require("node:child_process");
-    const child = spawn(${JSON.stringify(await findRuntime())}, process.argv.slice(2), { stdio: ["inherit", "pipe", "inherit"] });
-    const [from, to] = ${JSON.stringify([version, as])};
-    child.stdout.setEncoding("latin1");
-    child.stdout.on("data", (text) => process.stdout.write(Buffer.from(text.replaceAll(from, to), "latin1")));
-    child.once("exit", (code) => process.exit(code ?? 1));`,
+    `function start(stdio) {
+      const child = require("node:child_process").spawn(${JSON.stringify(await findRuntime())}, process.argv.slice(2), { stdio });
+      child.once("exit", (code) => process.exit(code ?? 1));
+      return child;
+    }
+    ${script}`,
   );
   return file;
 }
