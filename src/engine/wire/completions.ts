@@ -3,6 +3,7 @@ import {
   type Assembler,
   type Dialect,
   type Item,
+  isSpoken,
   listIn,
   noTokens,
   numberIn,
@@ -40,11 +41,6 @@ export const completions: Dialect = {
     return role === "tool" && typeof content === "string" ? { ...recordIn(raw), content: cut(content) } : raw;
   },
 };
-
-function isSpoken(message: unknown): boolean {
-  const { role } = recordIn(message);
-  return role !== "system" && role !== "developer";
-}
 
 function itemOf(raw: unknown): Item {
   const { role, content, tool_calls } = recordIn(raw);

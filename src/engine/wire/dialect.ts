@@ -93,3 +93,9 @@ export function withoutTools(body: Body): Body {
   const { tools, tool_choice, parallel_tool_calls, ...rest } = body;
   return rest as Body;
 }
+
+/** Whether it is part of the conversation, not of the system message. */
+export function isSpoken(item: unknown): boolean {
+  const { role } = recordIn(item);
+  return role !== "system" && role !== "developer";
+}

@@ -3,6 +3,7 @@ import {
   type Assembler,
   type Dialect,
   type Item,
+  isSpoken,
   listIn,
   noTokens,
   numberIn,
@@ -30,11 +31,6 @@ export const responses: Dialect = {
     return type === "function_call_output" && typeof output === "string" ? { ...recordIn(raw), output: cut(output) } : raw;
   },
 };
-
-function isSpoken(item: unknown): boolean {
-  const { role } = recordIn(item);
-  return role !== "system" && role !== "developer";
-}
 
 function itemOf(raw: unknown): Item {
   const { type, role, content, name, arguments: args, output } = recordIn(raw);
