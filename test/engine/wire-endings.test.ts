@@ -146,7 +146,7 @@ describe.each(WIRES)("on $name", ({ settings, answer }) => {
       tries += 1;
       if (tries > 1) return say(reply, answer("two."));
       say(reply, half(answer("tw")), { end: false });
-      setImmediate(() => reply.destroy());
+      reply.write(": what was sent so far has left this process\n\n", () => reply.destroy());
     });
     const events: TurnEvent[] = [];
     const result = await session.run(turn("go", { onEvent: (event) => events.push(event) }));

@@ -1,4 +1,7 @@
-import type { Dispatcher } from "undici";
+import http from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import { WireFailure } from "./failure.ts";
 import type { ChooseProxy } from "./proxy.ts";
@@ -21,6 +24,16 @@ export interface Incoming {
   close?: () => void;
 }
 
+/** What came back as one way of carrying hands it over. */
+export interface Carried {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Readable;
+}
+
+/** One way to the provider: straight, or through a proxy. Rejects with whatever its library throws. */
+export type Carrier = (request: Outgoing, address: URL) => Promise<Carried>;
+
 /** Carries a request to a provider. Throws a `WireFailure` when no answer came. */
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
@@ -28,41 +41,29 @@ const CONNECT_MS = 15_000;
 
 /** Over HTTP. How long an answer may take is for the turn to say, so only connecting has a limit of its own. */
 export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
-  const dispatchers = new Map<string, Promise<Dispatcher>>();
+  const direct = createDirect();
+  const proxies = new Map<string, Promise<Carrier>>();
 
-  const through = async (proxy: string | undefined): Promise<Dispatcher> => {
-    // Loaded when a model is first asked: the start is quicker without it.
-    const { Agent, Pool, ProxyAgent, Socks5ProxyAgent } = (await import("undici")).default;
-    const patience = { headersTimeout: 0, bodyTimeout: 0, connectTimeout: CONNECT_MS };
-    if (proxy === undefined) return new Agent(patience);
-    if (/^socks/i.test(proxy)) return new Socks5ProxyAgent(proxy.replace(/^socks\w*:/i, "socks5:"), patience);
-    const uri = /^[a-z]+:\/\//i.test(proxy) ? proxy : `http://${proxy}`;
-    // Many proxies tunnel to secure ports only, so a plain request is not put into a tunnel.
-    return new ProxyAgent({
-      ...patience,
-      uri,
-      proxyTunnel: false,
-      factory: (origin, options) => new Pool(origin, { ...options, ...patience }),
-    });
+  const through = (proxy: string): Promise<Carrier> => {
+    const known = proxies.get(proxy);
+    if (known) return known;
+    // A file of its own, because the library it takes is large and few people have a proxy.
+    const carrier = import("./through-proxy.ts").then(({ createProxied }) => createProxied(proxy, CONNECT_MS));
+    proxies.set(proxy, carrier);
+    return carrier;
   };
 
-  return async ({ method, url, headers, body, signal }) => {
-    const address = new URL(url);
+  return async (request) => {
+    const address = new URL(request.url);
     const proxy = await chooseProxy(address);
-    const dispatcher = dispatchers.get(proxy ?? "") ?? through(proxy);
-    dispatchers.set(proxy ?? "", dispatcher);
-    const { request } = (await import("undici")).default;
+    const { signal } = request;
     try {
-      const answer = await request(address, {
-        method,
-        // Without this word a server may compress as it likes.
-        headers: { "accept-encoding": "identity", ...headers },
-        ...(body !== undefined && { body }),
-        signal,
-        dispatcher: await dispatcher,
-      });
+      const carry = proxy === undefined ? direct : await through(proxy);
+      // Without this word a server may compress as it likes.
+      const headers = { "accept-encoding": "identity", ...request.headers };
+      const answer = await carry({ ...request, headers }, address);
       return {
-        status: answer.statusCode,
+        status: answer.status,
         headers: flat(answer.headers),
         body: whole(answer.body, address, proxy, signal),
         // What hanging up interrupts is of no interest to anybody.
@@ -72,6 +73,39 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
       throw signal.aborted ? error : unanswered(error, address, proxy);
     }
   };
+}
+
+/** Straight to the provider, over connections that are kept open. */
+function createDirect(): Carrier {
+  const secure = new https.Agent({ keepAlive: true });
+  const plain = new http.Agent({ keepAlive: true });
+
+  const send = (request: Outgoing, address: URL): Promise<Carried> =>
+    new Promise((answered, failed) => {
+      const { method, headers, body, signal } = request;
+      const [library, agent] = address.protocol === "https:" ? [https, secure] : [http, plain];
+      const sent = library.request(address, { method, headers, signal, agent });
+      sent.once("socket", (socket) => limitConnecting(socket, sent));
+      let begun = false;
+      sent.once("response", (answer) => {
+        begun = true;
+        answered({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
+      });
+      sent.on("error", (error) => {
+        // The server may have hung up on a kept connection just as it was used again: nobody has read the request.
+        const stale = !begun && sent.reusedSocket && codeOf(error) === "ECONNRESET";
+        if (stale) send(request, address).then(answered, failed);
+        else failed(error);
+      });
+      sent.end(body);
+    });
+  return send;
+}
+
+function limitConnecting(socket: Socket, sent: http.ClientRequest): void {
+  if (!socket.connecting) return;
+  const timer = setTimeout(() => sent.destroy(Object.assign(new Error("no connection"), { code: "ETIMEDOUT" })), CONNECT_MS);
+  socket.once("connect", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }
 
 async function* whole(
