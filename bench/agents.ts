@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
 import { z } from "zod";
+import { readEvents } from "../src/client/sse.ts";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
 import { pidFileOf } from "../src/engine/runtime.ts";
 import { findRuntime } from "../src/engine/runtime-path.ts";
 import { readDaemonFile } from "../src/lib/daemon-file.ts";
 import { packageRoot } from "../src/lib/paths.ts";
-import { residentMb, waitForExit } from "../src/lib/process.ts";
-import { readEvents } from "../src/tui/sse.ts";
+import { residentMb, waitForExit } from "../src/process/processes.ts";
 
 /** How many at once, and how much slower than bare sessions that may be. */
 const LOADS = [

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { exec } from "../src/lib/exec.ts";
 import { packageRoot } from "../src/lib/paths.ts";
+import { exec } from "../src/process/exec.ts";
 import { build, temporaryFolder } from "./support.ts";
 
 /** What a user gets who installs the packed package without its development tools. */

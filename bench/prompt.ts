@@ -1,6 +1,6 @@
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
-import { estimateTokens } from "../src/lib/tokens.ts";
+import { estimateTokens } from "../src/lib/estimate-tokens.ts";
 import { build, judge, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const LIMIT = 6_000;

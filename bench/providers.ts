@@ -10,9 +10,9 @@ import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
 import { findRuntime } from "../src/engine/runtime-path.ts";
 import { Config } from "../src/lib/config.ts";
+import { estimateTokens } from "../src/lib/estimate-tokens.ts";
 import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
-import { estimateTokens } from "../src/lib/tokens.ts";
 import { build, describe, judge, median, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const PER_CONVERSATION = 20;

@@ -9,9 +9,9 @@ import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
 import type { Run } from "../src/protocol/runs.ts";
 import { openStore } from "../src/store/open.ts";
-import { readSettings } from "../src/swarm/pipeline/env.ts";
-import { createSwarm } from "../src/swarm/run.ts";
-import { bindTools } from "../test/swarm/bind.ts";
+import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
+import { createSwarm } from "../src/swarm/run/swarm.ts";
+import { bindTools } from "../test/support/swarm/bind.ts";
 import { judge, temporaryFolder } from "./support.ts";
 
 const CONCURRENCY = 4;
@@ -71,7 +71,7 @@ async function measure(tasks: number, latency: number) {
   model.requests.length = 0;
   const started = performance.now();
   const result = await (
-    await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readSettings({}) })
+    await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readRunSettings({}) })
   ).finished;
   const wallMs = performance.now() - started;
   await swarm.close();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { writeFileAtomic } from "../src/lib/atomic.ts";
 import { packageRoot } from "../src/lib/paths.ts";
-import { fold } from "../src/wiki/fold.ts";
+import { normalize } from "../src/wiki/normalize.ts";
 import { openWiki } from "../src/wiki/wiki.ts";
 
 const PAGE_CHARACTERS = 2_000;
@@ -149,12 +149,12 @@ async function measure(pages: number, speedup: number, material: string): Promis
   }
 }
 
-/** What a search without an index does: read every page, fold it, look. */
+/** What a search without an index does: read every page, normalize it, look. */
 function scan(root: string, query: string): string[] {
-  const wanted = fold(query);
+  const wanted = normalize(query);
   return CATEGORIES.flatMap((category) =>
     readdirSync(join(root, "pages", category))
-      .filter((name) => fold(readFileSync(join(root, "pages", category, name), "utf8")).includes(wanted))
+      .filter((name) => normalize(readFileSync(join(root, "pages", category, name), "utf8")).includes(wanted))
       .map((name) => `pages/${category}/${name}`),
   );
 }

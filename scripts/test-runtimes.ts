@@ -8,10 +8,10 @@ import { findRuntime, platformName, runtimeCache } from "../src/engine/runtime-p
 import { isRuntimeFolder, runtimeFile, unpackRuntime } from "../src/engine/runtime-unpack.ts";
 import { DEFAULT_RUNTIME, TESTED_RUNTIMES, type TestedRuntime } from "../src/engine/tested-runtimes.ts";
 import { UserError } from "../src/lib/errors.ts";
-import { exec } from "../src/lib/exec.ts";
 import { packageRoot } from "../src/lib/paths.ts";
+import { exec } from "../src/process/exec.ts";
 
-const TESTS = ["test/engine/", "test/skills/", "test/brain/skills", "crash.test.ts"];
+const TESTS = ["test/engine/", "test/skills/", "test/orchestrator/skills", "crash.test.ts"];
 const NOT_PUBLISHED = /\b(E404|ETARGET)\b/;
 
 try {

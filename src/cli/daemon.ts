@@ -3,13 +3,14 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, watchF
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import { CONNECT, describeStatus, engineLine } from "../client/status.ts";
+import { isAlive } from "../lib/alive.ts";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
-import { harmless } from "../lib/harmless.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
-import { isAlive, waitForExit } from "../lib/process.ts";
+import { printable } from "../lib/printable.ts";
+import { waitForExit } from "../process/processes.ts";
 import type { Status } from "../protocol/api.ts";
-import { CONNECT, describeStatus, engineLine } from "../tui/status.ts";
 import { wholeNumber } from "./input.ts";
 import type { Shell } from "./output.ts";
 
@@ -103,12 +104,12 @@ function readLine(text: string): LogLine {
 
 function readable({ time, level, message, ...fields }: LogLine): string {
   const rest = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : "";
-  return harmless(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
+  return printable(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
 }
 
 /** Runs the daemon in this process until a signal ends it. */
 export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
-  const { startDaemon } = await import("../app.ts");
+  const { startDaemon } = await import("../daemon/start.ts");
   // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
   // Heard from the first moment: a stop that comes while IO starts is a clean stop too.

@@ -9,7 +9,7 @@ export function doctorCommand(program: Command, shell: Shell): void {
     .option("--fix", "mend what can be mended without asking")
     .option("--json", "print one JSON document")
     .action(async (options: { fix?: boolean; json?: boolean }) => {
-      const { examine } = await import("../doctor.ts");
+      const { examine } = await import("../daemon/doctor.ts");
       const report = await examine({ paths: shell.paths, env: shell.env, fix: options.fix === true });
       const signs = { ok: "ok  ", warning: "warn", failed: "FAIL" };
       const lines = report.items.map(({ check, state, found, remedy, fixed }) => {

@@ -1,10 +1,10 @@
 import { Command, CommanderError } from "commander";
+import { engineLine } from "../client/status.ts";
 import { readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
-import { engineLine } from "../tui/status.ts";
 import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, reportUsage, type Shell } from "./output.ts";

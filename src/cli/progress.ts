@@ -1,9 +1,9 @@
-import { harmless } from "../lib/harmless.ts";
+import { printable } from "../lib/printable.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RunPhase, RunStep, RunStream, RunSummary, Said } from "../protocol/runs.ts";
-import { standIns } from "../swarm/served.ts";
+import { standIns } from "../swarm/run/served.ts";
 
-export interface ProgressParts {
+export interface ProgressDeps {
   write: (text: string) => void;
   /** A terminal gets lines that are drawn again and again; anything else gets plain lines. */
   live: boolean;
@@ -19,7 +19,7 @@ export interface ProgressParts {
 const MOST_LINES = 8;
 
 /** Shows a run as it goes: a line for each thing that ended, and on a terminal below them a line for each that is under way. */
-export function createProgress({ write, live, colour, columns = () => 80, rows = () => 24, now = Date.now }: ProgressParts) {
+export function createProgress({ write, live, colour, columns = () => 80, rows = () => 24, now = Date.now }: ProgressDeps) {
   const began = now();
   const working = new Map<string, number>();
   const unfinished = new Map<string, Said>();
@@ -70,20 +70,20 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
       if (live) ticking ??= setInterval(() => draw(), 500).unref();
       if (type === "run.started") {
         tell(`${bold("run")} ${String(data.runId)}`);
-        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(harmless(each));
+        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(printable(each));
       }
       if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
       if (type === "phase.finished") {
         const { name, status, reason } = data as unknown as RunPhase;
-        if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${harmless(reason)}` : ""}`);
+        if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${printable(reason)}` : ""}`);
       }
       if (type === "stream.started") {
         const { number, task } = data as unknown as RunStream;
-        tell(`  stream ${number}: ${harmless(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
+        tell(`  stream ${number}: ${printable(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
       }
       if (type === "stream.finished") {
         const { number, status, reason } = data as unknown as RunStream;
-        tell(`  stream ${number} ${status}${reason ? `: ${harmless(reason)}` : ""}`);
+        tell(`  stream ${number} ${status}${reason ? `: ${printable(reason)}` : ""}`);
       }
       if (type === "step.started") {
         working.set(String(data.key), now());
@@ -96,17 +96,17 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
         tokens += step.usage.inputTokens + step.usage.outputTokens;
         finishSaying(step.key);
         const verdict = step.verdict ? ` ${step.verdict}` : "";
-        const trouble = step.error ? ` ${harmless(step.error)}` : "";
-        const model = step.model ? `${harmless(step.model)} ` : "";
+        const trouble = step.error ? ` ${printable(step.error)}` : "";
+        const model = step.model ? `${printable(step.model)} ` : "";
         tell(
           `  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(`${model}${seconds(now() - since)}`)}`,
         );
       }
     },
-    note: (text: string) => tell(harmless(text)),
+    note: (text: string) => tell(printable(text)),
     /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
     say(said: Said): void {
-      const lines = `${unfinished.get(said.key)?.text ?? ""}${harmless(said.text)}`.split("\n");
+      const lines = `${unfinished.get(said.key)?.text ?? ""}${printable(said.text)}`.split("\n");
       const rest = lines.pop() ?? "";
       for (const text of lines) quote({ ...said, text });
       unfinished.set(said.key, { ...said, text: rest });

@@ -83,7 +83,7 @@ async function offerTrial(shell: Shell, answers: Answers): Promise<Finding | und
   if (answer === undefined || !/^(y(es)?)?$/i.test(answer)) return undefined;
   answers.close();
   shell.note("Asking …");
-  const { model } = await import("../doctor.ts");
+  const { model } = await import("../daemon/doctor.ts");
   const findings = await model({ paths: shell.paths, env: shell.env });
   return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
 }

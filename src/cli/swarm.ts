@@ -5,13 +5,13 @@ import type { Command } from "commander";
 import { ExitCode, missing, usageError } from "../lib/errors.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Run, Said } from "../protocol/runs.ts";
-import { readSettings, settingsIn } from "../swarm/pipeline/env.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
-import type { RunHandle } from "../swarm/run.ts";
-import { standIns } from "../swarm/served.ts";
+import { readRunSettings, settingsIn } from "../swarm/pipeline/settings.ts";
+import { standIns } from "../swarm/run/served.ts";
+import type { RunHandle } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Shell } from "./output.ts";
-import { createProgress, type ProgressParts } from "./progress.ts";
+import { createProgress, type ProgressDeps } from "./progress.ts";
 
 interface RunOptions {
   plan?: string;
@@ -40,7 +40,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
-      const settings = readSettings(shell.env, {
+      const settings = readRunSettings(shell.env, {
         words: options.plan ? readPlan(options.plan) : words.join(" "),
         issueNeeded: true,
       });
@@ -60,7 +60,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
-      const settings = readSettings(shell.env, {
+      const settings = readRunSettings(shell.env, {
         words: options.plan ? readPlan(options.plan) : words.join(" "),
         issueNeeded: true,
       });
@@ -100,7 +100,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .argument("[file]", "a pipeline file; else the swarm.config.yaml of the project, else the default")
     .option(...JSON_OPTION)
     .action(async (file: string | undefined, options: { json?: boolean }) => {
-      const settings = readSettings(shell.env);
+      const settings = readRunSettings(shell.env);
       const projectPath = await projectHere();
       const { WrongPipeline } = await import("../swarm/pipeline/file.ts");
       await withSwarm(shell, false, {}, async ({ swarm: open }) => {
@@ -172,11 +172,11 @@ export function swarmCommands(program: Command, shell: Shell): void {
 }
 
 async function projectHere(): Promise<string> {
-  const { projectAround } = await import("../swarm/project.ts");
+  const { projectAround } = await import("../swarm/run/checkout.ts");
   return projectAround(process.cwd());
 }
 
-type OpenSwarm = Awaited<ReturnType<typeof import("../core.ts").openSwarm>>;
+type OpenSwarm = Awaited<ReturnType<typeof import("../daemon/core.ts").openSwarm>>;
 
 async function withSwarm<T>(
   shell: Shell,
@@ -184,7 +184,7 @@ async function withSwarm<T>(
   options: { onSay?: (said: Said) => void },
   work: (open: OpenSwarm) => Promise<T>,
 ): Promise<T> {
-  const { openSwarm } = await import("../core.ts");
+  const { openSwarm } = await import("../daemon/core.ts");
   const open = await openSwarm({ env: shell.env, needsEngine, ...options });
   try {
     return await work(open);
@@ -201,7 +201,7 @@ async function follow(
 ): Promise<void> {
   const progress = createProgress({ ...progressParts(shell), live: process.stderr.isTTY === true && !shell.env.CI });
   const onSay = options.verbose ? { onSay: progress.say } : {};
-  const { exitCodeOf } = await import("../swarm/run.ts");
+  const { exitCodeOf } = await import("../swarm/run/swarm.ts");
   await withSwarm(shell, true, onSay, async ({ swarm, hub, choice }) => {
     const about = [...(options.about ?? []), `Model: ${choice.why}.`];
     // The runs of other processes on this store are heard here too.
@@ -230,7 +230,7 @@ async function follow(
   });
 }
 
-function progressParts(shell: Shell): ProgressParts {
+function progressParts(shell: Shell): ProgressDeps {
   return {
     write: (text) => process.stderr.write(text),
     live: false,

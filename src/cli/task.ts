@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Activity, Evidence, Task } from "../protocol/squads.ts";
-import type { Client } from "../tui/client.ts";
+import type { Client } from "../client/client.ts";
+import type { Activity, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { Shell } from "./output.ts";
 
 const MAX_SHOWN = 500;
@@ -89,5 +89,5 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
   ].join("\n");
 }
 
-const noFiles = ({ treeBefore, treeAfter }: Evidence) =>
+const noFiles = ({ treeBefore, treeAfter }: TaskEvidence) =>
   treeBefore === null || treeAfter === null ? "unknown, git could not tell" : "none seen";

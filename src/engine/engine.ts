@@ -22,7 +22,7 @@ import { followTurn } from "./turn.ts";
 import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
-export interface EngineParts {
+export interface EngineDeps {
   /** The runtime's home. */
   folder: string;
   config: () => Config;
@@ -58,7 +58,7 @@ export async function createEngine({
   memo = new Map<string, string>(),
   onState,
   healthEveryMs,
-}: EngineParts): Promise<Engine> {
+}: EngineDeps): Promise<Engine> {
   const { login } = choice;
   const generations = createGenerations(folder);
   const list = createModelList({

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import { exec } from "../lib/exec.ts";
+import { exec } from "../process/exec.ts";
 
 /** A way into GitHub Copilot. */
 export interface GitHubLogin {

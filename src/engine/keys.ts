@@ -1,7 +1,7 @@
 import { PRESETS, presetAt, presetOfKey } from "./presets.ts";
 
 /** How a key was set, and for whom. */
-export interface KeyParts {
+export interface KeyDeps {
   /** As it was set; undefined where none was. */
   key: string | undefined;
   /** Where it was read: the name of a variable, or of a setting. */
@@ -33,7 +33,7 @@ export function idleVariables(env: NodeJS.ProcessEnv, baseUrl?: string): string[
 }
 
 /** What to do about a key that was not accepted, as far as the key and where it stands tell. */
-export function keyAdvice({ key, setting, toName, baseUrl, address, type, env }: KeyParts): string {
+export function keyAdvice({ key, setting, toName, baseUrl, address, type, env }: KeyDeps): string {
   if (key === undefined) {
     const [idle] = idleVariables(env, baseUrl);
     return idle

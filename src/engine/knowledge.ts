@@ -10,7 +10,7 @@ export interface Memo {
   set(key: string, value: string): void;
 }
 
-export interface KnowledgeParts {
+export interface KnowledgeDeps {
   /** Whose models these are: what one provider refuses another may want. */
   provider: string;
   /** What a person says of the models counts before what the provider says. */
@@ -49,7 +49,7 @@ export interface Knowledge extends ModelKnowledge {
 }
 
 /** What is known of each model of one provider, from the person, the provider's list, and its refusals. */
-export function createKnowledge({ provider, configured, listed, memo }: KnowledgeParts): Knowledge {
+export function createKnowledge({ provider, configured, listed, memo }: KnowledgeDeps): Knowledge {
   const said = (model: string) => configured.find(({ id }) => id === model);
   const told = (model: string) => listed().find(({ id }) => id === model);
   const keyOf = (model: string) => `model:${provider}|${model}`;

@@ -8,7 +8,7 @@ import { createContext } from "./wire/context.ts";
 import { createExchanger, type Observer } from "./wire/exchange.ts";
 import { ModelHandler } from "./wire/handler.ts";
 
-export interface ModelDoorParts {
+export interface ModelDoorDeps {
   choice: Choice;
   list: ModelList;
   memo: Memo;
@@ -18,7 +18,7 @@ export interface ModelDoorParts {
 const NOBODY: Observer = { alive() {}, served() {}, refused() {}, failed() {}, extra() {} };
 
 /** Everything between the runtime and a model, built from what was chosen. */
-export function createModelDoor({ choice, list, memo, log }: ModelDoorParts) {
+export function createModelDoor({ choice, list, memo, log }: ModelDoorDeps) {
   const { provider, kind } = choice;
   const endpoint = provider && endpointOf(provider);
   const knowledge = createKnowledge({

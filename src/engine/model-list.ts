@@ -11,7 +11,7 @@ import type { Model } from "./rehearsal/wire.ts";
 import { createProxyChoice } from "./wire/proxy.ts";
 import { createHttpTransport, type Transport } from "./wire/transport.ts";
 
-export interface ModelListParts {
+export interface ModelListDeps {
   choice: Choice;
   config: () => Config;
   env: NodeJS.ProcessEnv;
@@ -42,7 +42,7 @@ export interface ModelList {
   choice(): ModelChoice;
 }
 
-export function createModelList({ choice, config, env, rehearsal, log, listOfGitHub, lifeOf }: ModelListParts): ModelList {
+export function createModelList({ choice, config, env, rehearsal, log, listOfGitHub, lifeOf }: ModelListDeps): ModelList {
   const { provider, kind } = choice;
   const transport =
     kind === "rehearsal" ? createRehearsal(rehearsal) : createHttpTransport(createProxyChoice({ env, always: provider?.proxy }));

@@ -163,7 +163,7 @@ export function nearestModels(name: string, available: readonly ModelFacts[], mo
     .map(({ id }) => id);
 }
 
-export interface ModelChoiceParts {
+export interface ModelChoiceDeps {
   tiers: Config["modelTiers"];
   /** What is asked for when nobody says anything else, and whether a person named it. */
   wanted: string;
@@ -172,7 +172,7 @@ export interface ModelChoiceParts {
 }
 
 /** Which model serves, given what is available. An empty list means that nobody knows: every name is then taken as it is. */
-export function createModelChoice({ tiers, wanted, named, available }: ModelChoiceParts) {
+export function createModelChoice({ tiers, wanted, named, available }: ModelChoiceDeps) {
   const chatting = available.filter(({ chats }) => chats !== false).map(({ id }) => id);
   const isKnown = available.length > 0;
   /** A name as the provider spells it; a tag that goes without saying is added. */

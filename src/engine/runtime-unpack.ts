@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
-import { exec } from "../lib/exec.ts";
+import { exec } from "../process/exec.ts";
 
 const EXECUTABLE = process.platform === "win32" ? "copilot-runtime.exe" : "copilot-runtime";
 const LIBRARY = "runtime.node";

@@ -2,10 +2,11 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CopilotClient, type CopilotClientOptions, RuntimeConnection } from "@github/copilot-sdk";
+import { isAlive } from "../lib/alive.ts";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { commandOf, hasEnvironment, isAlive, residentMb, waitForExit } from "../lib/process.ts";
+import { commandOf, hasEnvironment, residentMb, waitForExit } from "../process/processes.ts";
 import type { EngineState } from "./port.ts";
 
 /** One runtime process, from its start to its end. */
@@ -34,7 +35,7 @@ export interface Runtime {
   replace(life: Life): Promise<void>;
 }
 
-export interface RuntimeParts {
+export interface RuntimeDeps {
   /** The runtime's home, which holds every session. */
   folder: string;
   /** The executable. */
@@ -60,7 +61,7 @@ export function createRuntime({
   maxMb,
   onState,
   healthEveryMs = 30_000,
-}: RuntimeParts): Runtime {
+}: RuntimeDeps): Runtime {
   const pidFile = pidFileOf(folder, process.pid);
   let state: EngineState = "stopped";
   let current: Promise<Life> | undefined;

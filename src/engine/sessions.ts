@@ -2,8 +2,8 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { CopilotSession, ResumeSessionConfig, Tool as SdkTool } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
+import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import type { Log } from "../lib/log.ts";
-import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { Generations } from "./generations.ts";
 import type { SessionSpec } from "./port.ts";
@@ -44,7 +44,7 @@ interface Entry extends LiveSession {
   usedAt: number;
 }
 
-export interface SessionsParts {
+export interface SessionsDeps {
   folder: string;
   runtime: Runtime;
   generations: Generations;
@@ -90,7 +90,7 @@ export function createSessions({
   modelConfig,
   windowOf,
   clean,
-}: SessionsParts): Sessions {
+}: SessionsDeps): Sessions {
   const entries = new Map<string, Entry>();
 
   async function open(

@@ -6,7 +6,7 @@ import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
-export interface TurnParts {
+export interface TurnDeps {
   sdk: CopilotSession;
   /** Resolves when the runtime that holds this session has ended. */
   died: Promise<void>;
@@ -25,7 +25,7 @@ export interface TurnParts {
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, died, request, begin, watch, explain, troubled }: TurnParts): Promise<TurnResult> {
+export async function followTurn({ sdk, died, request, begin, watch, explain, troubled }: TurnDeps): Promise<TurnResult> {
   const { signal, silenceMs, capMs } = request;
   const heard = createListener(request.onEvent, explain, troubled);
   let finish: (ending: Ending) => void = () => {};

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { isAlive } from "./process.ts";
+import { isAlive } from "./alive.ts";
 
 /** What `daemon.json` says while a daemon serves. */
 export const DaemonFile = z.object({

@@ -13,7 +13,7 @@ export interface Log {
   error(message: string, fields?: Fields): void;
 }
 
-export interface LogParts {
+export interface LogDeps {
   /** The folder for `io.log`; without one, nothing goes to a file. */
   folder?: string;
   /** Asked at every line, so that it can be changed while the daemon runs. */
@@ -35,7 +35,7 @@ export function createLog({
   maxBytes = 5_000_000,
   keep = 5,
   now = () => new Date(),
-}: LogParts): Log {
+}: LogDeps): Log {
   const file = folder ? join(folder, "io.log") : undefined;
   let size = file ? sizeOf(file) : 0;
 

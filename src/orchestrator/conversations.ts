@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Engine, Session } from "../engine/port.ts";
+import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
-import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { State } from "../store/state.ts";
 import { PERSONA, type Section, systemMessage } from "./system-message.ts";
 
-export interface ConversationsParts {
+export interface ConversationsDeps {
   engine: Engine;
   version: string;
   tools: EngineTool[];
@@ -47,7 +47,7 @@ export function createConversations({
   state,
   talk,
   log,
-}: ConversationsParts) {
+}: ConversationsDeps) {
   const fingerprint = fingerprintOf(version, tools);
 
   const sessionWith = (id: string, conversation: string): Session =>

@@ -38,7 +38,7 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
-export interface InboxParts {
+export interface InboxDeps {
   store: Store;
   messages: Messages;
   sessions: SessionRows;
@@ -68,7 +68,7 @@ export function createInbox({
   emit,
   log,
   routed,
-}: InboxParts): Inbox {
+}: InboxDeps): Inbox {
   const workers = new Map<string, Promise<void>>();
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();

@@ -5,11 +5,11 @@ import type { Squads } from "../squads/squads.ts";
 import type { Hub } from "../store/hub.ts";
 import type { Store } from "../store/open.ts";
 import type { State } from "../store/state.ts";
-import type { Swarm } from "../swarm/run.ts";
+import type { Swarm } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Inbox } from "./inbox.ts";
 
-export interface RunEndingsParts {
+export interface RunEndingsDeps {
   store: Pick<Store, "transaction">;
   hub: Hub;
   swarm: Swarm;
@@ -23,7 +23,7 @@ export interface RunEndingsParts {
 const LATEST = 100;
 
 /** What follows from a run's end, once each: whoever asked is told, and what it decided goes into its squad's log. */
-export function createRunEndings({ store, hub, swarm, squads, inbox, state, log }: RunEndingsParts) {
+export function createRunEndings({ store, hub, swarm, squads, inbox, state, log }: RunEndingsDeps) {
   function settle(run: Run): void {
     if (run.finishedAt === null) return;
     const decided = `decided:${run.id}`;

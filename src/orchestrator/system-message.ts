@@ -1,4 +1,4 @@
-import { clipToTokens, estimateTokens } from "../lib/tokens.ts";
+import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 
 /** The part of IO's system message that never changes within a version: who it is and how it works. */
 export const PERSONA = `You are IO, a lasting assistant that runs as a daemon on its user's own machine. You answer, you remember, and you put teams to work.

@@ -12,7 +12,7 @@ export const LoopOutcome = z.enum(["approved", "exhausted", "skipped", "failed"]
 export type LoopOutcome = z.infer<typeof LoopOutcome>;
 
 /** What the runtime itself saw when it ran one check. */
-export const Evidence = z.object({
+export const CheckEvidence = z.object({
   name: z.string(),
   command: z.string(),
   exitCode: z.number().int().nullable(),
@@ -25,7 +25,7 @@ export const Evidence = z.object({
   tree: z.string(),
   at: z.string(),
 });
-export type Evidence = z.infer<typeof Evidence>;
+export type CheckEvidence = z.infer<typeof CheckEvidence>;
 
 /** One review loop: who judged, how it ended, and the exact state it was about. */
 export const ReviewLoop = z.object({
@@ -132,7 +132,7 @@ export const Run = z
     phases: z.array(RunPhase),
     streams: z.array(RunStream),
     loops: z.array(ReviewLoop),
-    evidence: z.array(Evidence),
+    evidence: z.array(CheckEvidence),
     steps: z.array(RunStep),
     decisions: z.array(z.string()),
     notes: z.array(z.string()),

@@ -59,7 +59,7 @@ export const TaskStatus = z.enum(["queued", "running", "done", "failed", "cancel
 export type TaskStatus = z.infer<typeof TaskStatus>;
 
 /** What the runtime saw of a task's work, whatever the agent says of it. */
-export const Evidence = z
+export const TaskEvidence = z
   .looseObject({
     filesChanged: z.array(z.string()),
     commands: z.array(z.object({ command: z.string(), exitCode: z.number().int().nullable() })),
@@ -73,7 +73,7 @@ export const Evidence = z
     alongside: z.array(z.string()).optional(),
   })
   .meta({ id: "Evidence" });
-export type Evidence = z.infer<typeof Evidence>;
+export type TaskEvidence = z.infer<typeof TaskEvidence>;
 
 /** Who asked for a task, and so who is told of its end. */
 export const Origin = z.object({ conversation: z.string(), source: Source, messageId: z.string().optional() });
@@ -89,7 +89,7 @@ export const Task = z
     status: TaskStatus,
     result: z.string().nullable(),
     error: Failure.nullable(),
-    evidence: Evidence.nullable(),
+    evidence: TaskEvidence.nullable(),
     origin: Origin.nullable(),
     /** Why this agent and this model. */
     reason: z.string().nullable(),

@@ -1,8 +1,8 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UserError, unavailable } from "../lib/errors.ts";
-import { type ExecOptions, exec } from "../lib/exec.ts";
-import type { Wrap } from "../tools/sandbox.ts";
+import { type ExecOptions, exec } from "../process/exec.ts";
+import type { Wrap } from "../process/sandbox.ts";
 import type { Origin } from "./origin.ts";
 
 const KEPT =

@@ -2,8 +2,8 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { SkillWarning } from "../protocol/skills.ts";
+import { type Command, findStagedRuns, type StagedRun } from "../shell/downloads.ts";
 import { plain } from "./manifest.ts";
-import { type Command, findStagedRuns, type StagedRun } from "./staged.ts";
 
 const MAX_CHECKED = 500_000;
 const MAX_WARNINGS = 100;

@@ -12,13 +12,13 @@ const FrontMatter = z.looseObject({
   description: z.string().optional().catch(undefined),
 });
 
-export interface Manifest {
+export interface SkillManifest {
   name: string;
   description: string;
 }
 
 /** What a `SKILL.md` says of itself: its front matter, else its first heading and paragraph, else the given name. */
-export function parseManifest(text: string, fallback: string): Manifest {
+export function parseManifest(text: string, fallback: string): SkillManifest {
   const { matter, body } = split(text.replace(/^\uFEFF/, ""));
   const prose = fromProse(body);
   return {
@@ -71,7 +71,7 @@ function split(text: string): { matter: z.infer<typeof FrontMatter>; body: strin
   }
 }
 
-function fromProse(body: string): Manifest {
+function fromProse(body: string): SkillManifest {
   const lines = body.split(/\r?\n/);
   const at = lines.findIndex((line) => /^#{1,6}\s+\S/.test(line));
   const name =

@@ -5,9 +5,9 @@ import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
 import { codeOf, conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
-import { unwrapped, type Wrap } from "../tools/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
@@ -16,7 +16,7 @@ import { parseOrigin } from "./origin.ts";
 import { searchRegistry } from "./registry.ts";
 import { createScanner, type Place, RECORD, recordPath, type SkillRecord, SLUG } from "./scan.ts";
 
-export interface SkillsParts {
+export interface SkillsDeps {
   /** The folder that holds a folder for each skill. */
   root: string;
   emit: Emit;
@@ -67,7 +67,7 @@ export function openSkills({
   wrap = unwrapped,
   limits = {},
   now = () => new Date(),
-}: SkillsParts): Skills {
+}: SkillsDeps): Skills {
   const { maxBytes = 50_000_000, maxFiles = 5_000, cloneMs = 120_000, searchMs = 10_000 } = limits;
   mkdirSync(root, { recursive: true, mode: 0o700 });
   sweep(root, now().getTime());

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { type Skill, SkillWarning } from "../protocol/skills.ts";
-import { type Manifest, parseManifest, readHead } from "./manifest.ts";
+import { parseManifest, readHead, type SkillManifest } from "./manifest.ts";
 
 /** What IO keeps about a skill, beside the skill's own files. */
 export const SkillRecord = z.object({
@@ -34,7 +34,7 @@ export interface Scanner {
 
 /** Looks again at every call; a `SKILL.md` is read again only when it changed. */
 export function createScanner(root: string): Scanner {
-  const known = new Map<string, { stamp: string; manifest: Manifest }>();
+  const known = new Map<string, { stamp: string; manifest: SkillManifest }>();
 
   const manifestOf = (folder: string, slug: string) => {
     const path = join(folder, "SKILL.md");

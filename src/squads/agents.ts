@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
+import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import type { Redactor } from "../lib/redact.ts";
-import { clipToTokens } from "../lib/tokens.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
@@ -14,7 +14,7 @@ import { oneLine } from "./evidence.ts";
 import type { Facts } from "./facts.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
-export interface AgentParts {
+export interface AgentDeps {
   engine: Engine;
   gate: Gate;
   store: SquadStore;
@@ -35,7 +35,7 @@ const NewDecision = z.object({ decision: z.string().min(1), context: z.string().
 const FINGERPRINT = "squad-agent-1";
 
 /** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
-export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall }: AgentParts) {
+export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall }: AgentDeps) {
   const sessionWith = (id: string, squad: Squad, agent: Agent, model: string | null): Session => {
     const { slug, projectPath } = squad;
     const { characterName } = agent;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Evidence, Task } from "../protocol/squads.ts";
+import type { Task, TaskEvidence } from "../protocol/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
 import { onlyLooks, testIn } from "./test-commands.ts";
 
@@ -47,7 +47,10 @@ export interface Seen {
 }
 
 /** Puts together what was seen of a task, and what that says about the claim that it is done. */
-export function evidenceOf({ calls, filesChanged, treeBefore, treeAfter, alongside }: Seen, status: Task["status"]): Evidence {
+export function evidenceOf(
+  { calls, filesChanged, treeBefore, treeAfter, alongside }: Seen,
+  status: Task["status"],
+): TaskEvidence {
   const commands = commandsAmong(calls);
   const at = calls.findLastIndex((call) => isCommand(call) && testIn(commandOf(call.args)).isTest);
   const tested = calls[at];
@@ -82,7 +85,7 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
 }
 
 /** A few lines for a person or a model. */
-export function tellEvidence(evidence: Evidence): string {
+export function tellEvidence(evidence: TaskEvidence): string {
   const { commands, verdict, alongside } = evidence;
   const shown = commands.slice(-8).map(({ command, exitCode }) => `  ${oneLine(command, 120)} → ${exitCode ?? "no exit code"}`);
   return [
@@ -94,7 +97,7 @@ export function tellEvidence(evidence: Evidence): string {
   ].join("\n");
 }
 
-function tellFiles({ filesChanged, treeBefore, treeAfter }: Evidence): string {
+function tellFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): string {
   if (treeBefore === null)
     return "Files changed: unknown, git could not tell: there is no repository, or it leaves this folder out, or it is not in order.";
   if (treeAfter === null) return "Files changed: unknown, git could not tell at the end.";

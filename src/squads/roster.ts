@@ -1,7 +1,6 @@
-import type { Analysis, SuggestedAgent } from "../protocol/analysis.ts";
-import type { Area, Framework } from "./frameworks.ts";
-
-export type Findings = Omit<Analysis, "roster">;
+import type { ProjectFacts } from "../project/analyze.ts";
+import type { Area, Framework } from "../project/frameworks.ts";
+import type { SuggestedAgent } from "../protocol/analysis.ts";
 
 const SERVER_LANGUAGES = [
   "Go",
@@ -21,7 +20,7 @@ const PAGE_LANGUAGES = ["HTML", "CSS", "Vue", "Svelte", "Astro"];
 const LARGE = 100_000;
 
 /** A team that fits what was found: a lead, one agent for each field the project really has, and somebody who tests. */
-export function suggestRoster(findings: Findings, frameworks: readonly Framework[]): SuggestedAgent[] {
+export function suggestRoster(findings: ProjectFacts, frameworks: readonly Framework[]): SuggestedAgent[] {
   const main = findings.languages.find(({ name }) => !PAGE_LANGUAGES.includes(name)) ?? findings.languages[0];
   const language = main?.name ?? "Software";
   const of = (area: Area) => frameworks.filter((one) => one.area === area).map(({ label }) => label);
@@ -44,7 +43,7 @@ export function suggestRoster(findings: Findings, frameworks: readonly Framework
   ];
 }
 
-function lead({ size, packages, monorepo }: Findings, language: string): SuggestedAgent {
+function lead({ size, packages, monorepo }: ProjectFacts, language: string): SuggestedAgent {
   const parts = packages.length > 1 ? ` in ${packages.length} packages` : "";
   return {
     roleTitle: `Lead ${language} Architect`,
@@ -54,7 +53,7 @@ function lead({ size, packages, monorepo }: Findings, language: string): Suggest
   };
 }
 
-function frontend({ languages }: Findings, found: string[]): SuggestedAgent | undefined {
+function frontend({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
   const pages = languages.filter(({ name, share }) => PAGE_LANGUAGES.includes(name) && share >= 0.1);
   if (found.length === 0 && pages.length === 0) return undefined;
   const first = found.find((label) => !["Vite", "webpack", "Tailwind"].includes(label));
@@ -69,7 +68,7 @@ function frontend({ languages }: Findings, found: string[]): SuggestedAgent | un
   };
 }
 
-function backend({ languages }: Findings, found: string[]): SuggestedAgent | undefined {
+function backend({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
   if (found.length === 0) return undefined;
   const language = languages.find(({ name }) => SERVER_LANGUAGES.includes(name))?.name;
   return {
@@ -80,7 +79,7 @@ function backend({ languages }: Findings, found: string[]): SuggestedAgent | und
   };
 }
 
-function data({ languages }: Findings, found: string[]): SuggestedAgent | undefined {
+function data({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
   const sql = languages.find(({ name, share }) => name === "SQL" && share >= 0.05);
   if (found.length === 0 && !sql) return undefined;
   return {
@@ -97,7 +96,7 @@ function field(found: readonly string[], roleTitle: string, what: string): Sugge
     : [{ roleTitle, charter: `Owns ${what}.`, modelTier: "medium", reason: `uses ${found.join(", ")}` }];
 }
 
-function coreEngineer({ languages }: Findings, language: string): SuggestedAgent {
+function coreEngineer({ languages }: ProjectFacts, language: string): SuggestedAgent {
   const share = languages.find(({ name }) => name === language)?.share;
   return {
     roleTitle: `${language} Engineer`,
@@ -107,7 +106,7 @@ function coreEngineer({ languages }: Findings, language: string): SuggestedAgent
   };
 }
 
-function tester({ testTools, commands }: Findings, language: string): SuggestedAgent {
+function tester({ testTools, commands }: ProjectFacts, language: string): SuggestedAgent {
   const command = commands.find(({ purpose }) => purpose === "test");
   return {
     roleTitle: "Test Lead",
@@ -117,7 +116,7 @@ function tester({ testTools, commands }: Findings, language: string): SuggestedA
   };
 }
 
-function operations({ ci, containers }: Findings): SuggestedAgent[] {
+function operations({ ci, containers }: ProjectFacts): SuggestedAgent[] {
   const found = [...ci, ...containers];
   if (found.length === 0) return [];
   const charter = "Continuous integration workflows, container images, deployment, releases and build speed.";
@@ -131,7 +130,7 @@ function operations({ ci, containers }: Findings): SuggestedAgent[] {
   ];
 }
 
-function writer({ size, documents }: Findings): SuggestedAgent[] {
+function writer({ size, documents }: ProjectFacts): SuggestedAgent[] {
   const prose = documents.filter(({ name }) => ["Markdown", "reStructuredText", "AsciiDoc"].includes(name));
   const lines = prose.reduce((sum, one) => sum + one.lines, 0);
   if (lines < 2_000 && size.lines < LARGE) return [];

@@ -1,9 +1,11 @@
 import type { Engine } from "../engine/port.ts";
+import { createSnapshots } from "../git/snapshots.ts";
 import { type Config, nearest } from "../lib/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redactor } from "../lib/redact.ts";
+import type { Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Activity, Agent, Decision, ModelTier, Origin, Squad, Task, TaskStatus, UniverseName } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
@@ -12,19 +14,17 @@ import { createSquadStore, type DecisionPage, squadOwner } from "../store/squads
 import { createTaskActivity } from "../store/task-activity.ts";
 import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
-import type { Wrap } from "../tools/sandbox.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
-import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, slugOf } from "./checks.ts";
 import { chooseAgent } from "./choose.ts";
 import { createFacts } from "./facts.ts";
+import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, slugOf } from "./input.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
-import { createSnapshots } from "./snapshots.ts";
 import { createTasks, publicTask, type Report } from "./tasks.ts";
 import { nextCharacter, pickUniverse } from "./universes.ts";
 
-export interface SquadsParts {
+export interface SquadsDeps {
   store: Store;
   engine: Engine;
   gate: Gate;
@@ -67,7 +67,7 @@ export interface SquadView extends Squad {
 const MAX = { name: 100, roleTitle: 100, charter: 8_000, decision: 2_000, context: 4_000, task: 20_000, agents: 100 };
 
 /** The lasting teams and what they work on. */
-export function createSquads(parts: SquadsParts) {
+export function createSquads(parts: SquadsDeps) {
   const { store: database, engine, gate, tools, wrap, env, redactor, config, emit, log, deliver } = parts;
   const store = createSquadStore(database);
   const activity = createTaskActivity(database);

@@ -1,11 +1,12 @@
 import { statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Snapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
-import type { Activity, Agent, Evidence, Origin, Squad, Task } from "../protocol/squads.ts";
+import type { Activity, Agent, Origin, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { TurnEvent, TurnResult } from "../protocol/turns.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
@@ -16,7 +17,6 @@ import type { Gate } from "../tools/gate.ts";
 import type { Agents } from "./agents.ts";
 import { evidenceOf } from "./evidence.ts";
 import { reportOf } from "./report.ts";
-import type { Snapshots } from "./snapshots.ts";
 
 /** What somebody who asked for a task is told at its end. */
 export interface Report {
@@ -27,7 +27,7 @@ export interface Report {
   key: string;
 }
 
-export interface TasksParts {
+export interface TasksDeps {
   database: Store;
   store: SquadStore;
   activity: TaskActivity;
@@ -49,7 +49,7 @@ const RETRY_MS = 3_000;
 const HURRY_MS = 500;
 
 /** Runs what was delegated: for each agent first in, first out; agents side by side. */
-export function createTasks(parts: TasksParts) {
+export function createTasks(parts: TasksDeps) {
   const { database, store, activity, sessions, usage, agents, gate, snapshots, config, emit, log, deliver } = parts;
   const workers = new Map<string, Promise<void>>();
   const running = new Map<string, AbortController>();
@@ -142,7 +142,7 @@ export function createTasks(parts: TasksParts) {
         const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
         const isSame = begun && task.sessionId === session.id;
         const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
-        const evidence: Evidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
+        const evidence: TaskEvidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
         store.updateTask(task.id, {
           status: "running",
           sessionId: session.id,
@@ -211,7 +211,7 @@ export function createTasks(parts: TasksParts) {
     if (open) finish(task, outcome, evidence);
   }
 
-  function finish(task: TaskRecord, outcome: Outcome, evidence: Evidence | null): void {
+  function finish(task: TaskRecord, outcome: Outcome, evidence: TaskEvidence | null): void {
     const finishedAt = new Date().toISOString();
     const squad = store.find(task.squad);
     const finished = database.transaction(() => {
@@ -248,7 +248,7 @@ export function createTasks(parts: TasksParts) {
     if (squad && squad.status !== before.status) emit({ type: "squad.updated", data: { ...squad } });
   }
 
-  async function gather(task: TaskRecord, status: Task["status"]): Promise<Evidence | null> {
+  async function gather(task: TaskRecord, status: Task["status"]): Promise<TaskEvidence | null> {
     const begun = store.findTask(task.id);
     const folder = store.find(task.squad)?.projectPath;
     if (!begun?.startedAt || folder === undefined) return null;

@@ -1,4 +1,4 @@
-import { type Command, type Line, type Part, readShell } from "./shell-line.ts";
+import { type Command, type Line, type Part, readShell } from "../shell/line.ts";
 
 const words = (text: string) => new Set(text.split(" "));
 

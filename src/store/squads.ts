@@ -4,11 +4,11 @@ import { Failure } from "../protocol/messages.ts";
 import {
   Agent,
   Decision,
-  Evidence,
   type ModelTier,
   Origin,
   Squad,
   Task,
+  TaskEvidence,
   type TaskStatus,
   type UniverseName,
   type WorkStatus,
@@ -30,7 +30,7 @@ export interface TaskChange {
   status?: TaskStatus;
   result?: string | null;
   error?: Failure | null;
-  evidence?: Evidence | null;
+  evidence?: TaskEvidence | null;
   reason?: string | null;
   model?: string | null;
   sessionId?: string | null;
@@ -307,13 +307,13 @@ export function createSquadStore(store: Store, now: () => Date = () => new Date(
 
 /** Whether a text holds what is sought as it stands, or each of its words as the beginning of a word. */
 function holding(sought: string): (text: string) => boolean {
-  const fold = (text: string) => text.normalize("NFC").toLowerCase().trim();
-  const words = fold(sought)
+  const simplified = (text: string) => text.normalize("NFC").toLowerCase().trim();
+  const words = simplified(sought)
     .split(/\s+/)
     .map((word) => new RegExp(`(?<![\\p{L}\\p{N}])${word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`, "u"));
   return (text) => {
-    const folded = fold(text);
-    return folded.includes(fold(sought)) || words.every((word) => word.test(folded));
+    const folded = simplified(text);
+    return folded.includes(simplified(sought)) || words.every((word) => word.test(folded));
   };
 }
 
@@ -371,7 +371,7 @@ function toTask(row: Row): TaskRecord {
     status: row.status,
     result: row.result,
     error: parsed(Failure, row.error),
-    evidence: parsed(Evidence, row.evidence),
+    evidence: parsed(TaskEvidence, row.evidence),
     origin: parsed(Origin, row.origin),
     reason: row.reason,
     model: row.model,

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
-import { allowedBy } from "./models.ts";
-import { readSettings } from "./pipeline/env.ts";
-import type { Swarm } from "./run.ts";
-import { modelUses, otherNames, standIns } from "./served.ts";
+import { readRunSettings } from "./pipeline/settings.ts";
+import { allowedBy } from "./run/models.ts";
+import { modelUses, otherNames, standIns } from "./run/served.ts";
+import type { Swarm } from "./run/swarm.ts";
 
-export interface SwarmToolsParts {
+export interface SwarmToolsDeps {
   swarm: Swarm;
   env: NodeJS.ProcessEnv;
   /** The project of a squad, and what the squad has decided. */
@@ -18,7 +18,7 @@ export interface SwarmToolsParts {
 }
 
 /** The pipeline in IO's hands: it runs in the background, and its end is told to whoever asked. */
-export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: SwarmToolsParts): Tool[] {
+export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: SwarmToolsDeps): Tool[] {
   return [
     tool({
       name: "swarm_run",
@@ -45,7 +45,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
           .start({
             projectPath: team?.projectPath ?? project_path!,
             issue,
-            settings: readSettings(env),
+            settings: readRunSettings(env),
             squad: slug,
             decisions: team?.decisions,
             conversation: conversationOf(owner),

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
-import { type ExecOptions, type ExecResult, exec } from "../lib/exec.ts";
 import type { Redactor } from "../lib/redact.ts";
-import { cleanEnvironment } from "./environment.ts";
-import { unwrapped, type Wrap } from "./sandbox.ts";
+import { cleanEnvironment } from "../process/environment.ts";
+import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
+import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
-export interface CheckUpdateParts {
+export interface CheckUpdateDeps {
   version: string;
   /** The registry the user named; without one, npm's own setting decides. */
   registry: () => string | undefined;
@@ -31,7 +31,7 @@ export function checkUpdate({
   wrap = unwrapped,
   npm = "npm",
   env = process.env,
-}: CheckUpdateParts): Tool {
+}: CheckUpdateDeps): Tool {
   const own = { ...cleanEnvironment(env, redactor), ...npmLogin(env) };
   const ask: RunNpm = async (args, options) => {
     const [program, ...rest] = await wrap([npm, ...args], options.cwd ?? ".");

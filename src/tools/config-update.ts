@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Config, type ConfigKey, nearest, updateConfig } from "../lib/config.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
-export interface ConfigUpdateParts {
+export interface ConfigUpdateDeps {
   configPath: string;
   onChange: (config: Config, key: ConfigKey) => void;
 }
@@ -19,7 +19,7 @@ export const MODEL_KEYS = [
 ] as const satisfies readonly ConfigKey[];
 
 /** Changes one harmless setting in the config file. */
-export function configUpdate({ configPath, onChange }: ConfigUpdateParts): Tool {
+export function configUpdate({ configPath, onChange }: ConfigUpdateDeps): Tool {
   return tool({
     name: "config_update",
     description: `Change a setting: ${MODEL_KEYS.join(", ")}. Any other is for the user to set.`,

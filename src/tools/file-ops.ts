@@ -4,10 +4,11 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf } from "../lib/errors.ts";
-import { locate, type PathGuard, realOf } from "./guard.ts";
+import { locate, realOf } from "../lib/real-path.ts";
+import type { PathGuard } from "./guard.ts";
 import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
-export interface FileOpsParts {
+export interface FileOpsDeps {
   guard: PathGuard;
   /** Whether it may write; without it the model is not even offered to. */
   write: boolean;
@@ -26,7 +27,7 @@ const ReadWrite = z.object({
 });
 
 /** Reads, writes and lists files, relative to the folder the agent stands in. */
-export function fileOps({ guard, write }: FileOpsParts): Tool {
+export function fileOps({ guard, write }: FileOpsDeps): Tool {
   const description = `Read${write ? ", write" : ""} or list files. Relative paths stand in the working folder.`;
   const look = (operation: "read" | "list", path: string, recursive: boolean | undefined, context: ToolContext) => {
     const real = reach(guard, path, "read", context.cwd);

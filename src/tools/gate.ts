@@ -11,7 +11,7 @@ import { type Tool, ToolError, type ToolScope } from "./tool.ts";
 /** Says why a call may not be made, or nothing. */
 export type Policy = (tool: Tool, args: Record<string, unknown>, scope: ToolScope) => string | undefined;
 
-export interface GateParts {
+export interface GateDeps {
   store: Store;
   redactor: Redactor;
   log: Log;
@@ -47,7 +47,7 @@ export function createGate({
   now = () => new Date(),
   keep = 20_000,
   graceMs = 1_500,
-}: GateParts): Gate {
+}: GateDeps): Gate {
   const journal = createToolCalls(store);
   const running = new Map<string, Promise<Answer>>();
   const shapes = new WeakMap<Tool["schema"], { strict: Tool["schema"]; parameters: Record<string, unknown> }>();

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { type ExecResult, exec } from "../lib/exec.ts";
 import type { Redactor } from "../lib/redact.ts";
-import { cleanEnvironment } from "./environment.ts";
-import { unwrapped, type Wrap } from "./sandbox.ts";
+import { cleanEnvironment } from "../process/environment.ts";
+import { type ExecResult, exec } from "../process/exec.ts";
+import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 
-export interface GithubParts {
+export interface GithubDeps {
   redactor: Redactor;
   /** Its settings are files that a model could have written: it sees no more than a model's own commands. */
   wrap?: Wrap;
@@ -51,7 +51,7 @@ const Arguments = z.object({
 type Arguments = z.output<typeof Arguments>;
 
 /** Issues and pull requests on GitHub, through the `gh` program and the login it has. */
-export function github({ redactor, wrap = unwrapped, env = process.env }: GithubParts): Tool {
+export function github({ redactor, wrap = unwrapped, env = process.env }: GithubDeps): Tool {
   return tool({
     name: "github",
     description: "Work with GitHub issues and pull requests through gh.",

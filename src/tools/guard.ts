@@ -1,11 +1,10 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { codeOf } from "../lib/errors.ts";
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import type { Paths } from "../lib/paths.ts";
+import { locate, realOf } from "../lib/real-path.ts";
 import type { Touch } from "./tool.ts";
 
-export interface GuardParts {
+export interface GuardDeps {
   paths: Paths;
   packageRoot: string;
   /** Other places from which IO starts programs of its own. */
@@ -27,7 +26,7 @@ export interface PathGuard {
 
 const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
 
-export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }: GuardParts): PathGuard {
+export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }: GuardDeps): PathGuard {
   const names = [paths.token, paths.config].map((path) => basename(path));
   const database = basename(paths.database);
   const sessions = basename(paths.sessions);
@@ -53,7 +52,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
       const found = identity(folder);
       if (found === undefined) continue;
       if (found === store) return true;
-      if (found === home && folder !== real && isSecretName(fold(relative(folder, real).split(sep)[0] ?? ""))) return true;
+      if (found === home && folder !== real && isSecretName(simplified(relative(folder, real).split(sep)[0] ?? ""))) return true;
     }
     const stats = statOf(real);
     if (!stats?.isFile()) return false;
@@ -64,10 +63,10 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
 
   const isBelow = (real: string, own: readonly string[]): boolean => {
     const known = new Set(own.map(identity).filter((id) => id !== undefined));
-    const spelled = own.map((path) => fold(realOf(path)));
+    const spelled = own.map((path) => simplified(realOf(path)));
     return ancestors(real).some((path) => {
       const id = identity(path);
-      return (id !== undefined && known.has(id)) || spelled.includes(fold(path));
+      return (id !== undefined && known.has(id)) || spelled.includes(simplified(path));
     });
   };
 
@@ -94,25 +93,6 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   };
 }
 
-/** A path as a model spells it, made absolute: `~` is the home folder, anything relative stands in the folder. */
-export function locate(path: string, cwd: string): string {
-  const spelled = path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
-  return resolve(cwd, spelled);
-}
-
-/** The path with every link followed, also when its end does not exist yet. */
-export function realOf(path: string, links = 0): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    // Not there yet, or not to be looked into: the part that exists decides.
-    if (dirname(path) === path || codeOf(error) === "ELOOP" || links > 40) return path;
-  }
-  const here = join(realOf(dirname(path), links), basename(path));
-  const target = linkOf(here);
-  return target === undefined ? here : realOf(resolve(dirname(here), target), links + 1);
-}
-
 /** Where the system itself would go: it takes `..` after a link for the folder above the link's target. */
 function kernelReal(path: string, cwd: string): string[] {
   const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
@@ -127,15 +107,6 @@ function kernelReal(path: string, cwd: string): string[] {
   } catch {
     // The folder does not exist either, so the system finds nothing there.
     return [];
-  }
-}
-
-function linkOf(path: string): string | undefined {
-  try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
-  } catch {
-    // It does not exist, so it is no link.
-    return undefined;
   }
 }
 
@@ -165,7 +136,7 @@ function idOf(stats: Stats): string {
 }
 
 /** Some file systems take names for the same that differ in case or in composition. */
-function fold(name: string): string {
+function simplified(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }
 

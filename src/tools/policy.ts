@@ -1,16 +1,17 @@
 import { sep } from "node:path";
-import { findRuin } from "./belt.ts";
+import { locate, realOf } from "../lib/real-path.ts";
+import { findRuin } from "../shell/deletions.ts";
 import type { Policy } from "./gate.ts";
-import { locate, type PathGuard, realOf } from "./guard.ts";
+import type { PathGuard } from "./guard.ts";
 
-export interface PolicyParts {
+export interface PolicyDeps {
   guard: PathGuard;
   /** Folders that no command may delete whole, besides roots and homes. */
   keep: readonly string[];
 }
 
 /** Approves everything above a short hard floor: IO's secrets, IO's code, and what nobody wants deleted. */
-export function createPolicy({ guard, keep }: PolicyParts): Policy {
+export function createPolicy({ guard, keep }: PolicyDeps): Policy {
   return (tool, args, scope) => {
     for (const { path, how } of tool.touches?.(args) ?? []) {
       const refusal = guard.refuse(path, how, scope.cwd);

@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { z } from "zod";
-import { type ExecResult, exec } from "../lib/exec.ts";
+import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
-import { cleanEnvironment } from "./environment.ts";
-import { locate } from "./guard.ts";
-import type { Sandbox } from "./sandbox.ts";
-import { endStrays } from "./strays.ts";
+import { cleanEnvironment } from "../process/environment.ts";
+import { type ExecResult, exec } from "../process/exec.ts";
+import { endLeftovers } from "../process/leftovers.ts";
+import type { Sandbox } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
-export interface ShellParts {
+export interface ShellDeps {
   sandbox: Sandbox;
   redactor: Redactor;
   env?: NodeJS.ProcessEnv;
@@ -24,7 +24,7 @@ const Arguments = z.object({
 });
 
 /** Runs one command of the model's, in a process group that ends with the call. */
-export function shell({ sandbox, redactor, env = process.env }: ShellParts): Tool {
+export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool {
   const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
   return tool({
     name: "shell",
@@ -48,7 +48,7 @@ export function shell({ sandbox, redactor, env = process.env }: ShellParts): Too
         deadlineMs: timeout_secs * 1000,
         maxOutput: LIMIT,
       });
-      await endStrays(mark);
+      await endLeftovers(mark);
       return tell(result, timeout_secs);
     },
   });

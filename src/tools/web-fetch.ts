@@ -9,7 +9,7 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 
-export interface WebFetchParts {
+export interface WebFetchDeps {
   /** The hosts and networks the user has opened; asked on every connection. */
   allow: () => readonly string[];
   resolve?: (host: string) => Promise<{ address: string; family: number }[]>;
@@ -21,7 +21,7 @@ const HOPS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** Fetches a page of the public web as text. Every address is judged when it is connected to, on every hop. */
-export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxBytes = 5_000_000 }: WebFetchParts): Tool {
+export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxBytes = 5_000_000 }: WebFetchDeps): Tool {
   const judge = (host: string, address: string): Error | undefined =>
     isPublic(address) || isAllowed(allow(), host, address)
       ? undefined
@@ -111,7 +111,7 @@ type Request = typeof import("undici").request;
 type Judge = (host: string, address: string) => Error | undefined;
 
 /** Looks a name up once, judges every answer, and hands on exactly what was judged. */
-function judgedLookup(resolve: NonNullable<WebFetchParts["resolve"]>, judge: Judge): LookupFunction {
+function judgedLookup(resolve: NonNullable<WebFetchDeps["resolve"]>, judge: Judge): LookupFunction {
   return (host, options, done) => {
     resolve(host).then(
       (found) => {

@@ -11,7 +11,7 @@ export interface Catalogue {
   stop(): void;
 }
 
-export interface CatalogueParts {
+export interface CatalogueDeps {
   file: string;
   index: (work: (index: PageIndex) => Promise<void>) => Promise<void>;
   onError: (error: unknown) => void;
@@ -20,7 +20,7 @@ export interface CatalogueParts {
 
 const SLICE = 2_000;
 
-export function createCatalogue({ file, index, onError, delayMs = 2_000 }: CatalogueParts): Catalogue {
+export function createCatalogue({ file, index, onError, delayMs = 2_000 }: CatalogueDeps): Catalogue {
   let timer: NodeJS.Timeout | undefined;
   let lastMs = 0;
   let writing: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 import { createTransaction, type Database } from "../store/open.ts";
-import { fold } from "./fold.ts";
 import type { Meta } from "./markdown.ts";
+import { normalize } from "./normalize.ts";
 
 /** A page as the index knows it, without its text. */
 export interface Entry extends Meta {
@@ -151,7 +151,7 @@ export function createPageIndex(db: Database): PageIndex {
       const made = statements.insert.run(
         path,
         title,
-        fold(title),
+        normalize(title),
         JSON.stringify(tags),
         excerpt,
         bytes,
@@ -160,7 +160,7 @@ export function createPageIndex(db: Database): PageIndex {
         long ? 1 : 0,
       );
       // The path behind the text lets the text's last letters begin a trigram too.
-      if (!long) statements.insertText.run(made.lastInsertRowid, `${indexable(fold(text))}\n${fold(path)}`);
+      if (!long) statements.insertText.run(made.lastInsertRowid, `${indexable(normalize(text))}\n${normalize(path)}`);
     },
     remove,
     get: (path) => asEntry(statements.get.get(path)),

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
-import { fold, snippetAt, wordsOf } from "./fold.ts";
-import type { View } from "./keeper.ts";
+import type { View } from "./live-index.ts";
+import { normalize, snippetAt, wordsOf } from "./normalize.ts";
 import { type Candidate, type Entry, gramsOf } from "./page-index.ts";
 
 export interface Hit {
@@ -49,7 +49,7 @@ export async function searchPages(view: View, query: string, options: SearchOpti
   const limit = Math.max(1, Math.floor(options.limit ?? DEFAULT_LIMIT));
   if (query === "") throw new UserError("Say what to look for: the query is empty.");
   if (query.length > MAX_QUERY) throw new UserError(`The query is too long: at most ${MAX_QUERY} characters.`);
-  const wanted = fold(query);
+  const wanted = normalize(query);
   const enough = Math.max(limit + 1, RANKED);
   const found = await collect(view, phraseCandidates(view, wanted), { enough }, (text) => textMatch(text, wanted));
   const items = ranked(view, found, "text", (title) => titleRank(title, wanted));
@@ -159,15 +159,15 @@ function* everything(index: View["index"]): Generator<Candidate[]> {
 }
 
 function textMatch(text: string, wanted: string): Omit<Match, "path"> | undefined {
-  const folded = fold(text);
+  const folded = normalize(text);
   const at = folded.indexOf(wanted);
   if (at < 0) return undefined;
   return { snippet: snippetAt(text, folded, at, wanted.length), rank: textRank(folded, wanted, at) };
 }
 
 function wordsMatch(text: string, path: string, words: readonly string[]): Omit<Match, "path"> | undefined {
-  const folded = fold(text);
-  const name = fold(path);
+  const folded = normalize(text);
+  const name = normalize(path);
   const places: number[] = [];
   for (const word of words) {
     const at = folded.indexOf(word);
@@ -205,7 +205,7 @@ function ranked(view: View, found: ReadonlyMap<string, Match>, match: Hit["match
   const unknown = [...found.values()].flatMap(({ path, page }) => (page ? [] : [path]));
   const known = new Map(view.index.getAll(unknown).map((entry) => [entry.path, entry]));
   const scored = [...found.values()].flatMap(({ path, snippet, rank, page = known.get(path) }) =>
-    page ? [{ page, snippet, rank: rank + rankTitle(fold(page.title)) }] : [],
+    page ? [{ page, snippet, rank: rank + rankTitle(normalize(page.title)) }] : [],
   );
   scored.sort((a, b) => b.rank - a.rank || b.page.mtime - a.page.mtime || (a.page.path < b.page.path ? -1 : 1));
   return scored.map(({ page: { path, title, tags, mtime }, snippet }) => {

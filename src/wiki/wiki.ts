@@ -6,7 +6,7 @@ import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
-import { createKeeper } from "./keeper.ts";
+import { createLiveIndex } from "./live-index.ts";
 import { metaOf } from "./markdown.ts";
 import { type IsSecret, MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
 import type { Entry } from "./page-index.ts";
@@ -65,7 +65,7 @@ export interface Wiki {
   close(): Promise<void>;
 }
 
-export interface WikiParts {
+export interface WikiDeps {
   /** IO_HOME/wiki. */
   root: string;
   emit: Emit;
@@ -85,7 +85,7 @@ const CLOSING_MS = 2_000;
  * not say (but for how often each was read), so it can be deleted, breaks alone, needs no fsync, and a save never waits
  * for the writers of io.db.
  */
-export function openWiki({ root: given, emit, log, isSecret = () => false, now = Date.now }: WikiParts): Wiki {
+export function openWiki({ root: given, emit, log, isSecret = () => false, now = Date.now }: WikiDeps): Wiki {
   for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
   mkdirSync(join(given, "sources"), { recursive: true, mode: 0o700 });
   const root = realpathSync(given);
@@ -98,7 +98,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
     emit({ type, data: { path, title } });
 
-  const keeper = createKeeper({
+  const liveIndex = createLiveIndex({
     root,
     file: join(root, ".index.db"),
     versions,
@@ -110,7 +110,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const catalogue = createCatalogue({
     file: join(root, "index.md"),
     index: (work) =>
-      keeper.view(async ({ index, fresh }) => {
+      liveIndex.view(async ({ index, fresh }) => {
         // Half a list is worse than an old one: it is written once everything is indexed.
         if (fresh.size < MOST_UNLISTED) await work(index);
       }),
@@ -133,7 +133,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     read(path) {
       const place = placeOf(pages, path);
       const doc = existing(place);
-      keeper.softly((index) => index.countRead(place.path, now()));
+      liveIndex.softly((index) => index.countRead(place.path, now()));
       return { ...infoOf(doc), content: doc.text };
     },
     write(path, content) {
@@ -144,7 +144,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         });
       }
       const place = placeOf(pages, path);
-      const created = keeper.changing(place.path, () => {
+      const created = liveIndex.changing(place.path, () => {
         const before = stampOf(place.file);
         if (before && before.nlink > 1n && isSecret(before.ino))
           throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
@@ -161,7 +161,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     delete(path) {
       const place = placeOf(pages, path);
       const info = infoOf(existing(place));
-      keeper.changing(place.path, () => {
+      liveIndex.changing(place.path, () => {
         versions.keep(place.path, place.file);
         unlinkSync(place.file);
         syncFolder(dirname(place.file));
@@ -171,7 +171,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       return info;
     },
     list: ({ under, after = "", limit = DEFAULT_LIST } = {}) =>
-      keeper.view(async (view) => {
+      liveIndex.view(async (view) => {
         const prefix =
           under === undefined ? "pages/" : `pages/${under.replace(/^pages\/?/, "").replace(/\/+$/, "")}/`.replace("//", "/");
         const inRange = (path: string) => path.startsWith(prefix) && path > after;
@@ -182,7 +182,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         const last = items.at(-1)?.path;
         return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
       }),
-    search: (query, options) => keeper.view((view) => searchPages(view, query, options)),
+    search: (query, options) => liveIndex.view((view) => searchPages(view, query, options)),
     history: (path) => {
       const place = placeOf(pages, path);
       const kept = versions.list(place.path, place.file);
@@ -195,14 +195,14 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       return wiki.write(place.path, versions.read(place.path, version));
     },
     sources: createSources(join(root, "sources"), (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
-    summary: (maxTokens = SUMMARY_TOKENS) => keeper.view(async (view) => summarize(view, maxTokens, now())),
-    rebuild: () => keeper.rebuild(),
-    settled: () => keeper.drain(),
+    summary: (maxTokens = SUMMARY_TOKENS) => liveIndex.view(async (view) => summarize(view, maxTokens, now())),
+    rebuild: () => liveIndex.rebuild(),
+    settled: () => liveIndex.drain(),
     async close() {
-      await Promise.race([keeper.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
+      await Promise.race([liveIndex.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
       await catalogue.flush();
       catalogue.stop();
-      await keeper.close();
+      await liveIndex.close();
     },
   };
   return wiki;

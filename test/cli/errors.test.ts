@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { loopback } from "../brain/support.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { loopback } from "../support/orchestrator.ts";
 
 const model = await scriptedModel(() => ({ status: 400, message: "no" }), {}, afterAll);
 const registry = await loopback((_request, response) => void response.writeHead(502).end(), afterAll);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isAlive } from "../../src/lib/process.ts";
+import { isAlive } from "../../src/lib/alive.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";

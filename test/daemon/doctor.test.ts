@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createPlainServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { model as checkModel } from "../../src/doctor.ts";
+import { model as checkModel } from "../../src/daemon/doctor.ts";
 import { packageRoot, pathsOf } from "../../src/lib/paths.ts";
 import type { Finding } from "../../src/protocol/doctor.ts";
 import { runIo } from "../support/daemon.ts";

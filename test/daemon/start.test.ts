@@ -2,8 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, write
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { exec } from "../../src/lib/exec.ts";
-import { isAlive } from "../../src/lib/process.ts";
+import { isAlive } from "../../src/lib/alive.ts";
+import { exec } from "../../src/process/exec.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";

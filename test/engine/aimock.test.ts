@@ -7,7 +7,7 @@ import type { TurnEvent } from "../../src/protocol/turns.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { turn } from "../support/engine.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
-import { engineOn, noteTool, sessionSpec } from "./wires.ts";
+import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
 
 const KEY = "sk-the-key-that-aimock-knows-0000";
 

@@ -5,7 +5,7 @@ import { turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import type { Act, Script } from "../support/providers/act.ts";
 import type { Provider } from "../support/providers/core.ts";
-import { engineOn, noteTool, sessionSpec, WIRES } from "./wires.ts";
+import { engineOn, noteTool, sessionSpec, WIRES } from "../support/wires.ts";
 
 /** Plays these acts one after another, and the last one for ever. */
 const inOrder = (...acts: Act[]): Script => {

@@ -6,7 +6,7 @@ import { textOf } from "../../src/engine/rehearsal/wire.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { sessionSpec } from "./wires.ts";
+import { sessionSpec } from "../support/wires.ts";
 
 const DAMAGE: [string, (log: string) => void][] = [
   ["is gone", (log) => rmSync(dirname(log), { recursive: true })],

@@ -5,12 +5,12 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createProxyChoice } from "../../src/engine/wire/proxy.ts";
 import { createHttpTransport } from "../../src/engine/wire/transport.ts";
-import { exec } from "../../src/lib/exec.ts";
+import { exec } from "../../src/process/exec.ts";
 import { turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { startOpenAi } from "../support/providers/openai.ts";
 import { until } from "../support/until.ts";
-import { engineOn, sessionSpec } from "./wires.ts";
+import { engineOn, sessionSpec } from "../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { platformName } from "../../src/engine/runtime-path.ts";
-import { exec } from "../../src/lib/exec.ts";
+import { exec } from "../../src/process/exec.ts";
 import type { Status } from "../../src/protocol/api.ts";
 import type { DoctorReport } from "../../src/protocol/doctor.ts";
 import { runIo, startDaemonProcess } from "../support/daemon.ts";

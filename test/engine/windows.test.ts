@@ -11,7 +11,7 @@ import { startLmStudio } from "../support/providers/lmstudio.ts";
 import { startOllama } from "../support/providers/ollama.ts";
 import { startOpenAi } from "../support/providers/openai.ts";
 import { startVllm } from "../support/providers/vllm.ts";
-import { engineOn, noteTool, sessionSpec } from "./wires.ts";
+import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const FACT = "BLUE-7731";

@@ -5,8 +5,8 @@ import type { TurnEvent } from "../../src/protocol/turns.ts";
 import { turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { hasLoneSurrogate } from "../support/providers/json.ts";
-import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "./wire-server.ts";
-import { engineOn, noteTool, sessionSpec } from "./wires.ts";
+import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "../support/wire-server.ts";
+import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
 
 const SETTINGS = {
   completions: (origin: string) => ({ baseUrl: `${origin}/v1`, model: "m" }),

@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { isAlive } from "../../src/lib/alive.ts";
 import { writeFileAtomic } from "../../src/lib/atomic.ts";
 import { readDaemonFile } from "../../src/lib/daemon-file.ts";
-import { commandOf, hasEnvironment, isAlive, residentMb, waitForExit } from "../../src/lib/process.ts";
-import { clipToTokens, estimateTokens } from "../../src/lib/tokens.ts";
+import { clipToTokens, estimateTokens } from "../../src/lib/estimate-tokens.ts";
+import { commandOf, hasEnvironment, residentMb, waitForExit } from "../../src/process/processes.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 

@@ -3,7 +3,7 @@ import type { Act } from "../support/providers/act.ts";
 import { startAnthropic } from "../support/providers/anthropic.ts";
 import { startOpenAi } from "../support/providers/openai.ts";
 import { writesOf } from "../support/providers/reply.ts";
-import { bearer, chat, eventsOf, post } from "./talk.ts";
+import { bearer, chat, eventsOf, post } from "../support/providers/talk.ts";
 
 interface Chunk {
   model: string;

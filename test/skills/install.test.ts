@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { git, repository, skillFile, skillsIn, temporary, writeFiles } from "./support.ts";
+import { git, repository, skillFile, skillsIn, temporary, writeFiles } from "../support/skills.ts";
 
 test("a repository with one skill at its root is installed switched off, pinned to its commit, and told of", async () => {
   const repo = repository({

@@ -7,7 +7,7 @@ import { inspectText } from "../../src/skills/inspect.ts";
 import { parseManifest } from "../../src/skills/manifest.ts";
 import { parseOrigin } from "../../src/skills/origin.ts";
 import { skillTools } from "../../src/skills/tools.ts";
-import { repository, skillFile, skillsIn, temporary, writeFiles } from "./support.ts";
+import { repository, skillFile, skillsIn, temporary, writeFiles } from "../support/skills.ts";
 
 const closers: (() => void)[] = [];
 afterEach(() => {

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import type { Task } from "../../src/protocol/squads.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "./support.ts";
 
 const sleepers = (mark: string) => {
   const all = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });

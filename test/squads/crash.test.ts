@@ -8,8 +8,8 @@ import type { Task } from "../../src/protocol/squads.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "./support.ts";
 
 const told = async (daemon: TestDaemon, conversation: string) => {
   const { items } = await daemon.json<{ items: Message[] }>("GET", `/api/messages?conversation=${conversation}`);

@@ -8,8 +8,8 @@ import type { Activity, Agent, Decision, Task } from "../../src/protocol/squads.
 import { mannerOf } from "../../src/squads/universes.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { characterOf, daemonOn, delegate, ended, lastResult, project, squadWith, stepOf, systemOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { characterOf, daemonOn, delegate, ended, lastResult, project, squadWith, stepOf, systemOf } from "./support.ts";
 
 test("one chat message forms a squad and delegates; the work is done in the project and its result is told where it was asked", async () => {
   const folder = project({

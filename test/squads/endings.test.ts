@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Task } from "../../src/protocol/squads.ts";
-import { inDatabase } from "../brain/support.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { inDatabase } from "../support/orchestrator.ts";
+import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf } from "./support.ts";
 
 const messagesIn = async (daemon: TestDaemon, conversation: string) =>
   (await daemon.json<{ items: Message[] }>("GET", `/api/messages?conversation=${conversation}`)).items;

@@ -8,7 +8,7 @@ import { createTaskActivity } from "../../src/store/task-activity.ts";
 import { runIo } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "./support.ts";
+import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "../support/squads.ts";
 
 test("what cannot be done is refused with a sentence that helps, and nothing is half made", async () => {
   const model = await scriptedModel(() => ({ say: "ready" }));

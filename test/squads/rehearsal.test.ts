@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
+import { ended, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { ended, project } from "./support.ts";
 
 test("a newcomer without any model can form a squad, delegate to it and hear of the result", async () => {
   const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });

@@ -9,8 +9,8 @@ import { createGate } from "../../src/tools/gate.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { characterOf, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
-import { characterOf, project } from "./support.ts";
 
 const origin = { conversation: "main", source: { channel: "api" as const } };
 

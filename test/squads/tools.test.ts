@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Message } from "../../src/protocol/messages.ts";
-import { callText, journalOf, obedient, systemOf } from "../brain/support.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { callText, journalOf, obedient, systemOf } from "../support/orchestrator.ts";
 
 const folder = temporaryFolder(afterAll);
 writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "home", scripts: { test: "vitest run" } }));

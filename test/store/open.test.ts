@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -92,7 +93,7 @@ test("processes that open a new database at once all open it", { timeout: 180_00
     const path = join(temporaryFolder(), "io.db");
     const openers = await Promise.all(
       Array.from({ length: 4 }, async () => {
-        const child = spawn(process.execPath, ["--import", "tsx", join(import.meta.dirname, "opener.ts"), path]);
+        const child = spawn(process.execPath, ["--import", "tsx", join(packageRoot, "test/support/store-opener.ts"), path]);
         let said = "";
         child.stdout.on("data", (chunk) => {
           said += chunk;

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { readEvents, type ServerEvent } from "../../src/client/sse.ts";
 import { pidFileOf } from "../../src/engine/runtime.ts";
+import { isAlive } from "../../src/lib/alive.ts";
 import { readDaemonFile } from "../../src/lib/daemon-file.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
-import { isAlive } from "../../src/lib/process.ts";
 import type { Message, NewMessage } from "../../src/protocol/messages.ts";
-import { readEvents, type ServerEvent } from "../../src/tui/sse.ts";
 import type { AtTheEnd } from "./home.ts";
 import { until } from "./until.ts";
 

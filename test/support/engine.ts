@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { createEngine, type EngineParts } from "../../src/engine/engine.ts";
+import { createEngine, type EngineDeps } from "../../src/engine/engine.ts";
 import type { Engine } from "../../src/engine/port.ts";
 import { Config } from "../../src/lib/config.ts";
 import { createLog } from "../../src/lib/log.ts";
@@ -13,7 +13,7 @@ export async function startEngine(
   folder: string,
   modelUrl: string,
   config: Record<string, unknown> = {},
-  more: Partial<EngineParts> = {},
+  more: Partial<EngineDeps> = {},
 ): Promise<Engine> {
   const parsed = Config.parse(config);
   const engine = await createEngine({

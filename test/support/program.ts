@@ -1,4 +1,4 @@
-import { exec } from "../../src/lib/exec.ts";
+import { exec } from "../../src/process/exec.ts";
 
 /** Finds a program that a test needs, or installs it; a test is never left out for want of one. */
 export async function ensureProgram(name: string, debianPackage = name): Promise<void> {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { exec } from "../../src/lib/exec.ts";
+import { exec } from "../../src/process/exec.ts";
 import { ensureProgram } from "./program.ts";
 
 /** A real terminal with a command in it. */

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, makeProject } from "./support.ts";
+import { git, makeProject } from "../support/swarm/index.ts";
 
 interface Step {
   name?: string;

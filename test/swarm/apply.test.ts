@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeRun } from "../../src/swarm/tools.ts";
-import { git, type HarnessOptions, startSwarm } from "./support.ts";
+import { git, type HarnessOptions, startSwarm } from "../support/swarm/index.ts";
 
 const BUILD = `
 pipeline:

@@ -8,9 +8,9 @@ import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../su
 import { temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { ensureProgram } from "../support/program.ts";
+import { swarm } from "../support/swarm/command.ts";
+import { git, makeProject, play, roleOf } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { swarm } from "./command.ts";
-import { git, makeProject, play, roleOf } from "./support.ts";
 
 test("a run from the command line, without a daemon: progress, documents, branch, and every command that looks at it", {
   timeout: 120_000,

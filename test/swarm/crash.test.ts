@@ -7,7 +7,7 @@ import { openStore } from "../../src/store/open.ts";
 import { openRuns } from "../../src/store/runs.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../support/model.ts";
-import { git, makeProject, play, roleOf, sh, task, taskIn } from "./support.ts";
+import { git, makeProject, play, roleOf, sh, task, taskIn } from "../support/swarm/index.ts";
 
 const TWO = JSON.stringify([task("T1", "First"), task("T2", "Second")]);
 
@@ -21,7 +21,7 @@ function live(options: object, onStart?: (child: ChildProcess) => void): Promise
   return new Promise((done) => {
     const child = spawn(
       process.execPath,
-      ["--import", "tsx", join(packageRoot, "test", "swarm", "child.ts"), JSON.stringify(options)],
+      ["--import", "tsx", join(packageRoot, "test", "support", "swarm", "child.ts"), JSON.stringify(options)],
       { cwd: packageRoot, stdio: ["ignore", "pipe", "inherit"] },
     );
     onStart?.(child);

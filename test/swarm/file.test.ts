@@ -2,10 +2,10 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
-import { readSettings } from "../../src/swarm/pipeline/env.ts";
 import { describeProblems, findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/pipeline/file.ts";
 import { resolvePlan } from "../../src/swarm/pipeline/plan.ts";
 import { pipelineJsonSchema } from "../../src/swarm/pipeline/schema.ts";
+import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const shipped = join(packageRoot, "agents");
@@ -249,7 +249,7 @@ test("an agent's file that leads out of the repository by a link is refused", ()
 });
 
 test("PRIMARY_MODEL and REVIEW_MODEL stand above the file", () => {
-  const settings = readSettings({ PRIMARY_MODEL: "one", REVIEW_MODEL: "two" });
+  const settings = readRunSettings({ PRIMARY_MODEL: "one", REVIEW_MODEL: "two" });
   const { pipeline } = loadPipeline(DEFAULT, { root: temporaryFolder(), agentsDir: "a", shipped }, settings);
   expect([pipeline.primaryModel, pipeline.reviewModel]).toEqual(["one", "two"]);
 });
@@ -282,14 +282,14 @@ test.each([
   ["REVIEW_MODEL", " ", /REVIEW_MODEL: .*must not be empty/],
   ["ISSUE_BODY", "", /ISSUE_BODY: there is no request/],
 ])("the variable %s with the value %j is refused with what is allowed", (name, value, expected) => {
-  expect(() => readSettings({ ISSUE_BODY: "x", [name]: value }, { issueNeeded: true })).toThrow(expected);
+  expect(() => readRunSettings({ ISSUE_BODY: "x", [name]: value }, { issueNeeded: true })).toThrow(expected);
 });
 
 test("all wrong variables are told at once, the defaults are the documented ones, and words stand above ISSUE_BODY", () => {
-  expect(() => readSettings({ VERBOSE: "1", MAX_RETRIES: "x", DOC_DIR: "" }, { issueNeeded: true })).toThrow(
+  expect(() => readRunSettings({ VERBOSE: "1", MAX_RETRIES: "x", DOC_DIR: "" }, { issueNeeded: true })).toThrow(
     /VERBOSE[\s\S]*ISSUE_BODY[\s\S]*DOC_DIR[\s\S]*MAX_RETRIES/,
   );
-  expect(readSettings({ ISSUE_BODY: "from the variable" })).toEqual({
+  expect(readRunSettings({ ISSUE_BODY: "from the variable" })).toEqual({
     verbose: false,
     issue: "from the variable",
     agentsDir: ".github/agents",
@@ -300,5 +300,5 @@ test("all wrong variables are told at once, the defaults are the documented ones
     primaryModel: undefined,
     reviewModel: undefined,
   });
-  expect(readSettings({ ISSUE_BODY: "from the variable" }, { words: "from the line" }).issue).toBe("from the line");
+  expect(readRunSettings({ ISSUE_BODY: "from the variable" }, { words: "from the line" }).issue).toBe("from the line");
 });

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/swarm/run.ts";
-import { git, type Script, sh, startSwarm, task, taskIn, write } from "./support.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { git, type Script, sh, startSwarm, task, taskIn, write } from "../support/swarm/index.ts";
 
 const SPEC = (more = "") => `
 pipeline:

@@ -5,13 +5,13 @@ import type { Engine, Serving } from "../../src/engine/port.ts";
 import type { RunStep } from "../../src/protocol/runs.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
-import { readSettings } from "../../src/swarm/pipeline/env.ts";
-import { createSwarm } from "../../src/swarm/run.ts";
+import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
+import { createSwarm } from "../../src/swarm/run/swarm.ts";
 import { describeRun } from "../../src/swarm/tools.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { type Script, startSwarm } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { type Script, startSwarm } from "./support.ts";
 
 const SPEC = "pipeline:\n  - {phase: spec, agent: pm}\n";
 const CROSS = `
@@ -25,7 +25,7 @@ const runOn = async (
   { standIns, env = {}, ...more }: Parameters<typeof startSwarm>[0] & { standIns?: boolean } = {},
 ) => {
   const harness = await startSwarm({ ...more, files: { "swarm.config.yaml": yaml, ...more.files } });
-  const settings = readSettings(env);
+  const settings = readRunSettings(env);
   const start = () => harness.swarm.start({ projectPath: harness.project, issue: "Greet", settings, standIns });
   const document = (name: string) => readFileSync(join(harness.project, "doc", name), "utf8");
   return { ...harness, start, document };

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LoopOutcome } from "../../src/protocol/runs.ts";
-import { readSettings } from "../../src/swarm/pipeline/env.ts";
-import { exitCodeOf } from "../../src/swarm/run.ts";
-import { play, type Script, startSwarm, task } from "./support.ts";
+import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { play, type Script, startSwarm, task } from "../support/swarm/index.ts";
 
 /** A pipeline with every kind of loop; those named must not run out. */
 const pipeline = (mustNotRunOut = "") => {
@@ -81,7 +81,7 @@ describe.each(LOOPS)("the loop of $reviewer", ({ reviewer, key, skipped }) => {
     const end = async (script: Script = frontend, mustNotRunOut?: string, env: NodeJS.ProcessEnv = MODELS) => {
       writeFileSync(join(project, "swarm.config.yaml"), pipeline(mustNotRunOut));
       model.play(play(script));
-      const run = await (await swarm.start({ projectPath: project, issue: "A page", settings: readSettings(env) })).finished;
+      const run = await (await swarm.start({ projectPath: project, issue: "A page", settings: readRunSettings(env) })).finished;
       const summary = readFileSync(join(project, "doc", "swarm-summary.md"), "utf8");
       const { outcome, reviews, revisions } = run.loops.find((each) => each.key === key)!;
       expect(summary.split("\n").find((line) => line.includes(key))).toContain(outcome);

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/swarm/run.ts";
-import { git, startSwarm } from "./support.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { git, startSwarm } from "../support/swarm/index.ts";
 
 test("the default pipeline turns a request into a reviewed branch and leaves the checkout as it was", async () => {
   const { swarm, project, settings, roles, news, home } = await startSwarm({

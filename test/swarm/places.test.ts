@@ -6,9 +6,9 @@ import type { Run } from "../../src/protocol/runs.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { swarm } from "../support/swarm/command.ts";
+import { makeProject, play, roleOf, type Script } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { swarm } from "./command.ts";
-import { makeProject, play, roleOf, type Script } from "./support.ts";
 
 async function scene(files: Record<string, string>, script?: Script) {
   const home = temporaryHome();

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { readTasks } from "../../src/swarm/decompose.ts";
+import { untrusted } from "../../src/swarm/phases/prompts.ts";
 import { decisionsOf } from "../../src/swarm/phases/spec.ts";
+import { readTasks } from "../../src/swarm/phases/task-list.ts";
 import { toolsFor } from "../../src/swarm/pipeline/agents.ts";
 import { isFrontend, whySkipped } from "../../src/swarm/pipeline/conditions.ts";
 import { MAX_TASKS } from "../../src/swarm/pipeline/limits.ts";
-import { untrusted } from "../../src/swarm/prompts.ts";
-import { readVerdict } from "../../src/swarm/verdict.ts";
+import { readVerdict } from "../../src/swarm/review/verdict.ts";
 
 test.each([
   ["APPROVED", "APPROVED"],

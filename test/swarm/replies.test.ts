@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTasks } from "../../src/swarm/decompose.ts";
-import { openDocuments } from "../../src/swarm/documents.ts";
-import { readVerdict } from "../../src/swarm/verdict.ts";
+import { readTasks } from "../../src/swarm/phases/task-list.ts";
+import { readVerdict } from "../../src/swarm/review/verdict.ts";
+import { openDocuments } from "../../src/swarm/run/documents.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const ONE = '{"id":"T1","title":"Add x","acceptanceCriteria":["works","fast"]}';

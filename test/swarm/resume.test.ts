@@ -2,8 +2,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { RunPhase } from "../../src/protocol/runs.ts";
+import { git, type Script, startSwarm, task } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { git, type Script, startSwarm, task } from "./support.ts";
 
 const SPEC = `
 pipeline:

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/swarm/run.ts";
-import { releaseLocks } from "../../src/swarm/tree/locks.ts";
+import { releaseLocks } from "../../src/git/locks.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { git, type Script, startSwarm } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
-import { git, type Script, startSwarm } from "./support.ts";
 
 const YAML = `
 pipeline:

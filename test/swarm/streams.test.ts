@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/swarm/run.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { both, engineer, runStreams as runWith, split, YAML } from "./streams.ts";
-import { git, makeProject, sh, startSwarm, task, taskIn, write } from "./support.ts";
+import { git, makeProject, sh, startSwarm, task, taskIn, write } from "../support/swarm/index.ts";
+import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
 
 test("three parallel streams that conflict are merged one after another, each conflict settled by the stream's own engineer with both sides", async () => {
   const script = both(

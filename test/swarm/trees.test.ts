@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openRepo, unsettled } from "../../src/swarm/tree/git.ts";
+import { openRepo, unsettled } from "../../src/git/repository.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { both, engineer, runStreams as runWith, split, YAML } from "./streams.ts";
-import { git, makeProject, sh, task } from "./support.ts";
+import { git, makeProject, sh, task } from "../support/swarm/index.ts";
+import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
 
 test("a repository that git refuses is not worked on in place: the run says what git says, and no model is asked", async () => {
   const { run, project, model } = await runWith(split(task("T1", "One")), {

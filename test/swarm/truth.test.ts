@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { exitCodeOf } from "../../src/swarm/run.ts";
-import { git, type Script, sh, startSwarm, write } from "./support.ts";
+import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { git, type Script, sh, startSwarm, write } from "../support/swarm/index.ts";
 
 const CODE = "{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}";
 const QA = "    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSED}";

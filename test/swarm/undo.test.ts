@@ -5,14 +5,14 @@ import { expect, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { openStore } from "../../src/store/open.ts";
 import { openRuns } from "../../src/store/runs.ts";
-import { createTurns } from "../../src/swarm/turns.ts";
+import { createTurns } from "../../src/swarm/streams/merge-order.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { git, makeProject, play, task, taskIn, write } from "./support.ts";
+import { git, makeProject, play, task, taskIn, write } from "../support/swarm/index.ts";
 
 function live(options: object): Promise<{ signal: NodeJS.Signals | null; said: string }> {
   return new Promise((done) => {
-    const program = join(packageRoot, "test", "swarm", "child.ts");
+    const program = join(packageRoot, "test", "support", "swarm", "child.ts");
     const child = spawn(process.execPath, ["--import", "tsx", program, JSON.stringify(options)], {
       cwd: packageRoot,
       stdio: ["ignore", "pipe", "inherit"],

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { exec } from "../../src/lib/exec.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { exec } from "../../src/process/exec.ts";
 import type { ToolInvocation } from "../../src/protocol/turns.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
-import { createGate, type Gate, type GateParts } from "../../src/tools/gate.ts";
+import { createGate, type Gate, type GateDeps } from "../../src/tools/gate.ts";
 import { type Tool, type ToolContext, ToolError, tool } from "../../src/tools/tool.ts";
 
 let store: Store;
@@ -26,7 +26,7 @@ const log: Log = Object.fromEntries(
   ]),
 ) as unknown as Log;
 
-const gateWith = (parts: Partial<GateParts> = {}): Gate =>
+const gateWith = (parts: Partial<GateDeps> = {}): Gate =>
   createGate({ store, redactor: createRedactor(["hunter2-hunter2"]), log, policy: () => undefined, ...parts });
 
 const scope = { cwd: "/tmp", actor: "orchestrator" };

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import { isAllowed, isPublic } from "../../src/lib/addresses.ts";
 import { readable } from "../../src/tools/readable.ts";
-import { type WebFetchParts, webFetch } from "../../src/tools/web-fetch.ts";
+import { type WebFetchDeps, webFetch } from "../../src/tools/web-fetch.ts";
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -40,7 +40,7 @@ const page =
     response.end(body);
   };
 
-function fetchWith(parts: Partial<WebFetchParts> = {}) {
+function fetchWith(parts: Partial<WebFetchDeps> = {}) {
   const one = webFetch({ allow: () => ["127.0.0.1"], ...parts });
   return (url: string, more: Record<string, unknown> = {}) =>
     one.run(one.schema.parse({ url, ...more }), { cwd: "/", actor: "a", owner: "m", signal: new AbortController().signal });

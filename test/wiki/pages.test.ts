@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { UserError } from "../../src/lib/errors.ts";
-import { estimateTokens } from "../../src/lib/tokens.ts";
-import { makeWiki, until } from "./support.ts";
+import { estimateTokens } from "../../src/lib/estimate-tokens.ts";
+import { makeWiki, until } from "../support/wiki.ts";
 
 test("a page is written under the name it was given, with its title and tags read from its text", () => {
   const { wiki, root, news } = makeWiki();

@@ -4,11 +4,11 @@ import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
-import { makeWiki, until } from "./support.ts";
+import { makeWiki, until } from "../support/wiki.ts";
 
 /** Starts a writer, with a module loaded before it if one is given. */
 function startWriter(args: string[], before?: string): { child: ChildProcess; said: () => string } {
-  const script = join(packageRoot, "test/wiki/writer.ts");
+  const script = join(packageRoot, "test/support/wiki-writer.ts");
   const imports = ["--import", "tsx", ...(before ? ["--import", before] : [])];
   const child = spawn(process.execPath, [...imports, script, ...args], {
     cwd: packageRoot,

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import type { Wiki } from "../../src/wiki/wiki.ts";
-import { makeWiki, until } from "./support.ts";
+import { makeWiki, until } from "../support/wiki.ts";
 
 const VOCABULARY = [
   ..."the a of daemon wiki page search error handling session runtime squad pipeline review verdict release deploy token".split(

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../src/tools/tool.ts";
 import { wikiTools } from "../../src/wiki/tools.ts";
 import type { Wiki } from "../../src/wiki/wiki.ts";
-import { makeWiki } from "./support.ts";
+import { makeWiki } from "../support/wiki.ts";
 
 function caller(wiki: Wiki) {
   const tools = new Map(wikiTools(wiki).map((tool) => [tool.name, tool]));

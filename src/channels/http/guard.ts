@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { fail } from "./errors.ts";
 
-export interface GuardParts {
+export interface GuardDeps {
   token: string;
   /** The address the server is bound to. */
   host: string;
@@ -13,7 +13,7 @@ export interface GuardParts {
 const COOKIE = "io_session";
 
 /** Lets in only requests that name this server, come from no other site, and bring the token. */
-export function createGuard({ token, host, allowedHosts }: GuardParts) {
+export function createGuard({ token, host, allowedHosts }: GuardDeps) {
   const cookieValue = createHash("sha256").update(`io cookie ${token}`).digest("base64url");
 
   const isOurHost = (header: string | undefined): boolean => {

@@ -1,13 +1,13 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Conversation } from "../../protocol/messages.ts";
 import { Run, RunSummary } from "../../protocol/runs.ts";
-import { allowedBy } from "../../swarm/models.ts";
-import { readSettings, settingsIn } from "../../swarm/pipeline/env.ts";
-import type { Swarm } from "../../swarm/run.ts";
+import { readRunSettings, settingsIn } from "../../swarm/pipeline/settings.ts";
+import { allowedBy } from "../../swarm/run/models.ts";
+import type { Swarm } from "../../swarm/run/swarm.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
-export interface RunParts {
+export interface RunDeps {
   swarm: Swarm;
   env: NodeJS.ProcessEnv;
   squadProject: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
@@ -33,7 +33,7 @@ const NewRun = z.strictObject({
 const Problem = z.object({ line: z.number().int(), path: z.string(), message: z.string() });
 const Checked = z.object({ problems: z.array(Problem), notes: z.array(z.string()) });
 
-export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPipeline }: RunParts): void {
+export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPipeline }: RunDeps): void {
   const find = (id: string): Run => {
     const run = swarm.show(id);
     if (!run) throw new HttpError(404, "There is no run with this id.");
@@ -71,7 +71,7 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
       .start({
         projectPath: folder,
         issue,
-        settings: readSettings(env),
+        settings: readRunSettings(env),
         squad,
         decisions: team?.decisions,
         conversation,

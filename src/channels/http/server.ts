@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
 import { DoctorReport } from "../../protocol/doctor.ts";
+import { statusOf } from "../../protocol/errors.ts";
 import type { Skills } from "../../skills/open.ts";
 import type { Squads } from "../../squads/squads.ts";
 import type { EventLog } from "../../store/events.ts";
@@ -14,18 +15,18 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { diskTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
-import { explain, fail, HttpError, statusOf } from "./errors.ts";
+import { explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
-import { type RunParts, runRoutes } from "./runs.ts";
-import { type SettingsParts, settingsRoutes } from "./settings.ts";
+import { type RunDeps, runRoutes } from "./runs.ts";
+import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpParts extends SettingsParts, RunParts {
+export interface HttpDeps extends SettingsDeps, RunDeps {
   version: string;
   token: string;
   host: string;
@@ -49,7 +50,7 @@ const MAX_BODY = 1_000_000;
 const MAX_PAGE_BODY = 21_000_000;
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
-export function createHttp(parts: HttpParts) {
+export function createHttp(parts: HttpDeps) {
   const { version, token, host, allowedHosts, log } = parts;
   const guard = createGuard({ token, host, allowedHosts });
   const app = new OpenAPIHono({

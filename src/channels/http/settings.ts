@@ -1,16 +1,16 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Engine } from "../../engine/port.ts";
 import { type Config, parseConfig, SECRET_KEYS, updateConfig } from "../../lib/config.ts";
-import type { Settings } from "../../lib/settings.ts";
+import type { LiveConfig } from "../../lib/live-config.ts";
 import type { Emit } from "../../protocol/events.ts";
 import { Usage } from "../../protocol/usage.ts";
 import type { UsageLog } from "../../store/usage.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
-export interface SettingsParts {
+export interface SettingsDeps {
   configPath: string;
-  settings: Settings;
+  settings: LiveConfig;
   engine: Engine;
   usage: UsageLog;
   emit: Emit;
@@ -18,7 +18,7 @@ export interface SettingsParts {
 
 const AnyConfig = z.record(z.string(), z.unknown());
 
-export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine, usage, emit }: SettingsParts): void {
+export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine, usage, emit }: SettingsDeps): void {
   const read = createRoute({
     method: "get",
     path: "/api/config",

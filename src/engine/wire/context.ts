@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
+import { clipToTokens, estimateTokens } from "../../lib/estimate-tokens.ts";
 import type { Log } from "../../lib/log.ts";
-import { clipToTokens, estimateTokens } from "../../lib/tokens.ts";
 import type { Body, Dialect, Item } from "./dialect.ts";
 import { WireFailure } from "./failure.ts";
 
@@ -19,7 +19,7 @@ interface Memory {
   recent: Item[];
 }
 
-export interface ContextParts {
+export interface ContextDeps {
   log: Log;
 }
 
@@ -43,7 +43,7 @@ export function roomFor(window: number): number {
  * Keeps every request within the model's window: what a conversation began with is replaced by a summary, as often as it
  * takes. The runtime can do this too, but each version in its own way, and in plain talk it loses what it summarised before.
  */
-export function createContext({ log }: ContextParts) {
+export function createContext({ log }: ContextDeps) {
   const memories = new Map<string, Memory>();
   /** Conversations whose summary was refused by a provider that was failing: it is asked once more, and then done without. */
   const stumbled = new Set<string>();

@@ -1,5 +1,6 @@
 import type { Log } from "../../lib/log.ts";
 import type { ModelCall } from "../../protocol/usage.ts";
+import type { Outgoing } from "./carrier.ts";
 import { completions, parsed } from "./completions.ts";
 import { type Context, roomFor } from "./context.ts";
 import { type Assembler, type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
@@ -8,7 +9,7 @@ import { messages } from "./messages.ts";
 import { type Change, fitted, lessonIn } from "./parameters.ts";
 import { responses } from "./responses.ts";
 import { readStream, type StreamEvent, toJson } from "./stream.ts";
-import type { Incoming, Outgoing, Transport } from "./transport.ts";
+import type { Incoming, Transport } from "./transport.ts";
 
 /** What is known of a model, and what its answers teach. */
 export interface ModelKnowledge {
@@ -45,7 +46,7 @@ export interface Exchange {
   observer: Observer;
 }
 
-export interface ExchangerParts {
+export interface ExchangerDeps {
   transport: Transport;
   context: Context;
   knowledge: ModelKnowledge;
@@ -62,7 +63,7 @@ const MAX_PARTS = 20;
 const DRAIN_MS = 1_000;
 
 /** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
-export function createExchanger({ transport, context, knowledge, log }: ExchangerParts) {
+export function createExchanger({ transport, context, knowledge, log }: ExchangerDeps) {
   /** The lines of the answer, as they come. Throws a `WireFailure`; before the first line it can still become a status. */
   async function* answer(exchange: Exchange): AsyncGenerator<string> {
     const { wire, session, body, observer } = exchange;

@@ -5,7 +5,7 @@ import { type Exchanger, type Observer, textOf } from "./exchange.ts";
 import { isHopeless, WireFailure } from "./failure.ts";
 import type { Transport } from "./transport.ts";
 
-export interface HandlerParts {
+export interface HandlerDeps {
   exchanger: Exchanger;
   transport: Transport;
   /** Where a model is really asked; undefined where the runtime knows better than IO. */
@@ -24,9 +24,9 @@ const OWN = new Set(["host", "content-length", "connection", "accept-encoding", 
 
 /** The one door through which the runtime reaches a model. It stands in this process: the runtime never sees a key or an address. */
 export class ModelHandler extends CopilotRequestHandler {
-  readonly #parts: HandlerParts;
+  readonly #parts: HandlerDeps;
 
-  constructor(parts: HandlerParts) {
+  constructor(parts: HandlerDeps) {
     super();
     this.#parts = parts;
   }

@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { isAllowed, isPublic } from "../../lib/addresses.ts";
 
-export interface ProxyParts {
+export interface ProxyDeps {
   env: NodeJS.ProcessEnv;
   /** A proxy that a person set for this provider: it is used for every address. */
   always?: string | undefined;
@@ -13,7 +13,7 @@ export interface ProxyParts {
 export type ChooseProxy = (url: URL) => Promise<string | undefined>;
 
 /** Follows the usual variables, lower case first. What runs on this machine or in its own network is asked directly. */
-export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyParts): ChooseProxy {
+export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyDeps): ChooseProxy {
   const value = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
   const decided = new Map<string, Promise<string | undefined>>();
 

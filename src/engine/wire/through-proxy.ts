@@ -1,5 +1,5 @@
 import undici, { type Dispatcher } from "undici";
-import type { Carrier } from "./transport.ts";
+import type { Carrier } from "./carrier.ts";
 
 interface Patience {
   headersTimeout: number;

@@ -1,19 +1,10 @@
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
-import type { Readable } from "node:stream";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Carried, Carrier, Outgoing } from "./carrier.ts";
 import { WireFailure } from "./failure.ts";
 import type { ChooseProxy } from "./proxy.ts";
-
-/** A request on its way to a provider. */
-export interface Outgoing {
-  method: "GET" | "POST";
-  url: string;
-  headers: Record<string, string>;
-  body?: string;
-  signal: AbortSignal;
-}
 
 /** What came back, whatever its status. */
 export interface Incoming {
@@ -23,16 +14,6 @@ export interface Incoming {
   /** Hangs up, for an answer that is over before its connection is. */
   close?: () => void;
 }
-
-/** What came back as one way of carrying hands it over. */
-export interface Carried {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: Readable;
-}
-
-/** One way to the provider: straight, or through a proxy. Rejects with whatever its library throws. */
-export type Carrier = (request: Outgoing, address: URL) => Promise<Carried>;
 
 /** Carries a request to a provider. Throws a `WireFailure` when no answer came. */
 export type Transport = (request: Outgoing) => Promise<Incoming>;

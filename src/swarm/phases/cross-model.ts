@@ -1,22 +1,22 @@
 import { z } from "zod";
-import type { Evidence } from "../../protocol/runs.ts";
-import { sessionOf } from "../caller.ts";
-import { passed } from "../checks.ts";
-import { gatesOf, type Progress, type RunContext } from "../context.ts";
-import { hashOf, NotApproved } from "../journal.ts";
+import type { CheckEvidence } from "../../protocol/runs.ts";
 import type { CrossModelPhase } from "../pipeline/schema.ts";
-import { fixPrompt, reviewPrompt } from "../prompts.ts";
-import { createLoops, type Gate } from "../review-loop.ts";
-import { SavedState } from "../stream.ts";
-import { readVerdict } from "../verdict.ts";
+import { createLoops, type Reviewer } from "../review/loop.ts";
+import { readVerdict } from "../review/verdict.ts";
+import { sessionOf } from "../run/caller.ts";
+import { type Progress, type RunContext, reviewersOf } from "../run/context.ts";
+import { hashOf, NotApproved } from "../run/journal.ts";
+import { passed } from "../streams/checks.ts";
+import { SavedState } from "../streams/stream.ts";
+import { fixPrompt, reviewPrompt } from "./prompts.ts";
 
 /** Has another model review everything together, and the fixing agent meet its findings. */
 export async function runCrossModel(context: RunContext, phase: CrossModelPhase, progress: Progress): Promise<Progress> {
-  const { caller, journal, checks, about, pipeline, ground } = context;
-  const { workspace } = ground;
+  const { caller, journal, checks, about, pipeline, workplace } = context;
+  const { workspace } = workplace;
   const name = "cross-model-review";
   const base = { phase: name, cwd: workspace.cwd };
-  const gate = {
+  const reviewer = {
     key: `${name}/review:${phase.agent}`,
     agent: phase.agent,
     maxIterations: phase.maxIterations,
@@ -25,14 +25,19 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
   };
   // A fix voids what was approved before it: who approved the parts looks at the whole once more.
   const implement = pipeline.pipeline.find((each) => each.phase === "implement");
-  const qa: Gate[] = implement?.qa ? [{ ...implement.qa, key: `${name}/again/qa:${implement.qa.agent}` }] : [];
-  const again = [...gatesOf(`${name}/again`, implement?.reviews ?? []), ...qa].map(
-    (each): Gate => ({ ...each, clarificationAgent: undefined, clarificationKeyword: undefined, approvedBefore: progress.tree }),
+  const qa: Reviewer[] = implement?.qa ? [{ ...implement.qa, key: `${name}/again/qa:${implement.qa.agent}` }] : [];
+  const again = [...reviewersOf(`${name}/again`, implement?.reviews ?? []), ...qa].map(
+    (each): Reviewer => ({
+      ...each,
+      clarificationAgent: undefined,
+      clarificationKeyword: undefined,
+      approvedBefore: progress.tree,
+    }),
   );
-  const isQa = ({ key }: Gate) => qa[0]?.key === key;
+  const isQa = ({ key }: Reviewer) => qa[0]?.key === key;
   const replies: string[] = [];
   let tree = progress.tree;
-  let evidence: Evidence[] = [];
+  let evidence: CheckEvidence[] = [];
 
   const check = async () => {
     evidence = await checks.run({
@@ -55,19 +60,19 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
   await check();
 
   const loops = createLoops({
-    gates: [gate, ...again],
+    reviewers: [reviewer, ...again],
     phase: name,
     stream: null,
     record: context.recordLoop,
     work: {
       state: () => tree,
-      async review({ gate: { key, agent, approvalKeyword }, gate: asked, number, findings }) {
+      async review({ reviewer: { key, agent, approvalKeyword }, reviewer: asked, number, findings }) {
         const reply = await caller.ask({
           ...base,
           key: `${key}/${number}`,
           agent,
           duty: isQa(asked) ? "qa" : "review",
-          model: asked === gate ? pipeline.reviewModel : pipeline.primaryModel,
+          model: asked === reviewer ? pipeline.reviewModel : pipeline.primaryModel,
           prompt: reviewPrompt({
             about,
             spec: progress.spec,
@@ -84,7 +89,7 @@ export async function runCrossModel(context: RunContext, phase: CrossModelPhase,
       },
       veto: (asked) =>
         isQa(asked) && !passed(evidence) ? "The runtime's own record of this tree does not bear this out." : undefined,
-      async revise({ gate: { key, agent }, number, findings }) {
+      async revise({ reviewer: { key, agent }, number, findings }) {
         const reply = await caller.ask({
           ...base,
           key: `${key}/${number}/fix:${phase.fixAgent}`,

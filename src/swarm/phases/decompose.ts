@@ -1,13 +1,13 @@
-import { engineers, tasksKey } from "../ahead.ts";
-import type { Progress, RunContext } from "../context.ts";
-import { readTasks, type SwarmTask } from "../decompose.ts";
-import { RunFailed } from "../journal.ts";
 import type { DecomposePhase } from "../pipeline/schema.ts";
-import { decomposePrompt, describeTask, repairPrompt } from "../prompts.ts";
+import type { Progress, RunContext } from "../run/context.ts";
+import { engineers, tasksKey } from "../run/expected-sessions.ts";
+import { RunFailed } from "../run/journal.ts";
+import { decomposePrompt, describeTask, repairPrompt } from "./prompts.ts";
+import { readTasks, type SwarmTask } from "./task-list.ts";
 
 /** Splits the specification into tasks; a reply that is no such list is asked for again. */
 export async function runDecompose(context: RunContext, phase: DecomposePhase, progress: Progress): Promise<Progress> {
-  const { caller, about, pipeline, ground, settings } = context;
+  const { caller, about, pipeline, workplace, settings } = context;
   const asked = decomposePrompt(about, progress.spec, phase.frontendMarker);
   let prompt = asked;
   let problem = "";
@@ -18,9 +18,9 @@ export async function runDecompose(context: RunContext, phase: DecomposePhase, p
       agent: phase.agent,
       duty: "plan",
       model: pipeline.primaryModel,
-      cwd: ground.workspace.cwd,
+      cwd: workplace.workspace.cwd,
       prompt,
-      next: engineers(pipeline, ground, context.runId),
+      next: engineers(pipeline, workplace, context.runId),
     });
     if (!reply.ok) throw new RunFailed(`decompose: ${phase.agent} gave no tasks: ${reply.reason}`);
     const read = readTasks(reply.text, phase.frontendMarker);

@@ -1,6 +1,6 @@
-import type { Progress, RunContext } from "../context.ts";
 import type { DesignPhase } from "../pipeline/schema.ts";
-import { designPrompt } from "../prompts.ts";
+import type { Progress, RunContext } from "../run/context.ts";
+import { designPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 
 /** Designs the frontend tasks and has the design reviewed. */

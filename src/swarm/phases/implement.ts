@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Progress, RunContext } from "../context.ts";
+import { current } from "../../git/repository.ts";
 import type { ImplementPhase } from "../pipeline/schema.ts";
-import { runStreams } from "../streams.ts";
-import { current } from "../tree/git.ts";
+import type { Progress, RunContext } from "../run/context.ts";
+import { runStreams } from "../streams/streams.ts";
 
 /** Makes every task real. */
 export async function runImplement(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<Progress> {
@@ -23,11 +23,11 @@ export async function runImplement(context: RunContext, phase: ImplementPhase, p
 }
 
 /** The tree the run has come to, written down. */
-export async function presentTree({ journal, ground }: RunContext, key: string, after: unknown): Promise<string> {
+export async function presentTree({ journal, workplace }: RunContext, key: string, after: unknown): Promise<string> {
   return journal.step(z.string(), { key, kind: "git", phase: key.split("/")[0]! }, { after }, async () => ({
     value:
-      ground.kind === "branch"
-        ? (await current(ground.workspace.path, ground.branch)).tree
-        : (await ground.workspace.save("")).tree,
+      workplace.kind === "branch"
+        ? (await current(workplace.workspace.path, workplace.branch)).tree
+        : (await workplace.workspace.save("")).tree,
   }));
 }

@@ -1,9 +1,9 @@
-import { openers } from "../ahead.ts";
-import type { Progress, RunContext } from "../context.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase, SpecPhase } from "../pipeline/schema.ts";
-import { specPrompt } from "../prompts.ts";
+import type { Progress, RunContext } from "../run/context.ts";
+import { openers } from "../run/expected-sessions.ts";
+import { specPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 
 /** Writes the specification and has it reviewed. */
@@ -17,7 +17,7 @@ export async function runSpec(context: RunContext, phase: SpecPhase, progress: P
     reviews: phase.reviews,
     next: context.pipeline.pipeline
       .filter((later) => later !== phase && !isSameModelReview(context, later))
-      .flatMap((later) => openers(context.pipeline, later, context.ground.workspace.cwd)),
+      .flatMap((later) => openers(context.pipeline, later, context.workplace.workspace.cwd)),
   });
   context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, spec, context.served("spec"));
   return { ...progress, spec };

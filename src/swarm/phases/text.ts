@@ -1,12 +1,12 @@
-import { draftKey } from "../ahead.ts";
-import type { Call, Expected, Reply } from "../caller.ts";
-import { askWithAnswers } from "../clarify.ts";
-import { gatesOf, type RunContext } from "../context.ts";
-import { hashOf, NotApproved, RunFailed } from "../journal.ts";
 import { CLARIFICATION_KEYWORD, type Review } from "../pipeline/schema.ts";
-import { clarifyPrompt, reviewPrompt, revisePrompt } from "../prompts.ts";
-import { createLoops } from "../review-loop.ts";
-import { readVerdict } from "../verdict.ts";
+import { createLoops } from "../review/loop.ts";
+import { readVerdict } from "../review/verdict.ts";
+import type { Call, Expected, Reply } from "../run/caller.ts";
+import { type RunContext, reviewersOf } from "../run/context.ts";
+import { draftKey } from "../run/expected-sessions.ts";
+import { hashOf, NotApproved, RunFailed } from "../run/journal.ts";
+import { askWithAnswers } from "./clarify.ts";
+import { clarifyPrompt, reviewPrompt, revisePrompt } from "./prompts.ts";
 
 export interface TextWork {
   phase: string;
@@ -24,9 +24,9 @@ export interface TextWork {
 
 /** Writes a text and takes it through its reviews; the last revision. */
 export async function writeText(context: RunContext, work: TextWork): Promise<string> {
-  const { caller, about, pipeline, ground } = context;
+  const { caller, about, pipeline, workplace } = context;
   const { phase, what, agent, spec } = work;
-  const base = { phase, model: pipeline.primaryModel, cwd: ground.workspace.cwd };
+  const base = { phase, model: pipeline.primaryModel, cwd: workplace.workspace.cwd };
   const writer = (key: string, prompt: string, next: readonly Expected[]): Call => ({
     ...base,
     key,
@@ -46,46 +46,51 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
         : undefined,
     });
 
-  const gates = gatesOf(phase, work.reviews);
-  const reviewers = gates.map((gate) => ({ ...base, key: `${gate.key}/1`, agent: gate.agent, duty: "review" as const }));
+  const reviewers = reviewersOf(phase, work.reviews);
+  const nextUp = reviewers.map((reviewer) => ({
+    ...base,
+    key: `${reviewer.key}/1`,
+    agent: reviewer.agent,
+    duty: "review" as const,
+  }));
   let text = "";
 
   const loops = createLoops({
-    gates,
+    reviewers,
     phase,
     stream: null,
     record: context.recordLoop,
     work: {
       state: () => hashOf(text),
-      review: ({ gate, number, findings }) =>
+      review: ({ reviewer, number, findings }) =>
         caller.ask({
           ...base,
-          key: `${gate.key}/${number}`,
-          agent: gate.agent,
+          key: `${reviewer.key}/${number}`,
+          agent: reviewer.agent,
           duty: "review",
           prompt: reviewPrompt({
             about,
             spec,
             artefact: { what, text },
             findings,
-            approvalKeyword: gate.approvalKeyword,
-            clarificationKeyword: gate.clarificationKeyword,
+            approvalKeyword: reviewer.approvalKeyword,
+            clarificationKeyword: reviewer.clarificationKeyword,
           }),
-          verdict: (reply) => readVerdict(reply, gate.approvalKeyword, gate.clarificationKeyword),
+          verdict: (reply) => readVerdict(reply, reviewer.approvalKeyword, reviewer.clarificationKeyword),
         }),
-      clarify: ({ gate, number, question }) =>
-        clarify(`${gate.key}/${number}/clarify`, gate.clarificationAgent!, gate.agent, question),
-      async revise({ gate, number, findings, answer }) {
+      clarify: ({ reviewer, number, question }) =>
+        clarify(`${reviewer.key}/${number}/clarify`, reviewer.clarificationAgent!, reviewer.agent, question),
+      async revise({ reviewer, number, findings, answer }) {
         const reply = await write(
-          `${gate.key}/${number}/revise:${agent}`,
-          revisePrompt(what, about, text, gate.agent, findings.join("\n\n"), answer),
+          `${reviewer.key}/${number}/revise:${agent}`,
+          revisePrompt(what, about, text, reviewer.agent, findings.join("\n\n"), answer),
         );
         if (reply.ok) text = reply.text;
         return reply;
       },
     },
   });
-  const first = await write(draftKey(phase, agent), work.prompt, [...reviewers, ...(work.next ?? [])]);
+  const first = await write(draftKey(phase, agent), work.prompt, [...nextUp, ...(work.next ?? [])]);
   if (first.ok) text = first.text;
   const wentOn = first.ok && (await loops.run());
   loops.close();

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { RunModel } from "../../protocol/runs.ts";
-import { hashOf } from "../journal.ts";
-import type { Settings } from "./env.ts";
+import { hashOf } from "../run/journal.ts";
 import type { LoadedPipeline } from "./file.ts";
+import type { RunSettings } from "./settings.ts";
 
 /** What a run was started with, so that a resume can tell whether it is still the same run. */
 export const Inputs = z.object({
@@ -35,7 +35,7 @@ export const Inputs = z.object({
 export type Inputs = z.infer<typeof Inputs>;
 
 /** The settings as they are written down. */
-export function kept({ issue: _, primaryModel, reviewModel, ...rest }: Settings): Inputs["settings"] {
+export function kept({ issue: _, primaryModel, reviewModel, ...rest }: RunSettings): Inputs["settings"] {
   return { ...rest, ...(primaryModel !== undefined && { primaryModel }), ...(reviewModel !== undefined && { reviewModel }) };
 }
 
@@ -55,7 +55,7 @@ export function fingerprint({ pipeline, agents }: LoadedPipeline, issue: string)
 }
 
 /** Why a run cannot go on as it began; nothing if it can. */
-export function whatChanged(then: Inputs, now: Fingerprint, settings: Settings): string[] {
+export function whatChanged(then: Inputs, now: Fingerprint, settings: RunSettings): string[] {
   const agents = [...new Set([...Object.keys(then.agents), ...Object.keys(now.agents)])].filter(
     (name) => then.agents[name] !== now.agents[name],
   );

@@ -1,10 +1,10 @@
 import { relative } from "node:path";
 import type { RunModel } from "../../protocol/runs.ts";
 import { inside } from "./agents.ts";
-import { VARIABLES } from "./env.ts";
 import type { LoadedPipeline } from "./file.ts";
 import { membersOf } from "./plan.ts";
 import type { Phase } from "./schema.ts";
+import { VARIABLES } from "./settings.ts";
 
 /** A model as a pipeline names it. */
 export interface NamedModel {

@@ -134,19 +134,19 @@ function callsOf(phase: Phase, maxRetries: number, all: readonly Phase[]): numbe
   if (phase.phase === "decompose") return 1 + maxRetries;
   if (phase.phase === "cross-model-review") {
     const built = all.find((each) => each.phase === "implement");
-    const gates = [phase, ...(built?.reviews ?? []), ...(built?.qa ? [built.qa] : [])];
-    const fixes = gates.reduce((sum, gate) => sum + gate.maxIterations, 0);
+    const reviewers = [phase, ...(built?.reviews ?? []), ...(built?.qa ? [built.qa] : [])];
+    const fixes = reviewers.reduce((sum, reviewer) => sum + reviewer.maxIterations, 0);
     // Those who approved before are asked only of what a fix has changed.
-    return 1 + fixes + (gates.length - 1) * fixes + fixes;
+    return 1 + fixes + (reviewers.length - 1) * fixes + fixes;
   }
-  const gates = [...phase.reviews, ...(phase.phase === "implement" && phase.qa ? [phase.qa] : [])];
+  const reviewers = [...phase.reviews, ...(phase.phase === "implement" && phase.qa ? [phase.qa] : [])];
   const implement = phase.phase === "implement";
   const mergeCalls = implement ? MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES : 0;
   const mergeStates = implement ? MAX_CONFLICTS + MAX_MERGE_FIXES : 0;
-  const revisions = gates.reduce((sum, gate) => sum + gate.maxIterations, 0);
+  const revisions = reviewers.reduce((sum, reviewer) => sum + reviewer.maxIterations, 0);
   const asking = "clarificationAgent" in phase && phase.clarificationAgent !== undefined ? 1 + 2 * MAX_CLARIFICATIONS : 1;
   const answered = phase.reviews
     .filter((review) => review.clarificationAgent)
     .reduce((sum, review) => sum + review.maxIterations, 0);
-  return (1 + revisions + mergeCalls) * asking + answered + gates.length * (1 + revisions + mergeStates);
+  return (1 + revisions + mergeCalls) * asking + answered + reviewers.length * (1 + revisions + mergeStates);
 }

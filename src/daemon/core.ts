@@ -1,0 +1,180 @@
+import { createEngine } from "../engine/engine.ts";
+import { type Choice, chooseEngine } from "../engine/ladder.ts";
+import type { Model } from "../engine/rehearsal/wire.ts";
+import { runtimeCache } from "../engine/runtime-path.ts";
+import { readToken } from "../lib/api-token.ts";
+import type { Config } from "../lib/config.ts";
+import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
+import { createLog } from "../lib/log.ts";
+import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
+import { createRedactor } from "../lib/redact.ts";
+import { createSandbox } from "../process/sandbox.ts";
+import { surveyProject } from "../project/analyze.ts";
+import { findChecks } from "../project/commands.ts";
+import type { Said } from "../protocol/runs.ts";
+import { createEventLog } from "../store/events.ts";
+import { createHub } from "../store/hub.ts";
+import { openStore } from "../store/open.ts";
+import { createState } from "../store/state.ts";
+import { createUsageLog } from "../store/usage.ts";
+import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
+import { fileOps } from "../tools/file-ops.ts";
+import { createGate } from "../tools/gate.ts";
+import { createPathGuard } from "../tools/guard.ts";
+import { createPolicy } from "../tools/policy.ts";
+import { shell } from "../tools/shell.ts";
+
+export interface CoreDeps {
+  env: NodeJS.ProcessEnv;
+  paths: Paths;
+  settings: LiveConfig;
+  token: string | undefined;
+  /** Told each line of the log, for somebody who watches. */
+  echo?: (line: string) => void;
+}
+
+/** What the daemon and `swarm` share: the store, the events, the engine, the gate and the tools of the machine. */
+export async function createCore({ env, paths, settings, token, echo }: CoreDeps) {
+  const config = settings.current();
+  const redactor = createRedactor(secretsOf(config, env, token));
+  const log = createLog({ folder: paths.logs, level: () => settings.current().logLevel, redactor, ...(echo && { echo }) });
+  const store = openStore(paths.database);
+  const events = createEventLog(store);
+  const hub = createHub({ events, log });
+  const usage = createUsageLog(store);
+  const choice = await chooseEngine(config, env);
+  redactor.hide(choice.login?.token);
+  const engine = await createEngine({
+    folder: paths.sessions,
+    config: settings.current,
+    env,
+    choice,
+    rehearsal: await rehearsalFor(choice, paths.home),
+    log,
+    clean: redactor.clean,
+    memo: createState(store),
+    onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
+  });
+  const guard = createPathGuard({
+    paths,
+    packageRoot,
+    programs: [runtimeCache(env)],
+    selfEdit: () => settings.current().selfEditEnabled,
+  });
+  const sandbox = createSandbox({ home: paths.home, guard });
+  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
+  const machine = {
+    shell: shell({ sandbox, redactor, env }),
+    files: fileOps({ guard, write: true }),
+    filesToRead: fileOps({ guard, write: false }),
+  };
+  return {
+    redactor,
+    log,
+    store,
+    events,
+    hub,
+    usage,
+    choice,
+    engine,
+    gate,
+    guard,
+    sandbox,
+    machine,
+    async close() {
+      await engine.stop();
+      hub.close();
+      store.close();
+    },
+  };
+}
+export type Core = Awaited<ReturnType<typeof createCore>>;
+
+/** The pipeline's room on top of a core. */
+export function createSwarmOn(
+  { store, engine, hub, gate, machine, sandbox, log, usage }: Core,
+  paths: Paths,
+  env: NodeJS.ProcessEnv,
+  onSay?: (said: Said) => void,
+): Swarm {
+  const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
+  return createSwarm({
+    store,
+    engine,
+    emit: hub.emit,
+    bind: (names, scope) =>
+      gate.bind(
+        names.map((name) => tools[name]),
+        scope,
+      ),
+    findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
+    runsFolder: paths.runs,
+    wrap: sandbox.wrap,
+    log,
+    env,
+    recordUsage: usage.record,
+    ...(onSay && { onSay }),
+  });
+}
+
+/** The pipeline in a process of its own. */
+export async function openSwarm({
+  env,
+  needsEngine,
+  onSay,
+}: {
+  env: NodeJS.ProcessEnv;
+  needsEngine: boolean;
+  onSay?: (said: Said) => void;
+}) {
+  const paths = pathsOf(env);
+  const settings = createLiveConfig(paths.config);
+  ensureHome(paths);
+  const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token) });
+  const swarm = createSwarmOn(core, paths, env, onSay);
+  try {
+    if (needsEngine) await core.engine.start();
+  } catch (error) {
+    await core.close();
+    throw error;
+  }
+  return {
+    swarm,
+    hub: core.hub,
+    choice: core.choice,
+    async close() {
+      await swarm.close();
+      await core.close();
+    },
+  };
+}
+
+/** The improviser and its rules are loaded only where they are to play. */
+async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
+  if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
+  const { createImproviser, loadRules } = await import("../engine/rehearsal/improvise.ts");
+  return createImproviser(loadRules(home));
+}
+
+/** Every secret IO knows of. */
+export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
+  const names = [
+    "COPILOT_PROVIDER_API_KEY",
+    "COPILOT_PROVIDER_BEARER_TOKEN",
+    "COPILOT_GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "TELEGRAM_BOT_TOKEN",
+  ];
+  const named = [config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv];
+  return [
+    token,
+    config.telegramBotToken,
+    config.provider?.apiKey,
+    ...Object.entries(config.provider?.headers ?? {}).map(([name, value]) =>
+      /auth|key|token|secret|cookie/i.test(name) ? value : undefined,
+    ),
+    ...named.map((name) => (name ? env[name] : undefined)),
+    ...names.map((name) => env[name]),
+  ];
+}

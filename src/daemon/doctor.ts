@@ -1,0 +1,233 @@
+import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { createEngine } from "../engine/engine.ts";
+import { SettingError } from "../engine/failures.ts";
+import { type Choice, chooseEngine } from "../engine/ladder.ts";
+import type { EngineStatus } from "../engine/port.ts";
+import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
+import { untestedNote } from "../engine/tested-runtimes.ts";
+import { findingOf, tryModel } from "../engine/trial.ts";
+import { type Config, loadConfig } from "../lib/config.ts";
+import { readDaemonFile } from "../lib/daemon-file.ts";
+import { messageOf } from "../lib/errors.ts";
+import { createLog } from "../lib/log.ts";
+import { type Paths, packageRoot } from "../lib/paths.ts";
+import { createRedactor } from "../lib/redact.ts";
+import { exec } from "../process/exec.ts";
+import { createSandbox } from "../process/sandbox.ts";
+import type { DoctorReport, Finding } from "../protocol/doctor.ts";
+import { createPathGuard } from "../tools/guard.ts";
+
+export interface DoctorDeps {
+  paths: Paths;
+  env: NodeJS.ProcessEnv;
+  /** Mend what can be mended without asking. */
+  fix?: boolean;
+}
+
+type Examination = (parts: DoctorDeps) => Promise<Finding[]> | Finding[];
+
+/** Looks at everything IO needs, with a remedy for each finding. */
+export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
+  const checks: [string, Examination][] = [
+    ["node", node],
+    ["config", config],
+    ["disk", disk],
+    ["modes", modes],
+    ["database", database],
+    ["port", port],
+    ["git", git],
+    ["gh", gh],
+    ["sandbox", sandbox],
+    ["model", model],
+  ];
+  const items: Finding[] = [];
+  for (const [check, look] of checks) {
+    try {
+      items.push(...(await look(parts)));
+    } catch (error) {
+      items.push({
+        check,
+        state: "failed",
+        found: messageOf(error),
+        remedy: "Mend what the sentence names, then run io doctor again.",
+      });
+    }
+  }
+  return { ok: items.every(({ state }) => state !== "failed"), items };
+}
+
+const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
+
+const node: Examination = () => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return [ok("node", `Node ${process.versions.node}`)];
+  return [{ check: "node", state: "failed", found: `Node ${process.versions.node}`, remedy: "Install Node 20.19 or newer." }];
+};
+
+const config: Examination = ({ paths }) => {
+  loadConfig(paths.config);
+  return [ok("config", existsSync(paths.config) ? `${paths.config} is in order` : "no config.json: the defaults hold")];
+};
+
+const disk: Examination = ({ paths }) => {
+  const { bavail, bsize } = statfsSync(existsSync(paths.home) ? paths.home : join(paths.home, ".."));
+  const megabytes = Math.round((bavail * bsize) / 1_000_000);
+  if (megabytes > 500) return [ok("disk", `${megabytes} MB free`)];
+  return [
+    {
+      check: "disk",
+      state: megabytes > 50 ? "warning" : "failed",
+      found: `only ${megabytes} MB free`,
+      remedy: `Free some space where ${paths.home} lies, or move IO_HOME.`,
+    },
+  ];
+};
+
+const modes: Examination = ({ paths, fix }) => {
+  const wanted: [string, number][] = [
+    [paths.home, 0o700],
+    [paths.token, 0o600],
+    [paths.config, 0o600],
+    [paths.database, 0o600],
+  ];
+  const wrong = wanted.filter(([path, mode]) => existsSync(path) && (statSync(path).mode & 0o777 & ~mode) !== 0);
+  if (wrong.length === 0) return [ok("modes", "secrets are readable by you alone")];
+  return wrong.map(([path, mode]) => {
+    if (fix) chmodSync(path, mode);
+    const octal = mode.toString(8);
+    return {
+      check: "modes",
+      state: fix ? "ok" : "failed",
+      found: `${path} can be read by others`,
+      remedy: `Run io doctor --fix, or chmod ${octal} ${path}.`,
+      ...(fix && { fixed: true }),
+    };
+  });
+};
+
+const database: Examination = ({ paths }) => {
+  if (!existsSync(paths.database)) return [ok("database", "none yet: it is made at the first start")];
+  const db = new DatabaseSync(paths.database, { readOnly: true });
+  try {
+    const rows = db.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[];
+    if (rows[0]?.integrity_check === "ok") return [ok("database", "whole")];
+    return [
+      {
+        check: "database",
+        state: "failed",
+        found: rows
+          .map((row) => row.integrity_check)
+          .slice(0, 3)
+          .join("; "),
+        remedy: "Stop IO, move io.db away, and put back the newest io.db.before-….bak if there is one.",
+      },
+    ];
+  } finally {
+    db.close();
+  }
+};
+
+const port: Examination = async ({ paths, env }) => {
+  const daemon = readDaemonFile(paths.daemon);
+  if (daemon) return [ok("port", `a daemon serves on ${daemon.host}:${daemon.port} (pid ${daemon.pid})`)];
+  const settings = loadConfig(paths.config);
+  const wanted = env.IO_PORT ? Number(env.IO_PORT) : settings.port;
+  const free = await new Promise<boolean>((done) => {
+    const probe = createServer();
+    probe.once("error", () => done(false));
+    probe.listen(wanted, env.IO_HOST || settings.host, () => probe.close(() => done(true)));
+  });
+  if (free) return [ok("port", `port ${wanted} is free; no daemon runs`)];
+  return [
+    {
+      check: "port",
+      state: "failed",
+      found: `port ${wanted} is taken by another program`,
+      remedy: 'Set "port" in config.json, or IO_PORT, to another one.',
+    },
+  ];
+};
+
+const git: Examination = async () => {
+  const result = await exec("git", ["--version"], { deadlineMs: 5_000 });
+  if (result.code === 0) return [ok("git", result.stdout.trim())];
+  return [
+    { check: "git", state: "failed", found: "git was not found", remedy: "Install git: squads and swarm work in repositories." },
+  ];
+};
+
+const gh: Examination = async () => {
+  const result = await exec("gh", ["auth", "status"], { deadlineMs: 5_000 });
+  if (result.code === 0) return [ok("gh", "the GitHub command line is logged in")];
+  const missing = result.ending === "not-started";
+  return [
+    {
+      check: "gh",
+      state: "warning",
+      found: missing ? "gh was not found" : "gh is not logged in",
+      remedy: missing ? "Install the GitHub CLI if IO is to work with issues and pull requests." : "Run gh auth login.",
+    },
+  ];
+};
+
+/** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
+const sandbox: Examination = async ({ paths }) => {
+  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
+  const { kind, detail } = await createSandbox({ home: paths.home, guard }).status();
+  if (kind === "hidden") return [ok("sandbox", detail)];
+  const remedy =
+    "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
+  return [{ check: "sandbox", state: "warning", found: detail, remedy }];
+};
+
+function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJS.ProcessEnv): Finding {
+  if (tested) return ok("runtime", `the Copilot runtime ${version} starts`);
+  const remedy = env.COPILOT_CLI_PATH
+    ? "Unset COPILOT_CLI_PATH to use the runtime that came with IO."
+    : 'Run "npm install" in IO\'s folder again, which brings the runtime that IO was tested with.';
+  return { check: "runtime", state: "warning", found: untestedNote(version), remedy };
+}
+
+/** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
+export const model: Examination = async ({ paths, env }) => {
+  const settings: Config = loadConfig(paths.config);
+  let choice: Choice;
+  try {
+    choice = await chooseEngine(settings, env);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    return [{ check: "model", state: "failed", found: error.what, remedy: error.remedy }];
+  }
+  const redactor = createRedactor(secretsIn(choice));
+  const folder = mkdtempSync(join(tmpdir(), "io-doctor-"));
+  const engine = await createEngine({
+    folder,
+    config: () => settings,
+    env,
+    choice,
+    rehearsal: createImproviser(loadRules(paths.home)),
+    log: createLog({ redactor, level: () => "error" }),
+    clean: redactor.clean,
+  });
+  try {
+    await engine.start();
+    const runtime = runtimeFinding(engine.status().runtime, env);
+    return [runtime, withoutPaths(findingOf(choice, await tryModel(engine, folder), env), paths)];
+  } finally {
+    await engine.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+function secretsIn({ provider, login }: Choice): (string | undefined)[] {
+  return [login?.token, provider?.apiKey, provider?.bearerToken, ...Object.values(provider?.headers ?? {})];
+}
+
+/** Whatever a runtime or a provider says, a person is not shown where IO lies. */
+function withoutPaths(finding: Finding, { home }: Paths): Finding {
+  return { ...finding, found: finding.found.replaceAll(home, "IO's folder").replaceAll(packageRoot, "IO's package") };
+}

@@ -1,0 +1,81 @@
+import { realpathSync, statSync } from "node:fs";
+import { codeOf, UserError } from "../lib/errors.ts";
+import { locate } from "../lib/real-path.ts";
+import { SquadSlug } from "../protocol/squads.ts";
+
+/** The text without the space around it; one that is empty or too long is refused with help. */
+export function required(what: string, text: string, max: number, help = ""): string {
+  const trimmed = text.trim();
+  if (trimmed === "") throw new UserError(`${what} is empty. ${help || "Say it in a few words."}`);
+  return limited(what, trimmed, max, help);
+}
+
+/** Refuses a text that is too long. */
+export function limited(what: string, text: string, max: number, help = "Make it shorter."): string {
+  if (text.length > max)
+    throw new UserError(`${what} has ${text.length} characters; at most ${max} are taken. ${help || "Make it shorter."}`);
+  return text;
+}
+
+/** The real path of a folder that exists. */
+export function folderAt(path: string, cwd: string | undefined): string {
+  if (cwd === undefined && !/^(?:\/|~(?:\/|$)|[A-Za-z]:[\\/])/.test(path))
+    throw new UserError(
+      `${path.slice(0, 200)}: is not a whole path. Give the path of the project's folder from the root, such as /home/me/app.`,
+    );
+  try {
+    const real = realpathSync(locate(path, cwd ?? "/"));
+    if (statSync(real).isDirectory()) return real;
+  } catch (error) {
+    if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
+      throw error;
+    throw new UserError(
+      `${path.slice(0, 200)}: there is no such folder, or it may not be read. Give the path of a project's folder.`,
+      { cause: error },
+    );
+  }
+  throw new UserError(`${path.slice(0, 200)}: is not a folder. Give the path of a project's folder.`);
+}
+
+/** Whether a folder is there. */
+export const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** A slug that somebody chose, if it is one. */
+export function checkedSlug(slug: string): string {
+  if (SquadSlug.safeParse(slug).success) return slug;
+  const better = slugOf(slug.slice(0, 200));
+  throw new UserError(
+    `"${slug.slice(0, 100)}" cannot be a slug: use 1 to 63 lower-case letters, digits or dashes.${better ? ` "${better}" would do.` : ""}`,
+  );
+}
+
+/** A slug made of a name: "My App (v2)" is my-app-v2. */
+export function slugOf(name: string): string {
+  return name
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 60)
+    .replace(/^-+|-+$/g, "");
+}
+
+/** The slug, with a number behind it if it is taken. */
+export function freeSlug(wanted: string, isTaken: (slug: string) => boolean): string {
+  for (let copy = 1; ; copy += 1) {
+    const slug = copy === 1 ? wanted : `${wanted}-${copy}`;
+    if (!isTaken(slug)) return slug;
+  }
+}
+
+/** Whether two tasks ask for the same: case, spacing and the end of the sentence aside. */
+export function alike(a: string, b: string): boolean {
+  const normal = (text: string) =>
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replace(/\s+/g, " ")
+      .trim()
+      .replace(/[.!\s]+$/, "");
+  return normal(a) === normal(b);
+}

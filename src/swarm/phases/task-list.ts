@@ -1,0 +1,199 @@
+import { z } from "zod";
+import { isFrontend } from "../pipeline/conditions.ts";
+import { MAX_TASKS } from "../pipeline/limits.ts";
+
+/** One piece of work, which becomes one stream. */
+export const SwarmTask = z.object({
+  id: z.string(),
+  /** What the stream is told, word for word. */
+  text: z.string(),
+  acceptanceCriteria: z.array(z.string()),
+  dependsOn: z.array(z.string()),
+  /** What the list said of itself, if it did. */
+  declared: z.boolean().optional(),
+  frontend: z.boolean(),
+});
+export type SwarmTask = z.infer<typeof SwarmTask>;
+
+const Words = z.string().trim().min(1);
+const Many = z.union([z.array(z.union([Words, z.number().transform(String)])), Words.transform((one) => [one])]);
+const Entry = z.union([
+  Words.transform((text) => ({ text })),
+  z
+    .object({
+      id: z.union([Words, z.number().transform(String)]).optional(),
+      title: z.string().trim().optional(),
+      name: z.string().trim().optional(),
+      task: z.string().trim().optional(),
+      description: z.string().trim().optional(),
+      acceptanceCriteria: Many.nullish(),
+      acceptance_criteria: Many.nullish(),
+      dependsOn: Many.nullish(),
+      depends_on: Many.nullish(),
+      frontend: z.boolean().optional(),
+    })
+    .transform((entry, context) => {
+      const text = [...new Set([entry.title ?? entry.name, entry.task, entry.description])].filter(Boolean).join("\n\n");
+      if (text === "") context.addIssue({ code: "custom", message: 'needs a "title" or a "description"' });
+      return {
+        text,
+        id: entry.id,
+        acceptanceCriteria: entry.acceptanceCriteria ?? entry.acceptance_criteria ?? undefined,
+        dependsOn: entry.dependsOn ?? entry.depends_on ?? undefined,
+        declared: entry.frontend,
+      };
+    }),
+]);
+type Entry = {
+  text: string;
+  id?: string | undefined;
+  acceptanceCriteria?: string[] | undefined;
+  dependsOn?: string[] | undefined;
+  declared?: boolean | undefined;
+};
+
+export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
+
+/** Reads the list of tasks out of a reply. A reply that holds none says what is wrong, in words that can be sent back. */
+export function readTasks(reply: string, marker: string): Decomposed {
+  const { values, whole } = valuesIn(reply);
+  const arrays = values.flatMap(({ value, ...place }) => (Array.isArray(value) ? [{ list: value as unknown[], ...place }] : []));
+  const readings = arrays.filter(({ list }) => list.some(isObject)).map(({ list }) => readList(list, marker));
+  if (readings.length > 0) return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
+
+  const [only, second] = arrays;
+  if (only === undefined) {
+    if (!whole) return { problem: "it holds no JSON array that is whole: a bracket is not closed" };
+    const tasks = values.map(({ value }) => value);
+    return tasks.length > 0 && tasks.every(hasTitle) ? readList(tasks, marker) : { problem: "it holds no JSON array of tasks" };
+  }
+  if (second !== undefined) return { problem: "it holds several JSON arrays, and none of them is a list of task objects" };
+  const alone = whole && values.length === 1 && standsAlone(reply, only);
+  if (only.list.length > 0 && only.list.every((entry) => typeof entry === "string") && !alone)
+    return { problem: "its array of strings stands amid other text, and may be something other than the list of tasks" };
+  return readList(only.list, marker);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function hasTitle(value: unknown): boolean {
+  return isObject(value) && "title" in value && typeof value.title === "string" && value.title.trim() !== "";
+}
+
+/** Whether nothing but what announces it stands beside a value. */
+function standsAlone(text: string, { start, end }: Place): boolean {
+  const before = text.slice(text.lastIndexOf("\n", start) + 1, start);
+  const [after = ""] = text.slice(end + 1).split("\n", 1);
+  return /(?:^|:)\s*(?:`+\w*\s*)?$/.test(before) && /^[\s`]*$/.test(after);
+}
+
+function readList(list: unknown[], marker: string): Decomposed {
+  if (list.length === 0) return { problem: "the JSON array is empty" };
+  if (list.length > MAX_TASKS) return { problem: `it lists ${list.length} tasks; join them into at most ${MAX_TASKS}` };
+  const parsed = z.array(Entry).safeParse(list);
+  if (!parsed.success) {
+    const entry = Number(parsed.error.issues[0]?.path[0] ?? 0) + 1;
+    return { problem: `entry ${entry} is neither a string nor a task object with a "title" or a "description"` };
+  }
+  const entries: Entry[] = parsed.data;
+  const ids = entries.map((entry, index) => entry.id ?? `T${index + 1}`);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) return { problem: `two tasks have the id "${twice}"` };
+  const tasks = entries.map((entry, index): SwarmTask => {
+    const task = { text: entry.text, ...(entry.declared === undefined ? {} : { declared: entry.declared }) };
+    return {
+      ...task,
+      id: ids[index]!,
+      acceptanceCriteria: entry.acceptanceCriteria ?? [],
+      dependsOn: [...new Set(entry.dependsOn ?? [])],
+      frontend: isFrontend(task, marker),
+    };
+  });
+  for (const task of tasks) {
+    const unknown = task.dependsOn.find((id) => !ids.includes(id) || id === task.id);
+    if (unknown !== undefined)
+      return { problem: `task "${task.id}" depends on "${unknown}", which is not another task of the list` };
+  }
+  const circle = findCircle(tasks);
+  return circle ? { problem: `the tasks ${circle.join(", ")} wait for each other in a circle` } : { tasks };
+}
+
+function findCircle(tasks: readonly SwarmTask[]): string[] | undefined {
+  const free = new Set<string>();
+  for (;;) {
+    const next = tasks.filter((task) => !free.has(task.id) && task.dependsOn.every((id) => free.has(id)));
+    if (next.length === 0) break;
+    for (const task of next) free.add(task.id);
+  }
+  const stuck = tasks.filter((task) => !free.has(task.id)).map((task) => task.id);
+  return stuck.length > 0 ? stuck : undefined;
+}
+
+/** A reply with more brackets than this is not looked through to its end. */
+const MAX_TRIES = 300;
+const MAX_OPEN = 20;
+
+/** Where a value begins and ends in a text. */
+interface Place {
+  start: number;
+  end: number;
+}
+
+/**
+ * The JSON lists and objects of a text, in prose or fenced, outermost only. It is not `whole` when a bracket stays open: what
+ * stands in a list or an object that was cut off is a part of it, and no value of its own.
+ */
+function valuesIn(text: string): { values: (Place & { value: unknown })[]; whole: boolean } {
+  const values: (Place & { value: unknown })[] = [];
+  const bracket = /[[{]/g;
+  let open = 0;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const start = bracket.exec(text)?.index;
+    if (start === undefined) return { values, whole: open === 0 };
+    const end = closing(text, start);
+    if (end === undefined) {
+      open += 1;
+      if (!isProse(text, start) || open > MAX_OPEN) break;
+      continue;
+    }
+    const value = tryParse(text.slice(start, end + 1));
+    if (value !== undefined) values.push({ value, start, end });
+    bracket.lastIndex = end + 1;
+  }
+  return { values, whole: false };
+}
+
+/** Whether a bracket that stays open begins no JSON, by what follows it. */
+function isProse(text: string, start: number): boolean {
+  return /^\[\s{0,9}[^\s[{"\]]/.test(text.slice(start, start + 12));
+}
+
+function closing(text: string, start: number): number | undefined {
+  const open: string[] = [];
+  let quoted = false;
+  for (let index = start; index < text.length; index += 1) {
+    const char = text[index];
+    if (quoted) {
+      if (char === "\\") index += 1;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === "[") open.push("]");
+    else if (char === "{") open.push("}");
+    else if (char === "]" || char === "}") {
+      if (open.pop() !== char) return undefined;
+      if (open.length === 0) return index;
+    }
+  }
+  return undefined;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON after all: brackets are common in prose.
+    return undefined;
+  }
+}

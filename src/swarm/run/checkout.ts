@@ -1,0 +1,36 @@
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { git } from "../../git/command.ts";
+import { usageError } from "../../lib/errors.ts";
+import { inside } from "../pipeline/agents.ts";
+import { FILE_NAME } from "../pipeline/file.ts";
+
+/** The project that somebody who stands in a folder means: the folder if it has a pipeline of its own, else the top of its checkout. */
+export async function projectAround(folder: string): Promise<string> {
+  if (existsSync(join(folder, FILE_NAME))) return folder;
+  const top = await git(folder, ["rev-parse", "--show-toplevel"]);
+  return (top.code === 0 && top.stdout.trim()) || folder;
+}
+
+export function openProject(path: string): string {
+  const folder = resolve(path);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw usageError(`${folder}: is no folder. Name the project's folder.`);
+  return realpathSync(folder);
+}
+
+/** Refuses a folder for documents that cannot be one, before anything is begun. */
+export function checkDocDir(root: string, docDir: string): void {
+  let path = root;
+  for (const part of docDir.split("/")) {
+    path = join(path, part);
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (!there) return;
+    const why = !there.isDirectory()
+      ? `${path} is a file`
+      : inside(root, realpathSync(path))
+        ? undefined
+        : `${path} leads out of the project to ${realpathSync(path)}`;
+    if (why) throw usageError(`DOC_DIR: found ${JSON.stringify(docDir)}: ${why}. Name a folder inside the project.`);
+  }
+}

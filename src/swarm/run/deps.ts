@@ -1,0 +1,32 @@
+import type { Engine } from "../../engine/port.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Wrap } from "../../process/sandbox.ts";
+import type { Emit } from "../../protocol/events.ts";
+import type { Said } from "../../protocol/runs.ts";
+import type { ModelCall } from "../../protocol/usage.ts";
+import type { Store } from "../../store/open.ts";
+import type { Check } from "../streams/checks.ts";
+import type { Bind } from "./caller.ts";
+
+/** What Swarm is built of. */
+export interface SwarmDeps {
+  store: Store;
+  engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
+  emit: Emit;
+  /** The tools of a pipeline agent, behind the gate. */
+  bind: Bind;
+  findChecks: (folder: string) => Promise<Check[]>;
+  /** Where runs keep their worktrees and documents. */
+  runsFolder: string;
+  log: Log;
+  /** What ships with us. */
+  shipped?: { agents: string; pipeline: string };
+  /** What the project's own checks get, without secrets; and where GITHUB_STEP_SUMMARY is read. */
+  env?: NodeJS.ProcessEnv;
+  onSay?: (said: Said) => void;
+  recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
+  checkDeadlineMs?: number;
+  /** Keeps the project's own checks, which run what agents wrote, from IO's secrets. */
+  wrap?: Wrap;
+  now?: () => Date;
+}

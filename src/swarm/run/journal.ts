@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import type { z } from "zod";
+import type { Emit } from "../../protocol/events.ts";
+import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
+import type { Usage } from "../../protocol/usage.ts";
+import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
+
+/** Thrown through a run when it is told to stop; its journal then ends where it stands. */
+export class RunStopped extends Error {
+  override readonly name = "RunStopped";
+}
+
+/** A run that cannot go on. The message is the reason that is shown. */
+export class RunFailed extends Error {
+  override readonly name: string = "RunFailed";
+}
+
+/** A run that stops because an approval it must have was not given. */
+export class NotApproved extends RunFailed {
+  override readonly name = "NotApproved";
+}
+
+/** What an earlier life knew of a step that it did not finish. */
+export interface Earlier {
+  attempts: number;
+  sessionId: string | null;
+  promptId: string | null;
+}
+
+export interface StepLife {
+  earlier: Earlier | undefined;
+  track(call: { attempts: number; sessionId: string; promptId: string | null }): void;
+}
+
+export interface StepOutcome<T> {
+  value: T;
+  /** Set when the step has failed for good: a resume of a failed run tries it again. */
+  error?: string;
+  verdict?: string;
+  /** The model that answered, where that is known. */
+  model?: string | undefined;
+  usage?: Usage;
+}
+
+/** The journal of one run. */
+export interface Journal {
+  readonly runId: string;
+  /** Which process, counted from 1, works on the run. */
+  readonly life: number;
+  /** Does a step once: a finished one is answered from the journal, one that was cut off is done again. */
+  step<T>(schema: z.ZodType<T>, head: StepHead, inputs: unknown, work: (life: StepLife) => Promise<StepOutcome<T>>): Promise<T>;
+  /** Writes a fact about the run down, over what was there under its key. */
+  put(head: StepHead, state: "begun" | "done" | "failed", value: unknown, reason?: string): void;
+}
+
+export interface JournalDeps {
+  runs: Runs;
+  runId: string;
+  life: number;
+  emit: Emit;
+  conversation?: string | undefined;
+  signal: AbortSignal;
+  now: () => Date;
+}
+
+export function createJournal({ runs, runId, life, emit, conversation, signal, now }: JournalDeps): Journal {
+  const time = () => now().toISOString();
+  const tell = (type: "step.started" | "step.finished", key: string) => {
+    const row = runs.step(runId, key);
+    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, ...stepOf(row) } });
+  };
+  return {
+    runId,
+    life,
+    async step(schema, head, inputs, work) {
+      const hash = hashOf(inputs);
+      const known = runs.step(runId, head.key);
+      const same = known?.inputs_hash === hash;
+      if (known && same && known.state !== "begun" && known.result !== null) return schema.parse(JSON.parse(known.result));
+      if (signal.aborted) throw new RunStopped("the run was stopped");
+      runs.begin(runId, head, hash, time());
+      tell("step.started", head.key);
+      const earlier =
+        known && same && known.state === "begun"
+          ? { attempts: known.attempts, sessionId: known.session_id, promptId: known.prompt_id }
+          : undefined;
+      const { value, error, verdict, model, usage } = await work({ earlier, track: (call) => runs.track(runId, head.key, call) });
+      runs.end(
+        runId,
+        head.key,
+        {
+          state: error === undefined ? "done" : "failed",
+          result: JSON.stringify(value),
+          ...(error !== undefined && { error }),
+          ...(verdict !== undefined && { verdict }),
+          ...(model !== undefined && { model }),
+          ...(usage && { usage }),
+        },
+        time(),
+      );
+      tell("step.finished", head.key);
+      return value;
+    },
+    put(head, state, value, reason) {
+      const known = runs.step(runId, head.key);
+      if (!known) runs.begin(runId, head, "", time());
+      if (state === "begun") {
+        if (known) return;
+        runs.note(runId, head.key, JSON.stringify(value));
+      } else {
+        runs.conclude(runId, head.key, { state, result: JSON.stringify(value), error: reason ?? null }, time());
+      }
+    },
+  };
+}
+
+/** Writes down what is known of a run besides its steps. */
+export function recorders({ put }: Pick<Journal, "put">) {
+  return {
+    note: (text: string) => put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text),
+    recordLoop: (loop: ReviewLoop) => {
+      const { key, phase, stream, agent } = loop;
+      put({ key: `loop:${key}`, kind: "loop", phase, stream, agent }, "done", loop);
+    },
+    recordStream: (stream: RunStream) => {
+      const head = { key: `stream:${stream.number}`, kind: "stream" as const, phase: "implement", stream: stream.number };
+      put(head, stream.status === "failed" ? "failed" : "done", stream, stream.reason ?? undefined);
+    },
+  };
+}
+
+/** A hash that does not depend on the order of keys. */
+export function hashOf(value: unknown): string {
+  return createHash("sha256").update(canonical(value)).digest("hex");
+}
+
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, each: unknown) =>
+      typeof each === "object" && each !== null && !Array.isArray(each)
+        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : each,
+    ) ?? "undefined"
+  );
+}

@@ -1,0 +1,84 @@
+import type { Engine } from "../../engine/port.ts";
+import { nearest } from "../../lib/config.ts";
+import { ExitCode, UserError } from "../../lib/errors.ts";
+import type { RunModel } from "../../protocol/runs.ts";
+import type { NamedModel } from "../pipeline/named-models.ts";
+
+/** How many of the models that are there are named. */
+const MOST_NAMED = 6;
+
+interface Missing {
+  name: string;
+  where: string;
+}
+
+/** Models that a person named and that are not there. */
+export class MissingModels extends UserError {
+  readonly missing: readonly Missing[];
+  readonly available: readonly string[];
+  constructor(missing: readonly Missing[], available: readonly string[], howToAllow = "--stand-ins") {
+    super(describe(missing, available, howToAllow), { exitCode: ExitCode.usage });
+    this.missing = missing;
+    this.available = available;
+  }
+}
+
+/** Tells those who do not stand at a command line how they let others stand in. */
+export function allowedBy(howToAllow: string) {
+  return (error: unknown): never => {
+    throw error instanceof MissingModels ? new MissingModels(error.missing, error.available, howToAllow) : error;
+  };
+}
+
+/** Finds out who serves for each name, and refuses all at once what a person named and is not there, unless others may stand in. */
+export async function resolveModels(
+  engine: Pick<Engine, "serving" | "models">,
+  named: readonly NamedModel[],
+  standIns: boolean,
+): Promise<RunModel[]> {
+  const names = [...new Set(named.map(({ name }) => name))];
+  const models = await Promise.all(names.map(async (name): Promise<RunModel> => ({ name, ...(await engine.serving(name)) })));
+  const isMissing = (name: string) => models.some((model) => model.name === name && model.standsIn);
+  const missing = named.flatMap(({ name, where }) => (where !== undefined && isMissing(name) ? [{ name, where }] : []));
+  if (missing.length > 0 && !standIns)
+    throw new MissingModels(
+      missing,
+      (await engine.models()).map(({ id }) => id),
+    );
+  return models.filter(({ name }) => named.some((each) => each.name === name && each.used));
+}
+
+/** The model to ask for a name. */
+export function servingAmong(models: readonly RunModel[]): (name: string) => RunModel {
+  return (name) => models.find((each) => each.name === name) ?? { name, model: name, standsIn: false };
+}
+
+function describe(missing: readonly Missing[], available: readonly string[], howToAllow: string): string {
+  const count = missing.length === 1 ? "a model that was named is" : `${missing.length} models that were named are`;
+  return [
+    `${count} not there, nothing was started.`,
+    ...missing.map(
+      ({ name, where }) =>
+        `  ${where}: there is no model "${name}"; there ${listOf(name, available)}. Name one of them there, or let another stand in with ${howToAllow}.`,
+    ),
+  ].join("\n");
+}
+
+function listOf(name: string, available: readonly string[]): string {
+  const shown = nearestFirst(name, available).slice(0, MOST_NAMED);
+  const more = available.length - shown.length;
+  return `${available.length === 1 ? "is" : "are"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** A slip of the pen first, then those that share most of the name's words and numbers. */
+function nearestFirst(name: string, available: readonly string[]): string[] {
+  const slip = nearest(name, available);
+  const words = wordsOf(name);
+  const likeness = (id: string) =>
+    id === slip ? Number.POSITIVE_INFINITY : wordsOf(id).filter((word) => words.includes(word)).length;
+  return [...available].sort((a, b) => likeness(b) - likeness(a));
+}
+
+function wordsOf(name: string): string[] {
+  return name.toLowerCase().match(/[a-z]+|\d+/g) ?? [];
+}

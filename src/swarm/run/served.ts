@@ -1,0 +1,53 @@
+import type { Run, RunModel, RunStep } from "../../protocol/runs.ts";
+import { servingAmong } from "./models.ts";
+
+/** What is known of a call's model. */
+export type Served = Pick<RunStep, "agent" | "model" | "asked">;
+
+/** Who stands in for whom, a sentence each. */
+export function standIns(models: readonly RunModel[]): string[] {
+  return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${model} stands in for ${name}`);
+}
+
+/** Who was served by which model, and why it was not the one that was asked for, in a line. */
+export function servedLine(calls: readonly Served[], models: readonly RunModel[]): string {
+  const used = models.filter(({ name }) => calls.some((call) => (call.asked ?? call.model) === name));
+  const who = unique(calls.map(({ agent }) => agent)).map((agent) => {
+    const served = unique(calls.filter((call) => call.agent === agent).map(({ model }) => model));
+    return `${agent} on ${served.join(" and ")}`;
+  });
+  return [who.join(", "), ...standIns(used), ...otherNames(calls, models)].filter(Boolean).join(" · ");
+}
+
+export interface ModelUse {
+  model: string;
+  asked: string | null;
+  agents: string[];
+  calls: number;
+}
+
+/** The models that answered in a run, and whom. */
+export function modelUses({ steps }: Pick<Run, "steps">): ModelUse[] {
+  const uses = new Map<string, ModelUse>();
+  for (const { kind, state, agent, model, asked } of steps) {
+    if (kind !== "call" || state === "begun" || model === null) continue;
+    const key = JSON.stringify([model, asked]);
+    const use = uses.get(key) ?? { model, asked, agents: [], calls: 0 };
+    uses.set(key, { ...use, agents: unique([...use.agents, agent ?? ""]), calls: use.calls + 1 });
+  }
+  return [...uses.values()];
+}
+
+/** What answered under another name than it was asked by, though nothing stood in for it. */
+export function otherNames(calls: readonly Omit<Served, "agent">[], models: readonly RunModel[]): string[] {
+  const serving = servingAmong(models);
+  return unique(
+    calls.flatMap(({ model, asked }) =>
+      model === null || asked === null || serving(asked).standsIn ? [] : [`${asked} answered as ${model}`],
+    ),
+  );
+}
+
+function unique<T>(values: readonly T[]): T[] {
+  return [...new Set(values)];
+}

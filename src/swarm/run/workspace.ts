@@ -1,0 +1,130 @@
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { git } from "../../git/command.ts";
+import { bringDependencies } from "../../git/dependencies.ts";
+import { diffOf } from "../../git/diff.ts";
+import { addWorktree, baseCommit, commitAll, current, openRepo, openShadow, type Repo, setAside } from "../../git/repository.ts";
+
+/** A folder that agents work in, whose every state has a name. */
+export interface Workspace {
+  /** Where agents stand. */
+  cwd: string;
+  /** Writes down the present state; its tree, and its commit where there is one. */
+  save(message: string): Promise<{ tree: string; commit: string | null }>;
+  diff(from: string, to: string): Promise<string>;
+  /** Puts what commands left in the tree out of the way, where it can be found again. */
+  tidy?(label: string): Promise<string | undefined>;
+}
+
+/** Where a run works: on a branch of its own beside the checkout, or in place. */
+export type Workplace =
+  | { kind: "branch"; repo: Repo; branch: string; base: string; folder: string; workspace: Workspace & { path: string } }
+  | { kind: "in place"; workspace: Workspace };
+
+export interface WorkplaceDeps {
+  projectPath: string;
+  runId: string;
+  /** The run's own folder. */
+  folder: string;
+  parallel: boolean;
+  /** Files the run itself writes into the checkout. */
+  leftOut: readonly string[];
+  /** Told where agents will stand as soon as it is known, before it is filled. */
+  onPlace?: (cwd: string) => void;
+}
+
+/** Opens the place a run works in; the same again after a crash. */
+export async function openWorkplace(
+  { projectPath, runId, folder, parallel, leftOut, onPlace }: WorkplaceDeps,
+  known?: { base: string },
+): Promise<Workplace> {
+  const repo = parallel ? await openRepo(projectPath) : undefined;
+  if (!repo) {
+    onPlace?.(projectPath);
+    const shadow = await openShadow(join(folder, "shadow.git"), projectPath, leftOut);
+    return {
+      kind: "in place",
+      workspace: {
+        cwd: projectPath,
+        save: async () => ({ tree: await shadow.save(), commit: null }),
+        diff: shadow.diff,
+      },
+    };
+  }
+  const branch = await branchOf(repo, runId);
+  const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
+  const path = join(folder, "worktrees", "run");
+  const stand = standIn(repo, path);
+  if (stand !== undefined) onPlace?.(stand);
+  await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  await bringDependencies(repo, path);
+  return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
+}
+
+/** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, be it here or where the result is pushed to. */
+async function branchOf(repo: Repo, runId: string): Promise<string> {
+  const has = async (ref: string) => (await git(repo.root, ["show-ref", "--verify", "--quiet", ref])).code === 0;
+  const [begun, ...taken] = await Promise.all(
+    [`refs/heads/swarm/${runId}`, `refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"].map(has),
+  );
+  return begun || !taken.includes(true) ? `swarm/${runId}` : `swarm-${runId}`;
+}
+
+/** A worktree and branch for one stream, off a commit of the run's branch. */
+export async function openStream(
+  workplace: Extract<Workplace, { kind: "branch" }>,
+  number: number,
+  base: string,
+): Promise<{ branch: string; path: string; base: string; tree: string }> {
+  const branch = streamBranch(workplace.branch, number);
+  const path = pathOfStream(workplace, number);
+  await addWorktree(workplace.repo, { path, branch, base });
+  await bringDependencies(workplace.repo, path);
+  const at = await current(path, branch);
+  return { branch, path, base: at.commit, tree: at.tree };
+}
+
+function pathOfStream({ folder }: { folder: string }, number: number): string {
+  return join(folder, "worktrees", `stream-${number}`);
+}
+
+/** Where a stream's agents will stand; undefined when that cannot be made ready before it is filled. */
+export function standOfStream(workplace: Workplace, number: number): string | undefined {
+  return workplace.kind === "in place" ? workplace.workspace.cwd : standIn(workplace.repo, pathOfStream(workplace, number));
+}
+
+/** Git fills a folder that is there and empty, but not one with a folder in it. */
+function standIn(repo: Repo, path: string): string | undefined {
+  if (repo.prefix !== "") return existsSync(join(path, ".git")) ? join(path, repo.prefix) : undefined;
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+/** Takes away the places that were made ready and not needed. */
+export function removeEmpty(folder: string): void {
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const path = join(folder, name);
+    if (readdirSync(path).length === 0) rmdirSync(path);
+  }
+}
+
+export function streamBranch(runBranch: string, number: number): string {
+  return `${runBranch}-stream-${number}`;
+}
+
+export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Workspace & { path: string } {
+  const cwd = join(path, repo.prefix);
+  mkdirSync(cwd, { recursive: true });
+  let last: { key: string; text: Promise<string> } | undefined;
+  return {
+    path,
+    cwd,
+    save: (message) => commitAll(repo, path, branch, message, note),
+    diff(from, to) {
+      const key = `${from} ${to}`;
+      if (last?.key !== key) last = { key, text: diffOf(path, from, to) };
+      return last.text;
+    },
+    tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
+  };
+}

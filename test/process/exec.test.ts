@@ -1,0 +1,88 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isAlive } from "../../src/lib/alive.ts";
+import { exec } from "../../src/process/exec.ts";
+import { temporaryFolder } from "../support/home.ts";
+import { until } from "../support/until.ts";
+
+const node = (script: string, options: Parameters<typeof exec>[2] = {}) => exec(process.execPath, ["-e", script], options);
+/** A program that starts another, writes down its pid, and never ends. */
+const parentOf = (file: string) => `
+  const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+  require("node:fs").writeFileSync(${JSON.stringify(file)}, String(child.pid));
+  setInterval(() => {}, 1000);`;
+const pidIn = (file: string) =>
+  until("the grandchild's pid", () => {
+    const text = statSync(file, { throwIfNoEntry: false }) ? readFileSync(file, "utf8") : "";
+    return text === "" ? undefined : Number(text);
+  });
+
+test("an argument reaches the program as it is, whatever a shell would make of it", async () => {
+  const odd = `$(touch x); "quoted" 'too' * \n&& false`;
+  const { code, stdout, stderr } = await exec(process.execPath, ["-p", "process.argv[1]", odd]);
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${odd}\n`, stderr: "" });
+});
+
+test("a failing program is a result with its exit code and both of its voices", async () => {
+  const result = await node(`console.log("out"); console.error("err"); process.exitCode = 7`);
+  expect(result).toMatchObject({ code: 7, ending: "exited", stdout: "out\n", stderr: "err\n", bytes: 8 });
+});
+
+test("a program that is not there is a result that says so", async () => {
+  const result = await exec("/nowhere/at-all", []);
+  expect(result).toMatchObject({ code: null, ending: "not-started" });
+  expect(result.output).toContain("ENOENT");
+});
+
+test("an abort ends the program and everything it started", async () => {
+  const file = join(temporaryFolder(), "pid");
+  const abort = new AbortController();
+  const running = node(parentOf(file), { signal: abort.signal });
+  const grandchild = await pidIn(file);
+  expect(isAlive(grandchild)).toBe(true);
+  abort.abort();
+  expect((await running).ending).toBe("aborted");
+  await until("the end of the grandchild", () => !isAlive(grandchild));
+});
+
+test("a deadline ends the program and everything it started", async () => {
+  const file = join(temporaryFolder(), "pid");
+  const running = node(parentOf(file), { deadlineMs: 4_000 });
+  const grandchild = await pidIn(file);
+  expect(await running).toMatchObject({ ending: "deadline", code: null });
+  await until("the end of the grandchild", () => !isAlive(grandchild));
+});
+
+test("a program that has ended leaves nobody behind in its group", async () => {
+  const file = join(temporaryFolder(), "pid");
+  const script = parentOf(file).replace("setInterval(() => {}, 1000);", "");
+  const result = await node(`${script.trimEnd().replace(/setInterval\(\(\) => \{\}, 1000\);$/, "")}; process.exit(0)`);
+  expect(result.code).toBe(0);
+  const grandchild = await pidIn(file);
+  await until("the end of the grandchild", () => !isAlive(grandchild));
+});
+
+test("a signal that was given before the start ends the program at once", async () => {
+  const result = await node("setInterval(() => {}, 1000)", { signal: AbortSignal.abort() });
+  expect(result.ending).toBe("aborted");
+});
+
+test("of a long output the head and the tail are kept, and the whole goes to a file", async () => {
+  const outputFile = join(temporaryFolder(), "whole.txt");
+  const script = `process.stdout.write("HEAD" + "x".repeat(50_000) + "TAIL")`;
+  const { output, bytes, sha256 } = await node(script, { maxOutput: 1_000, outputFile });
+  expect(output.startsWith("HEAD")).toBe(true);
+  expect(output.endsWith("TAIL")).toBe(true);
+  expect(output).toContain("49008 characters left out");
+  expect(output.length).toBeLessThan(1_100);
+  expect(bytes).toBe(50_008);
+  expect(sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(readFileSync(outputFile, "utf8")).toBe(`HEAD${"x".repeat(50_000)}TAIL`);
+  expect(statSync(outputFile).mode & 0o777).toBe(0o600);
+});
+
+test("what is given as input is read, and a program that does not read it does no harm", async () => {
+  expect((await node("process.stdin.pipe(process.stdout)", { input: "grüße" })).stdout).toBe("grüße");
+  expect((await node("process.exit(3)", { input: "x".repeat(1_000_000) })).code).toBe(3);
+});

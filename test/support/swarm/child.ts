@@ -1,0 +1,97 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createEngine } from "../../../src/engine/engine.ts";
+import { Config } from "../../../src/lib/config.ts";
+import { openStore, type Store } from "../../../src/store/open.ts";
+import { readRunSettings } from "../../../src/swarm/pipeline/settings.ts";
+import { createSwarm } from "../../../src/swarm/run/swarm.ts";
+import { bindTools } from "./bind.ts";
+import { quietLog } from "./quiet.ts";
+
+/** A swarm in a process of its own, that ends itself without warning when told to. */
+const { home, project, modelUrl, resume, killAt, killOn, killBefore, issue } = JSON.parse(process.argv[2]!) as {
+  home: string;
+  project: string;
+  modelUrl: string;
+  issue: string;
+  resume?: string;
+  /** Which step's event ends the process, counted from 1. */
+  killAt?: number;
+  killOn?: "step.started" | "step.finished";
+  /** Ends the process when a step's work is done and its result not yet written down; each key in this file has had its turn. */
+  killBefore?: string;
+};
+
+const store = openStore(join(home, "io.db"));
+const config = Config.parse({});
+const engine = await createEngine({
+  folder: join(home, "sessions"),
+  config: () => config,
+  env: { ...process.env, HOME: home },
+  choice: {
+    kind: "provider",
+    why: "the test's model",
+    model: "scripted",
+    named: true,
+    names: { address: "the test", key: "the test", model: "the test" },
+    provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
+  },
+  rehearsal: () => ({ say: "never asked" }),
+  log: quietLog,
+});
+let steps = 0;
+const swarm = createSwarm({
+  store: killBefore === undefined ? store : dyingStore(store, killBefore),
+  engine,
+  emit: (news) => {
+    if (news.type !== killOn) return;
+    steps += 1;
+    if (steps === killAt) process.kill(process.pid, "SIGKILL");
+  },
+  bind: bindTools(store, home),
+  findChecks: async () => [{ name: "test", command: "test -f README.md", cwd: "." }],
+  runsFolder: join(home, "runs"),
+  log: quietLog,
+  env: { PATH: process.env.PATH, HOME: home },
+});
+await engine.start();
+const handle = await (resume
+  ? swarm.resume(resume)
+  : swarm.start({ projectPath: project, issue, settings: readRunSettings({}) }));
+const run = await handle.finished;
+await swarm.close();
+await engine.stop();
+store.close();
+process.stdout.write(JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, tree: run.tree, steps }));
+
+/** A store that ends the process when a step's result is to be written for the first time. */
+function dyingStore(inner: Store, file: string): Store {
+  const isDue = (key: string) =>
+    !/^(?:loop|phase|stream|note|run\/decisions)/.test(key) && !readFileSync(file, "utf8").split("\n").includes(key);
+  const watched = (statement: ReturnType<Store["db"]["prepare"]>) =>
+    withOwn(statement, {
+      run: (...values: Parameters<typeof statement.run>) => {
+        const key = String(values.at(-1));
+        if (isDue(key)) {
+          appendFileSync(file, `${key}\n`);
+          process.kill(process.pid, "SIGKILL");
+        }
+        return statement.run(...values);
+      },
+    });
+  const prepare = (sql: string) => {
+    const statement = inner.db.prepare(sql);
+    return sql.startsWith("UPDATE run_steps SET state") ? watched(statement) : statement;
+  };
+  return { ...inner, db: withOwn(inner.db, { prepare }) };
+}
+
+/** The same object but for these methods. */
+function withOwn<T extends object>(target: T, own: Partial<T>): T {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const value = Reflect.get(name in own ? own : target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,185 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { Engine } from "../../../src/engine/port.ts";
+import type { ModelServer } from "../../../src/engine/rehearsal/server.ts";
+import { type Act, type ChatRequest, textOf } from "../../../src/engine/rehearsal/wire.ts";
+import { packageRoot } from "../../../src/lib/paths.ts";
+import type { News } from "../../../src/protocol/events.ts";
+import { openStore, type Store } from "../../../src/store/open.ts";
+import { type RunSettings, readRunSettings } from "../../../src/swarm/pipeline/settings.ts";
+import type { SwarmDeps } from "../../../src/swarm/run/deps.ts";
+import { createSwarm, type Swarm } from "../../../src/swarm/run/swarm.ts";
+import type { Check } from "../../../src/swarm/streams/checks.ts";
+import { quietLog, startEngine } from "../engine.ts";
+import { temporaryFolder } from "../home.ts";
+import { isAfterTool, lastUserText, scriptedModel } from "../model.ts";
+import { bindTools } from "./bind.ts";
+
+/** What a scripted agent is told, and what it does. */
+export interface Told {
+  /** The file name of its instructions, or their first line. */
+  role: string;
+  prompt: string;
+  afterTool: boolean;
+  /** How many times this role was asked before. */
+  before: number;
+  request: ChatRequest;
+}
+export type Script = (told: Told) => Act | undefined;
+
+const ROLES = readdirSync(join(packageRoot, "agents")).map((file) => ({
+  role: file.replace(/\.md$/, ""),
+  text: readFileSync(join(packageRoot, "agents", file), "utf8").trim(),
+}));
+
+export function roleOf(request: ChatRequest): string {
+  const system = textOf(request.messages.find((message) => message.role === "system")).trim();
+  return ROLES.find(({ text }) => text === system)?.role ?? system.split("\n")[0]!;
+}
+
+export const task = (id: string, title: string, more: object = {}) => ({
+  id,
+  title,
+  acceptanceCriteria: [`${title} works`],
+  ...more,
+});
+export const write = (path: string, content: string): Act => ({
+  call: [{ tool: "file_ops", args: { operation: "write", path, content } }],
+});
+export const sh = (command: string): Act => ({ call: [{ tool: "shell", args: { command } }] });
+
+/** Which task an engineer is at, by its id. */
+export const taskIn = (prompt: string): string => /## (?:Your|The) task\n(\w+):/.exec(prompt)?.[1] ?? "";
+
+/** What every role does when a test does not say otherwise. */
+export function usual({ role, prompt, afterTool }: Told): Act {
+  switch (role) {
+    case "pm":
+      return {
+        say: prompt.includes("Reply with a JSON array")
+          ? JSON.stringify([task("T1", "Add a greeting")])
+          : "# Spec\n\nGreet.\n\n## Decisions\n\n- English only",
+      };
+    case "designer":
+      return { say: "A big button." };
+    case "engineer":
+      return afterTool
+        ? { say: "Done; the checks pass." }
+        : write(`${taskIn(prompt) || "fix"}.txt`, `work of ${taskIn(prompt)}\n`);
+    case "tester":
+      return { say: "Tried it.\n\nALL_PASSED" };
+    default:
+      return { say: "Good.\n\nAPPROVED" };
+  }
+}
+
+export interface Harness {
+  home: string;
+  project: string;
+  model: ModelServer;
+  swarm: Swarm;
+  store: Store;
+  news: News[];
+  settings: RunSettings;
+  /** The roles that were asked, in order, one entry a turn. */
+  roles(): string[];
+  /** The prompts a role was given. */
+  prompts(role: string): string[];
+}
+
+export interface HarnessOptions {
+  script?: Script;
+  /** Files of the project, committed. */
+  files?: Record<string, string>;
+  env?: NodeJS.ProcessEnv;
+  checks?: Check[];
+  git?: boolean;
+  parts?: Partial<SwarmDeps>;
+  /** The models that the provider lists; by default it does not say. */
+  models?: string[];
+  /** Changes what the engine answers. */
+  engine?: (real: Engine) => Engine;
+}
+
+export const git = (cwd: string, ...args: string[]): string =>
+  execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@t", "-c", "protocol.file.allow=always", ...args], {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
+
+/** A project in a folder of its own. */
+export function makeProject(files: Record<string, string> = {}, withGit = true): string {
+  const project = join(temporaryFolder(), "project");
+  for (const [path, content] of Object.entries({ "README.md": "A project.\n", ...files })) {
+    mkdirSync(dirname(join(project, path)), { recursive: true });
+    writeFileSync(join(project, path), content);
+  }
+  if (withGit) {
+    git(project, "init", "-q", "-b", "main");
+    git(project, "add", "-A");
+    git(project, "commit", "-q", "-m", "start");
+  }
+  return project;
+}
+
+/** A swarm on the real runtime with a scripted model. */
+export async function startSwarm({
+  script,
+  files,
+  env = {},
+  checks = [],
+  git: withGit = true,
+  parts = {},
+  models,
+  engine: changed = (real) => real,
+}: HarnessOptions = {}): Promise<Harness> {
+  const home = temporaryFolder();
+  const project = makeProject(files, withGit);
+  const model = await scriptedModel(play(script), { ...(models && { models }) });
+  const store = openStore(join(home, "io.db"));
+  const news: News[] = [];
+  const engine = changed(await startEngine(join(home, "sessions"), model.url));
+  const swarm = createSwarm({
+    store,
+    engine,
+    emit: (each) => news.push(each),
+    bind: bindTools(store, home),
+    findChecks: async () => checks,
+    runsFolder: join(home, "runs"),
+    log: quietLog,
+    env: { PATH: process.env.PATH, HOME: home },
+    ...parts,
+  });
+  onTestFinished(() => swarm.close());
+  const turns = () => model.requests.filter((request) => !isAfterTool(request));
+  return {
+    home,
+    project,
+    model,
+    swarm,
+    store,
+    news,
+    settings: readRunSettings(env),
+    roles: () => turns().map(roleOf),
+    prompts: (role) =>
+      turns()
+        .filter((request) => roleOf(request) === role)
+        .map(lastUserText),
+  };
+}
+
+/** A model that plays a script, and does the usual where the script says nothing. */
+export function play(script: Script = () => undefined): (request: ChatRequest) => Act {
+  const counts = new Map<string, number>();
+  return (request) => {
+    const role = roleOf(request);
+    const afterTool = isAfterTool(request);
+    const before = counts.get(role) ?? 0;
+    if (!afterTool) counts.set(role, before + 1);
+    const told: Told = { role, prompt: lastUserText(request), afterTool, before, request };
+    return script(told) ?? usual(told);
+  };
+}
