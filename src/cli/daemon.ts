@@ -8,7 +8,7 @@ import { isAlive } from "../lib/alive.ts";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import { waitForExit } from "../process/processes.ts";
 import type { Status } from "../protocol/api.ts";
 import { wholeNumber } from "./input.ts";
@@ -104,7 +104,7 @@ function readLine(text: string): LogLine {
 
 function readable({ time, level, message, ...fields }: LogLine): string {
   const rest = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : "";
-  return printable(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
+  return terminalSafe(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
 }
 
 /** Runs the daemon in this process until a signal ends it. */

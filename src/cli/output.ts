@@ -2,7 +2,7 @@ import { type Client, connect } from "../client/client.ts";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
 
@@ -27,9 +27,9 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     paths,
     print(document, text, { json }) {
       if (json) printDocument(document);
-      else process.stdout.write(`${printable(typeof text === "function" ? text() : text)}\n`);
+      else process.stdout.write(`${terminalSafe(typeof text === "function" ? text() : text)}\n`);
     },
-    note: (text) => void process.stderr.write(`${printable(text)}\n`),
+    note: (text) => void process.stderr.write(`${terminalSafe(text)}\n`),
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     client: () => connect(paths, env),
@@ -41,7 +41,7 @@ export function report(error: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
-  process.stderr.write(`${printable(text)}\n`);
+  process.stderr.write(`${terminalSafe(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
 }
 

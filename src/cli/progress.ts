@@ -1,4 +1,4 @@
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Event } from "../protocol/events.ts";
 import type { RunPhase, RunStep, RunStream, RunSummary, Said } from "../protocol/runs.ts";
 import { standIns } from "../swarm/run/served.ts";
@@ -70,20 +70,20 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
       if (live) ticking ??= setInterval(() => draw(), 500).unref();
       if (type === "run.started") {
         tell(`${bold("run")} ${String(data.runId)}`);
-        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(printable(each));
+        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(terminalSafe(each));
       }
       if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
       if (type === "phase.finished") {
         const { name, status, reason } = data as unknown as RunPhase;
-        if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${printable(reason)}` : ""}`);
+        if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${terminalSafe(reason)}` : ""}`);
       }
       if (type === "stream.started") {
         const { number, task } = data as unknown as RunStream;
-        tell(`  stream ${number}: ${printable(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
+        tell(`  stream ${number}: ${terminalSafe(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
       }
       if (type === "stream.finished") {
         const { number, status, reason } = data as unknown as RunStream;
-        tell(`  stream ${number} ${status}${reason ? `: ${printable(reason)}` : ""}`);
+        tell(`  stream ${number} ${status}${reason ? `: ${terminalSafe(reason)}` : ""}`);
       }
       if (type === "step.started") {
         working.set(String(data.key), now());
@@ -96,17 +96,17 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
         tokens += step.usage.inputTokens + step.usage.outputTokens;
         finishSaying(step.key);
         const verdict = step.verdict ? ` ${step.verdict}` : "";
-        const trouble = step.error ? ` ${printable(step.error)}` : "";
-        const model = step.model ? `${printable(step.model)} ` : "";
+        const trouble = step.error ? ` ${terminalSafe(step.error)}` : "";
+        const model = step.model ? `${terminalSafe(step.model)} ` : "";
         tell(
           `  ${step.state === "failed" ? "✗" : "✓"} ${step.key}${verdict}${trouble} ${dim(`${model}${seconds(now() - since)}`)}`,
         );
       }
     },
-    note: (text: string) => tell(printable(text)),
+    note: (text: string) => tell(terminalSafe(text)),
     /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
     say(said: Said): void {
-      const lines = `${unfinished.get(said.key)?.text ?? ""}${printable(said.text)}`.split("\n");
+      const lines = `${unfinished.get(said.key)?.text ?? ""}${terminalSafe(said.text)}`.split("\n");
       const rest = lines.pop() ?? "";
       for (const text of lines) quote({ ...said, text });
       unfinished.set(said.key, { ...said, text: rest });

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
 import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";
@@ -31,7 +31,7 @@ export function sendCommand(program: Command, shell: Shell): void {
         ...(streams && {
           onDelta: (delta: string) => {
             streamed = true;
-            process.stdout.write(printable(delta));
+            process.stdout.write(terminalSafe(delta));
           },
         }),
       });

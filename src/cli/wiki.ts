@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import { confirm, readContent, wholeNumber } from "./input.ts";
 import type { Shell } from "./output.ts";
 
@@ -166,7 +166,7 @@ function sourceCommands(wiki: Command, shell: Shell): void {
 /** A page's text as it is, byte for byte; a terminal is spared what could play tricks on it. */
 function printText(shell: Shell, document: unknown, text: string, { json }: Json): void {
   if (json) shell.print(document, "", { json });
-  else process.stdout.write(shell.isTerminal ? `${printable(text).replace(/\n$/, "")}\n` : text);
+  else process.stdout.write(shell.isTerminal ? `${terminalSafe(text).replace(/\n$/, "")}\n` : text);
 }
 
 /** The path travels as one encoded piece, so that no dots in it can change the address. */

@@ -183,7 +183,7 @@ export function createRuntime({
   return {
     async start() {
       become("starting");
-      await endLeftovers(folder, log);
+      await endLeftoverProcesses(folder, log);
       await bringUp();
       health = setInterval(() => {
         check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
@@ -248,7 +248,7 @@ export function pidFileOf(folder: string, owner: number): string {
 }
 
 /** A runtime that outlived its killed owner must be gone before its sessions are resumed: two would write the same files. */
-async function endLeftovers(folder: string, log: Log): Promise<void> {
+async function endLeftoverProcesses(folder: string, log: Log): Promise<void> {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
     const owner = Number(/^runtime-(\d+)\.pid$/.exec(name)?.[1]);

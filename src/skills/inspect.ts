@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { SkillWarning } from "../protocol/skills.ts";
-import { type Command, findStagedRuns, type StagedRun } from "../shell/downloads.ts";
+import { type Command, findStagedRuns, type StagedRun } from "../shell/download-and-run.ts";
 import { plain } from "./manifest.ts";
 
 const MAX_CHECKED = 500_000;

@@ -1,6 +1,6 @@
 import { sep } from "node:path";
 import { locate, realOf } from "../lib/real-path.ts";
-import { findRuin } from "../shell/deletions.ts";
+import { findRuin } from "../shell/destructive-commands.ts";
 import type { Policy } from "./gate.ts";
 import type { PathGuard } from "./guard.ts";
 

@@ -6,7 +6,7 @@ import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
-import { endLeftovers } from "../process/leftovers.ts";
+import { endLeftoverProcesses } from "../process/leftover-processes.ts";
 import type { Sandbox } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
@@ -48,7 +48,7 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
         deadlineMs: timeout_secs * 1000,
         maxOutput: LIMIT,
       });
-      await endLeftovers(mark);
+      await endLeftoverProcesses(mark);
       return tell(result, timeout_secs);
     },
   });

@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Client } from "../client/client.ts";
 import { describeStatus } from "../client/status.ts";
 import { messageOf } from "../lib/errors.ts";
-import { printable } from "../lib/printable.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
 
@@ -21,7 +21,7 @@ const HELP = `  /stop   end everything that runs     /status  what IO is doing
 /** A plain chat, a line at a time. Ctrl-C stops an answer, or leaves when there is none. */
 export async function chat({ client, conversation, input, output, colour }: ChatDeps): Promise<void> {
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
-  const say = (text: string) => void output.write(printable(text));
+  const say = (text: string) => void output.write(terminalSafe(text));
   const lines = createInterface({ input, output, prompt: colour ? "\x1b[1m›\x1b[0m " : "> " });
   let current: AbortController | undefined;
   let answering: Promise<void> = Promise.resolve();

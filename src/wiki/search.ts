@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
-import type { View } from "./live-index.ts";
+import type { View } from "./indexer.ts";
 import { normalize, snippetAt, wordsOf } from "./normalize.ts";
 import { type Candidate, type Entry, gramsOf } from "./page-index.ts";
 

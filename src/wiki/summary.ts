@@ -1,5 +1,5 @@
 import { estimateTokens } from "../lib/estimate-tokens.ts";
-import type { View } from "./live-index.ts";
+import type { View } from "./indexer.ts";
 import type { Entry } from "./page-index.ts";
 
 /** The most a summary of the wiki may take of a prompt. */

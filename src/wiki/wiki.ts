@@ -6,7 +6,7 @@ import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
-import { createLiveIndex } from "./live-index.ts";
+import { createIndexer } from "./indexer.ts";
 import { metaOf } from "./markdown.ts";
 import { type IsSecret, MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
 import type { Entry } from "./page-index.ts";
@@ -98,7 +98,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
     emit({ type, data: { path, title } });
 
-  const liveIndex = createLiveIndex({
+  const indexer = createIndexer({
     root,
     file: join(root, ".index.db"),
     versions,
@@ -110,7 +110,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const catalogue = createCatalogue({
     file: join(root, "index.md"),
     index: (work) =>
-      liveIndex.view(async ({ index, fresh }) => {
+      indexer.view(async ({ index, fresh }) => {
         // Half a list is worse than an old one: it is written once everything is indexed.
         if (fresh.size < MOST_UNLISTED) await work(index);
       }),
@@ -133,7 +133,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     read(path) {
       const place = placeOf(pages, path);
       const doc = existing(place);
-      liveIndex.softly((index) => index.countRead(place.path, now()));
+      indexer.softly((index) => index.countRead(place.path, now()));
       return { ...infoOf(doc), content: doc.text };
     },
     write(path, content) {
@@ -144,7 +144,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         });
       }
       const place = placeOf(pages, path);
-      const created = liveIndex.changing(place.path, () => {
+      const created = indexer.changing(place.path, () => {
         const before = stampOf(place.file);
         if (before && before.nlink > 1n && isSecret(before.ino))
           throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
@@ -161,7 +161,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     delete(path) {
       const place = placeOf(pages, path);
       const info = infoOf(existing(place));
-      liveIndex.changing(place.path, () => {
+      indexer.changing(place.path, () => {
         versions.keep(place.path, place.file);
         unlinkSync(place.file);
         syncFolder(dirname(place.file));
@@ -171,7 +171,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       return info;
     },
     list: ({ under, after = "", limit = DEFAULT_LIST } = {}) =>
-      liveIndex.view(async (view) => {
+      indexer.view(async (view) => {
         const prefix =
           under === undefined ? "pages/" : `pages/${under.replace(/^pages\/?/, "").replace(/\/+$/, "")}/`.replace("//", "/");
         const inRange = (path: string) => path.startsWith(prefix) && path > after;
@@ -182,7 +182,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         const last = items.at(-1)?.path;
         return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
       }),
-    search: (query, options) => liveIndex.view((view) => searchPages(view, query, options)),
+    search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
     history: (path) => {
       const place = placeOf(pages, path);
       const kept = versions.list(place.path, place.file);
@@ -195,14 +195,14 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       return wiki.write(place.path, versions.read(place.path, version));
     },
     sources: createSources(join(root, "sources"), (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
-    summary: (maxTokens = SUMMARY_TOKENS) => liveIndex.view(async (view) => summarize(view, maxTokens, now())),
-    rebuild: () => liveIndex.rebuild(),
-    settled: () => liveIndex.drain(),
+    summary: (maxTokens = SUMMARY_TOKENS) => indexer.view(async (view) => summarize(view, maxTokens, now())),
+    rebuild: () => indexer.rebuild(),
+    settled: () => indexer.drain(),
     async close() {
-      await Promise.race([liveIndex.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
+      await Promise.race([indexer.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
       await catalogue.flush();
       catalogue.stop();
-      await liveIndex.close();
+      await indexer.close();
     },
   };
   return wiki;

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
-import { findRuin } from "../../src/shell/deletions.ts";
+import { findRuin } from "../../src/shell/destructive-commands.ts";
 import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
 
 let root: string;

@@ -1,7 +1,7 @@
 import type { DecomposePhase } from "../pipeline/schema.ts";
 import type { Progress, RunContext } from "../run/context.ts";
-import { engineers, tasksKey } from "../run/expected-sessions.ts";
 import { RunFailed } from "../run/journal.ts";
+import { engineers, tasksKey } from "../run/prefetch.ts";
 import { decomposePrompt, describeTask, repairPrompt } from "./prompts.ts";
 import { readTasks, type SwarmTask } from "./task-list.ts";
 

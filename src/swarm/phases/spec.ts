@@ -2,7 +2,7 @@ import { whySkipped } from "../pipeline/conditions.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase, SpecPhase } from "../pipeline/schema.ts";
 import type { Progress, RunContext } from "../run/context.ts";
-import { openers } from "../run/expected-sessions.ts";
+import { openers } from "../run/prefetch.ts";
 import { specPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 

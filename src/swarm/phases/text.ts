@@ -3,8 +3,8 @@ import { createLoops } from "../review/loop.ts";
 import { readVerdict } from "../review/verdict.ts";
 import type { Call, Expected, Reply } from "../run/caller.ts";
 import { type RunContext, reviewersOf } from "../run/context.ts";
-import { draftKey } from "../run/expected-sessions.ts";
 import { hashOf, NotApproved, RunFailed } from "../run/journal.ts";
+import { draftKey } from "../run/prefetch.ts";
 import { askWithAnswers } from "./clarify.ts";
 import { clarifyPrompt, reviewPrompt, revisePrompt } from "./prompts.ts";
 

@@ -6,7 +6,7 @@ import type { Run } from "../../protocol/runs.ts";
 import { inside } from "../pipeline/agents.ts";
 import type { ResolvedPipeline } from "../pipeline/schema.ts";
 import { describeEvidence, passed } from "../streams/checks.ts";
-import { latestEvidence } from "./latest-evidence.ts";
+import { currentEvidence } from "./current-evidence.ts";
 import { modelUses, otherNames, standIns } from "./served.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
@@ -79,7 +79,7 @@ export function summaryOf(run: Run): string {
   const result = run.branch
     ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
     : "In place, in the checkout";
-  const final = latestEvidence(run, run.tree);
+  const final = currentEvidence(run, run.tree);
   const parts = [
     `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,
     `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,

@@ -12,8 +12,8 @@ import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase } from "../pipeline/schema.ts";
 import { passed } from "../streams/checks.ts";
 import { type Progress, type RunContext, reviewersOf } from "./context.ts";
+import { currentEvidence } from "./current-evidence.ts";
 import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
-import { latestEvidence } from "./latest-evidence.ts";
 import { DECISIONS } from "./view.ts";
 
 export interface Ending {
@@ -134,7 +134,7 @@ function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
     ...run.loops
       .filter((loop) => loop.outcome === "exhausted" || loop.outcome === "failed")
       .map((loop) => `${loop.key} is ${loop.outcome}`),
-    ...latestEvidence(run, tree)
+    ...currentEvidence(run, tree)
       .filter((each) => !passed([each]))
       .map((each) => `the check "${each.name}" fails`),
   ];

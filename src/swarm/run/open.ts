@@ -10,9 +10,9 @@ import { createCaller } from "./caller.ts";
 import type { RunContext } from "./context.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { openDocuments } from "./documents.ts";
-import { openers } from "./expected-sessions.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
+import { openers } from "./prefetch.ts";
 import { servedLine } from "./served.ts";
 import { openRunWorkplace } from "./workplace.ts";
 

@@ -12,7 +12,6 @@ import { namedModels } from "../pipeline/named-models.ts";
 import { type Plan, resolvePlan } from "../pipeline/plan.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { applyTo, branchToApplyTo } from "./apply.ts";
-import { blamedFor, ownSessions } from "./blame.ts";
 import { checkDocDir, openProject } from "./checkout.ts";
 import type { RunContext } from "./context.ts";
 import type { SwarmDeps } from "./deps.ts";
@@ -22,6 +21,7 @@ import { RunStopped } from "./journal.ts";
 import { resolveModels } from "./models.ts";
 import { openRun, type RunLife } from "./open.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
+import { blamedFor, ownSessions } from "./resume.ts";
 import { statusOf, summarizeRun, viewRun } from "./view.ts";
 import { putAway } from "./workplace.ts";
 

@@ -8,8 +8,8 @@ import { createLoops, type Loops, type Reviewer } from "../review/loop.ts";
 import { readVerdict } from "../review/verdict.ts";
 import { type Call, type Expected, type Reply, sessionOf } from "../run/caller.ts";
 import { type Progress, type RunContext, reviewersOf } from "../run/context.ts";
-import { streamPrefix, streamSession } from "../run/expected-sessions.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
+import { streamPrefix, streamSession } from "../run/prefetch.ts";
 import type { Workspace } from "../run/workspace.ts";
 import { describeEvidence, passed } from "./checks.ts";
 

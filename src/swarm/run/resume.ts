@@ -3,7 +3,7 @@ import type { StepRow } from "../../store/runs.ts";
 import type { Phase, ResolvedPipeline } from "../pipeline/schema.ts";
 import { sessionOf } from "./caller.ts";
 import { reviewersOf } from "./context.ts";
-import { streamPrefix } from "./expected-sessions.ts";
+import { streamPrefix } from "./prefetch.ts";
 
 /**
  * The steps that made a run fail, to be done again when it is resumed: those that failed themselves, the replies that held no

@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
  * Ends every process that carries the mark in its environment, also those that left their process group.
  * One that cleared its environment first is not found, and neither is any where there is no /proc.
  */
-export async function endLeftovers(mark: string): Promise<void> {
+export async function endLeftoverProcesses(mark: string): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     const strays = await findMarked(mark);
     if (strays.length === 0) return;

@@ -20,7 +20,7 @@ export interface View {
 }
 
 /** Keeps the index true to the files, which stay the truth. */
-export interface LiveIndex {
+export interface Indexer {
   /** Runs a change of one page's file while no other process changes one, and remembers that the page changed. */
   changing<T>(path: string, work: () => T): T;
   /** Asks the index something that may go unanswered when it is in trouble. */
@@ -33,7 +33,7 @@ export interface LiveIndex {
   close(): Promise<void>;
 }
 
-export interface LiveIndexDeps {
+export interface IndexerDeps {
   root: string;
   file: string;
   versions: Versions;
@@ -55,7 +55,7 @@ const BULK = 1_000;
 const RACY_NS = 50_000_000n;
 const FOREIGN_AT_ONCE = 200;
 
-export function createLiveIndex({ root, file, versions, isSecret, log, onIndexed, onForeign }: LiveIndexDeps): LiveIndex {
+export function createIndexer({ root, file, versions, isSecret, log, onIndexed, onForeign }: IndexerDeps): Indexer {
   const fileOf = (path: string) => join(root, path);
   let opened = openFirst(file);
   let index = createPageIndex(opened.db);
