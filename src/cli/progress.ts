@@ -1,6 +1,6 @@
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Event } from "../protocol/events.ts";
-import type { RunPhase, RunStep, RunStream, RunSummary, Said } from "../protocol/runs.ts";
+import type { Said } from "../protocol/runs.ts";
 import { standIns } from "../swarm/run/served.ts";
 
 export interface ProgressDeps {
@@ -66,31 +66,31 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
   let ticking: NodeJS.Timeout | undefined;
 
   return {
-    hear({ type, data }: Event): void {
+    hear(event: Event): void {
       if (live) ticking ??= setInterval(() => draw(), 500).unref();
-      if (type === "run.started") {
-        tell(`${bold("run")} ${String(data.runId)}`);
-        for (const each of standIns((data as unknown as RunSummary).models ?? [])) tell(terminalSafe(each));
+      if (event.type === "run.started") {
+        tell(`${bold("run")} ${event.data.runId}`);
+        for (const each of standIns(event.data.models)) tell(terminalSafe(each));
       }
-      if (type === "phase.started") tell(bold(`▸ ${String(data.name)}`));
-      if (type === "phase.finished") {
-        const { name, status, reason } = data as unknown as RunPhase;
+      if (event.type === "phase.started") tell(bold(`▸ ${event.data.name}`));
+      if (event.type === "phase.finished") {
+        const { name, status, reason } = event.data;
         if (status === "skipped") tell(`${bold(`▸ ${name}`)} skipped${reason ? `: ${terminalSafe(reason)}` : ""}`);
       }
-      if (type === "stream.started") {
-        const { number, task } = data as unknown as RunStream;
+      if (event.type === "stream.started") {
+        const { number, task } = event.data;
         tell(`  stream ${number}: ${terminalSafe(task.split("\n", 1)[0] ?? "").slice(0, 100)}`);
       }
-      if (type === "stream.finished") {
-        const { number, status, reason } = data as unknown as RunStream;
+      if (event.type === "stream.finished") {
+        const { number, status, reason } = event.data;
         tell(`  stream ${number} ${status}${reason ? `: ${terminalSafe(reason)}` : ""}`);
       }
-      if (type === "step.started") {
-        working.set(String(data.key), now());
+      if (event.type === "step.started") {
+        working.set(event.data.key, now());
         draw();
       }
-      if (type === "step.finished") {
-        const step = data as unknown as RunStep;
+      if (event.type === "step.finished") {
+        const step = event.data;
         const since = working.get(step.key) ?? now();
         working.delete(step.key);
         tokens += step.usage.inputTokens + step.usage.outputTokens;

@@ -213,7 +213,7 @@ async function follow(
       throw error;
     });
     hear = (event) => {
-      if (event.data.runId !== handle.id) return;
+      if (!("runId" in event.data) || event.data.runId !== handle.id) return;
       progress.hear(event);
       // Scripts read the run's id from the first line.
       if (event.type === "run.started") about.forEach(progress.note);

@@ -3,7 +3,7 @@ import { readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import type { ApiError } from "../protocol/api.ts";
-import type { Event, EventType } from "../protocol/events.ts";
+import { type Event, readEvent } from "../protocol/events.ts";
 import type { Message, NewMessage } from "../protocol/messages.ts";
 import { readEvents } from "./sse.ts";
 
@@ -79,7 +79,8 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
           failures = 0;
           for await (const { id, event, data } of readEvents(response.body)) {
             lastId = id;
-            yield { id: Number(id), type: event as EventType, data: JSON.parse(data) as Record<string, unknown> };
+            const heard = readEvent({ id: Number(id), type: event, data: JSON.parse(data) });
+            if (heard) yield heard;
           }
         } catch (error) {
           if (signal.aborted) return;
@@ -132,10 +133,9 @@ export function connect(paths: Paths, env: NodeJS.ProcessEnv): Client {
             });
             continue;
           }
-          if (event.data.id !== id) continue;
-          if (event.type === "message.delta") onDelta?.(String(event.data.text));
-          if (event.type === "message.tool") onTool?.(String(event.data.tool), String(event.data.state));
-          if (event.type === "message.finished") return event.data as unknown as Message;
+          if (event.type === "message.delta" && event.data.id === id) onDelta?.(event.data.text);
+          if (event.type === "message.tool" && event.data.id === id) onTool?.(event.data.tool, event.data.state);
+          if (event.type === "message.finished" && event.data.id === id) return event.data;
         }
         throw new UserError("Interrupted. IO goes on with the message; its answer will be in the conversation.", {
           exitCode: ExitCode.interrupted,

@@ -64,8 +64,8 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
         if (run) settle(run);
       }
       for (const run of swarm.orphans(LATEST)) void takeUp(run);
-      return hub.subscribe(({ type, data }) => {
-        const run = type === "run.finished" ? swarm.show(String(data.runId)) : undefined;
+      return hub.subscribe((event) => {
+        const run = event.type === "run.finished" ? swarm.show(event.data.runId) : undefined;
         if (run) settle(run);
       });
     },

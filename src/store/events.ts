@@ -1,9 +1,9 @@
-import type { Event, EventType, News } from "../protocol/events.ts";
+import { type Event, type News, readEvent } from "../protocol/events.ts";
 import type { Store } from "./open.ts";
 
 interface Row {
   id: number;
-  type: EventType;
+  type: string;
   conversation: string | null;
   data: string;
 }
@@ -31,7 +31,11 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
         }));
       return store.soft(() => (news.length === 1 ? write() : store.transaction(write)));
     },
-    since: (id: number, limit = 1_000): Event[] => (since.all(id, limit) as unknown as Row[]).map(toEvent),
+    /** What came after an event, and how far that was looked at: what another version wrote may be left out. */
+    since(id: number, limit = 1_000): { events: Event[]; upTo: number } {
+      const rows = since.all(id, limit) as unknown as Row[];
+      return { events: rows.flatMap((row) => toEvent(row) ?? []), upTo: rows.at(-1)?.id ?? id };
+    },
     /** Forgets the oldest; called now and then. */
     prune(): void {
       const limit = lastId() - KEEP;
@@ -43,6 +47,15 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
 }
 export type EventLog = ReturnType<typeof createEventLog>;
 
-function toEvent({ id, type, conversation, data }: Row): Event {
-  return { id, type, ...(conversation !== null && { conversation }), data: JSON.parse(data) };
+function toEvent(row: Row): Event | undefined {
+  return readEvent({ ...row, data: parsed(row.data) });
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // A row that is no JSON is one that nobody understands.
+    return undefined;
+  }
 }

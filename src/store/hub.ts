@@ -42,8 +42,9 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
   const catchUp = (until: number) => {
     while (lastId < until) {
       const missed = events.since(lastId, 500);
-      if (missed.length === 0) return;
-      for (const event of missed) tell(event);
+      if (missed.upTo === lastId) return;
+      for (const event of missed.events) tell(event);
+      lastId = missed.upTo;
     }
   };
   const flush = () => {
@@ -74,12 +75,13 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
   return {
     emit(news) {
       const last = pending.at(-1);
-      if (last && isDelta(last) && isDelta(news) && last.data.id === news.data.id && !news.data.restarted) {
+      const isDelta = news.type === "message.delta";
+      if (isDelta && last?.type === "message.delta" && last.data.id === news.data.id && !news.data.restarted) {
         last.data = { ...last.data, text: `${last.data.text}${news.data.text}` };
       } else {
         pending.push({ ...news });
       }
-      if (!isDelta(news) || performance.now() - flushedAt > DELTA_MS) flush();
+      if (!isDelta || performance.now() - flushedAt > DELTA_MS) flush();
       else timer ??= setTimeout(flush, DELTA_MS);
     },
     subscribe(listener) {
@@ -91,8 +93,4 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
       clearInterval(poll);
     },
   };
-}
-
-function isDelta(news: News): boolean {
-  return news.type === "message.delta";
 }

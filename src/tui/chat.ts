@@ -5,7 +5,7 @@ import { describeStatus } from "../client/status.ts";
 import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
-import { type Message, shownFailure } from "../protocol/messages.ts";
+import { shownFailure } from "../protocol/messages.ts";
 
 export interface ChatDeps {
   client: Client;
@@ -80,11 +80,11 @@ export async function chat({ client, conversation, input, output, colour }: Chat
 
   /** What comes back from the background is shown as soon as nobody is being answered. */
   async function hearBackground(signal: AbortSignal): Promise<void> {
-    for await (const { type, data } of client.events({ conversation, signal })) {
-      const message = data as unknown as Message;
-      if (type !== "message.finished" || message.source.channel !== "background") continue;
+    for await (const event of client.events({ conversation, signal })) {
+      if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
+      const message = event.data;
       await answering.catch(() => undefined);
-      output.write(`\r${dim(`· from the background (${message.source.about})`)}\n`);
+      output.write(`\r${dim(`· from the background (${event.data.source.about})`)}\n`);
       say(`${shownFailure(message) ?? message.reply ?? ""}\n\n`);
       lines.prompt(true);
     }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { Emit } from "../protocol/events.ts";
+import { type Emit, newsOf } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { createIndexer } from "./indexer.ts";
 import { metaOf } from "./markdown.ts";
@@ -96,7 +96,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const note = (what: string) =>
     appendFileSync(join(root, "log.md"), `- ${new Date(now()).toISOString()} ${what}\n`, { mode: 0o600 });
   const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
-    emit({ type, data: { path, title } });
+    emit(newsOf(type, { path, title }));
 
   const indexer = createIndexer({
     root,

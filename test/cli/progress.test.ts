@@ -1,12 +1,13 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createProgress } from "../../src/cli/progress.ts";
-import type { Event } from "../../src/protocol/events.ts";
+import { type EventData, newsOf, type RunEventType } from "../../src/protocol/events.ts";
 import { noUsage } from "../../src/protocol/usage.ts";
 
 function watch(more: Partial<Parameters<typeof createProgress>[0]> = {}) {
   let shown = "";
   const progress = createProgress({ write: (text) => (shown += text), live: false, colour: false, now: () => 0, ...more });
-  const hear = (type: Event["type"], data: Record<string, unknown>) => progress.hear({ id: 1, type, at: "", data } as Event);
+  const hear = <T extends RunEventType>(type: T, data: Partial<EventData<T>>) =>
+    progress.hear({ id: 1, ...newsOf(type, { runId: "r_1", ...data } as EventData<T>) });
   const finished = (key: string) => hear("step.finished", { key, state: "done", usage: noUsage(), verdict: null, error: null });
   return { progress, hear, finished, shown: () => shown };
 }
@@ -115,7 +116,7 @@ test("nothing is drawn before the run is heard of, so that what is said first st
   const { progress, hear, shown } = watch({ live: true });
   vi.advanceTimersByTime(2_000);
   expect(shown()).toBe("");
-  hear("run.started", { runId: "r_1" });
+  hear("run.started", { models: [] });
   vi.advanceTimersByTime(2_000);
   expect(screenOf(shown())).toEqual(["run r_1", "0.0 s · 0 tokens"]);
   progress.end();

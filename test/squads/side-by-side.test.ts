@@ -79,7 +79,7 @@ test("two tasks for one agent run one after the other, in order", async () => {
   await until("all to end", () => ids.every((id) => squads.task(id).status === "done"), 20_000);
   expect(most).toBe(1);
   const order = news
-    .filter(({ type }) => type === "task.started" || type === "task.finished")
+    .filter((item) => item.type === "task.started" || item.type === "task.finished")
     .map(({ type, data }) => `${type} ${data.id}`);
   expect(order).toEqual(ids.flatMap((id) => [`task.started ${id}`, `task.finished ${id}`]));
   const prompts = model.requests.filter((request) => characterOf(request)).map(lastUserText);

@@ -79,16 +79,21 @@ test("news of another process reaches listeners here, in order and once", async 
   const heard: Event[] = [];
   hub.subscribe((event) => heard.push(event));
 
-  const tell = (name: string) => hub.emit({ type: "squad.updated", data: { name } });
+  const tell = (name: string) => hub.emit({ type: "page.written", data: { path: "pages/a.md", title: name } });
   tell("here 1");
   const script = `
     import { DatabaseSync } from "@photostructure/sqlite";
-    const insert = new DatabaseSync(process.argv[1]).prepare("INSERT INTO events (type, data, created_at) VALUES ('squad.updated', ?, '')");
-    for (const name of ["there 1", "there 2"]) insert.run(JSON.stringify({ name }));`;
+    const insert = new DatabaseSync(process.argv[1]).prepare("INSERT INTO events (type, data, created_at) VALUES ('page.written', ?, '')");
+    for (const name of ["there 1", "there 2"]) insert.run(JSON.stringify({ path: "pages/a.md", title: name }));`;
   const other = spawnSync(process.execPath, ["--input-type=module", "-e", script, path], { cwd: packageRoot, encoding: "utf8" });
   expect(other.stderr).toBe("");
   tell("here 2");
-  expect(heard.map(({ data }) => data.name)).toEqual(["here 1", "there 1", "there 2", "here 2"]);
+  expect(heard.map((event) => event.type === "page.written" && event.data.title)).toEqual([
+    "here 1",
+    "there 1",
+    "there 2",
+    "here 2",
+  ]);
 
   spawnSync(process.execPath, ["--input-type=module", "-e", script, path], { cwd: packageRoot });
   await until("news that only the poll can find", () => heard.length === 6);
@@ -105,8 +110,27 @@ test("a listener that fails does not keep the news from the others, and quick de
   });
   hub.subscribe((event) => heard.push(event));
   for (const text of ["a", "b", "c", "d"]) hub.emit({ type: "message.delta", data: { id: "m", text } });
-  hub.emit({ type: "message.finished", data: { id: "m" } });
-  expect(heard.map(({ data }) => data.text).join("")).toBe("abcd");
+  hub.emit({ type: "message.started", data: { id: "m", conversation: "main" } });
+  expect(heard.map((event) => (event.type === "message.delta" ? event.data.text : "")).join("")).toBe("abcd");
   expect(heard.length).toBeLessThan(5);
-  expect(heard.at(-1)?.type).toBe("message.finished");
+  expect(heard.at(-1)?.type).toBe("message.started");
+});
+
+test("events that another version wrote are passed over, and those after them are heard", () => {
+  const store = open();
+  const events = createEventLog(store);
+  const strange = store.db.prepare("INSERT INTO events (type, data, created_at) VALUES (?, ?, '')");
+  for (let index = 0; index < 3; index += 1) strange.run("moon.risen", "{}");
+  strange.run("page.written", '{"path":7}');
+  strange.run("page.written", "{half");
+  events.append([{ type: "page.written", data: { path: "pages/a.md", title: "A" } }]);
+  expect(events.since(0, 4)).toEqual({ events: [], upTo: 4 });
+  expect(events.since(0)).toMatchObject({ events: [{ id: 6, data: { title: "A" } }], upTo: 6 });
+
+  const late = createHub({ events: { ...events, lastId: () => 0 }, log });
+  onTestFinished(() => late.close());
+  const heard: number[] = [];
+  late.subscribe(({ id }) => heard.push(id));
+  late.emit({ type: "page.deleted", data: { path: "pages/a.md", title: "A" } });
+  expect(heard).toEqual([6, 7]);
 });

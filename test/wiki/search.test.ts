@@ -270,7 +270,7 @@ test("pages made, edited, renamed or removed by hand are found so by the next se
   await until("the removal was told", () =>
     news.some((item) => item.type === "page.deleted" && item.data.path === "pages/general/renamed.md"),
   );
-  expect(news.filter((item) => item.data.path === "pages/general/hand.md").map((item) => item.type)).toEqual([
+  expect(news.filter(({ data }) => "path" in data && data.path === "pages/general/hand.md").map((item) => item.type)).toEqual([
     "page.written",
     "page.deleted",
   ]);

@@ -50,8 +50,9 @@ export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; event
       };
       try {
         await stream.write(": hello\n\n");
-        for (let missed = events.since(sent, BATCH); missed.length > 0 && !stream.aborted; missed = events.since(sent, BATCH)) {
-          for (const event of missed) await send(event);
+        for (let missed = events.since(sent, BATCH); missed.upTo > sent && !stream.aborted; missed = events.since(sent, BATCH)) {
+          for (const event of missed.events) await send(event);
+          sent = missed.upTo;
         }
         while (!stream.aborted) {
           const event = queue.shift();

@@ -1,4 +1,4 @@
-import type { Emit } from "../../protocol/events.ts";
+import type { EventData, RunEventType } from "../../protocol/events.ts";
 import type { ReviewLoop, RunModel, RunStream } from "../../protocol/runs.ts";
 import type { Background } from "../phases/prompts.ts";
 import type { SwarmTask } from "../phases/task-list.ts";
@@ -11,6 +11,9 @@ import type { Caller } from "./caller.ts";
 import type { Documents } from "./documents.ts";
 import type { Journal } from "./journal.ts";
 import type { Workplace } from "./workspace.ts";
+
+/** Tells what happened in a run. */
+export type TellRun = <T extends RunEventType>(type: T, data: Omit<EventData<T>, "runId">) => void;
 
 /** What the phases of one run share. */
 export interface RunContext {
@@ -25,7 +28,7 @@ export interface RunContext {
   workplace: Workplace;
   about: Background;
   signal: AbortSignal;
-  tell: (type: Parameters<Emit>[0]["type"], data: Record<string, unknown>) => void;
+  tell: TellRun;
   /** The model that is asked for a name of the pipeline. */
   serving: (name: string) => RunModel;
   /** Who was served by which model in a phase, or in one stream of it. */

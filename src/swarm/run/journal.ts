@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
-import type { Emit } from "../../protocol/events.ts";
+import { type Emit, newsOf } from "../../protocol/events.ts";
 import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
@@ -67,7 +67,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
   const time = () => now().toISOString();
   const tell = (type: "step.started" | "step.finished", key: string) => {
     const row = runs.step(runId, key);
-    if (row) emit({ type, ...(conversation && { conversation }), data: { runId, ...stepOf(row) } });
+    if (row) emit(newsOf(type, { runId, ...stepOf(row) }, conversation));
   };
   return {
     runId,

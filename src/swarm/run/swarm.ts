@@ -3,7 +3,7 @@ import { z } from "zod";
 import { conflict, ExitCode, messageOf, missing, unavailable, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { packageRoot } from "../../lib/paths.ts";
-import type { EventType } from "../../protocol/events.ts";
+import { type EventData, newsOf } from "../../protocol/events.ts";
 import type { Run, RunModel, RunSummary } from "../../protocol/runs.ts";
 import { openRuns, type RunRow } from "../../store/runs.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
@@ -13,7 +13,7 @@ import { type Plan, resolvePlan } from "../pipeline/plan.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { applyTo, branchToApplyTo } from "./apply.ts";
 import { checkDocDir, openProject } from "./checkout.ts";
-import type { RunContext } from "./context.ts";
+import type { RunContext, TellRun } from "./context.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { summaryOf, writeStepSummary } from "./documents.ts";
 import { type Ending, execute } from "./execute.ts";
@@ -129,9 +129,9 @@ export function createSwarm(parts: SwarmDeps): Swarm {
   }
 
   const teller =
-    ({ id, conversation }: RunRow) =>
-    (type: EventType, data: Record<string, unknown>) =>
-      emit({ type, ...(conversation !== null && { conversation }), data: { runId: id, ...data } });
+    ({ id, conversation }: RunRow): TellRun =>
+    (type, data) =>
+      emit(newsOf(type, { runId: id, ...data } as EventData<typeof type>, conversation));
 
   /** `stale`: sessions of an earlier life whose questions are asked afresh. */
   function launch(row: RunRow, loaded: LoadedPipeline, inputs: Inputs, settings: RunSettings, stale: string[] = []): RunHandle {
