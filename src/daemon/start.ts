@@ -11,12 +11,15 @@ import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { packageVersion } from "../lib/version.ts";
+import { createAnswers } from "../orchestrator/answer.ts";
 import { createConversations } from "../orchestrator/conversations.ts";
 import { createInbox } from "../orchestrator/inbox.ts";
+import { createOutbox, type Outbox } from "../orchestrator/outbox.ts";
 import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
 import { NO_SQUADS, selfEditPolicy } from "../orchestrator/system-message.ts";
 import { cleanEnvironment } from "../process/environment.ts";
+import type { Source } from "../protocol/messages.ts";
 import type { Origin } from "../protocol/squads.ts";
 import { openSkills } from "../skills/open.ts";
 import { skillTools, tellSkills } from "../skills/tools.ts";
@@ -25,6 +28,7 @@ import { squadTools, tellSquads } from "../squads/tools.ts";
 import { createConversationLog } from "../store/conversation-log.ts";
 import { takeLock } from "../store/lock.ts";
 import { createMessages } from "../store/messages.ts";
+import { createOutboxRows } from "../store/outbox.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createState } from "../store/state.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
@@ -105,21 +109,12 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
     config: settings.current,
     emit,
     log,
-    deliver: ({ task, text, origin, key }) =>
-      inbox.submit({
-        text,
-        conversation: origin.conversation,
-        source: { channel: "background", about: task.id },
-        idempotencyKey: key,
-      }),
+    owe: (owed) => outbox.owe(owed),
   });
   /** Who a call of the orchestrator's is made for: a result that comes back is still for who asked first. */
   const originOf = (messageId: string): Origin => {
-    const message = messages.find(messageId);
-    if (!message) return { conversation: "main", source: { channel: "api" } };
-    const { conversation, source } = message;
-    const earlier = source.channel === "background" ? squads.originOf(source.about) : undefined;
-    return { conversation, source: earlier?.source ?? source, messageId };
+    const conversation = messages.find(messageId)?.conversation ?? "main";
+    return { conversation, source: askerOf(messageId), messageId };
   };
   const followed: LiveConfig = {
     current: settings.current,
@@ -177,24 +172,50 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
     talk,
     log,
   });
-  const routed = (id: string) => ({
-    tools: gate.callsOf(id).map((call) => call.tool),
-    tasks: squads.tasksOf(id),
-    runs: startedRuns.of(id),
+  const owedRows = createOutboxRows(store);
+  const outbox: Outbox = createOutbox({
+    rows: owedRows,
+    log,
+    deliver({ kind, about, conversation, source, text, key }) {
+      if (kind !== "reply") {
+        inbox.submit({ text: text ?? "", conversation, source: { channel: "background", about }, idempotencyKey: key });
+        return "delivered";
+      }
+      const message = messages.find(about);
+      return message ? http.deliver({ message, to: source }) : "undeliverable";
+    },
   });
+  const askerOf = (messageId: string | undefined): Source => {
+    const message = messageId === undefined ? undefined : messages.find(messageId);
+    if (!message) return { channel: "api" };
+    const { source, conversation } = message;
+    return source.channel === "background" ? (owedRows.sourceOf(source.about, conversation) ?? { channel: "api" }) : source;
+  };
   const inbox = createInbox({
     store,
     messages,
-    sessions,
-    usage,
     talk,
-    conversations,
-    config: settings.current,
+    answer: createAnswers({ store, messages, sessions, usage, conversations, config: settings.current, emit }),
+    outbox,
+    addressOf: ({ id }) => askerOf(id),
+    setGoing: (id) => ({
+      tools: gate.callsOf(id).map((call) => call.tool),
+      tasks: squads.tasksOf(id),
+      runs: startedRuns.of(id),
+    }),
     emit,
     log,
-    routed,
   });
-  const runEndings = createRunEndings({ store, hub, swarm, squads, inbox, state, log });
+  const runEndings = createRunEndings({
+    store,
+    hub,
+    swarm,
+    squads,
+    outbox,
+    askerOf: (runId) => askerOf(startedRuns.askerOf(runId)),
+    state,
+    log,
+  });
   const checkPipeline = (yaml: string, projectPath: string | undefined) => {
     const root = projectPath === undefined ? undefined : openProject(projectPath);
     const { agentsDir } = readRunSettings(env);
@@ -209,6 +230,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
     checkPipeline,
     token,
     host,
+    port,
     allowedHosts: () => settings.current().allowedHosts,
     configPath: paths.config,
     settings: followed,
@@ -216,6 +238,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
     usage,
     emit,
     inbox,
+    outbox,
     messages,
     hub,
     events,
@@ -232,7 +255,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
         uptime,
         home: paths.home,
         engine: engine.status(),
-        queue: { depth: queued + running, waiting: queued, running },
+        queue: { depth: queued + running, waiting: queued, running, owed: owedRows.waiting() },
         counts: { ...counts, ...squads.counts() },
       };
     },
@@ -244,14 +267,15 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
     rmSync(paths.daemon, { force: true });
     await http.close();
     await swarm.close();
-    await Promise.all([inbox.close(), squads.close()]);
+    await Promise.all([inbox.close(), squads.close(), outbox.close()]);
     await wiki.close();
     await core.close();
     lock.release();
   };
   let bound: number;
   try {
-    bound = await http.listen(port);
+    await http.start();
+    bound = http.port();
     await starting;
   } catch (error) {
     await starting.catch(() => undefined);
@@ -262,6 +286,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
         )
       : error;
   }
+  outbox.start();
   inbox.start();
   squads.start();
   runEndings.start();

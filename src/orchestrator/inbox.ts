@@ -1,17 +1,15 @@
-import type { Session } from "../engine/port.ts";
-import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
+import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
-import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { TurnResult } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
-import type { SessionRows } from "../store/sessions.ts";
-import type { UsageLog } from "../store/usage.ts";
-import type { Conversations } from "./conversations.ts";
+import type { Answer } from "./answer.ts";
+import { type Outbox, replyKey } from "./outbox.ts";
 
 export interface Submission {
   text: string;
@@ -38,191 +36,90 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
+/** What a message set going. */
+export interface SetGoing {
+  tools: string[];
+  tasks: string[];
+  runs: string[];
+}
+
 export interface InboxDeps {
   store: Store;
   messages: Messages;
-  sessions: SessionRows;
-  usage: UsageLog;
   talk: ConversationLog;
-  conversations: Conversations;
-  config: () => Config;
+  answer: Answer;
+  outbox: Pick<Outbox, "owe">;
+  /** Who is told the reply to a message: whoever sent it, or asked for what it reports on. */
+  addressOf: (message: Message) => Source;
+  /** What a message set going, for the record of how it was routed. */
+  setGoing: (messageId: string) => SetGoing;
   emit: Emit;
   log: Log;
-  /** What a message set going, for the record of how it was routed. */
-  routed?: (messageId: string) => { tools: string[]; tasks: string[]; runs: string[] };
 }
 
 /** A message that ends the daemon each time it is taken up must not do so for ever. */
 const MAX_LIVES = 5;
-/** How long a queue waits that could not go on, for instance because the disk was full. */
-const RETRY_MS = 3_000;
 
-export function createInbox({
-  store,
-  messages,
-  sessions,
-  usage,
-  talk,
-  conversations,
-  config,
-  emit,
-  log,
-  routed,
-}: InboxDeps): Inbox {
-  const workers = new Map<string, Promise<void>>();
+export function createInbox({ store, messages, talk, answer, outbox, addressOf, setGoing, emit, log }: InboxDeps): Inbox {
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
-  let open = false;
+  const lanes = createLanes({
+    async work(conversation) {
+      for (let next = messages.next(conversation); lanes.isOpen() && next; next = messages.next(conversation)) await handle(next);
+    },
+    onFailure: (conversation, error) => log.error("a conversation's queue failed and is tried again", { conversation, error }),
+  });
 
-  function kick(conversation: string): void {
-    if (!open || workers.has(conversation)) return;
-    const worker = work(conversation)
-      .catch((error: unknown) => {
-        log.error("a conversation's queue failed and is tried again", { conversation, error });
-        setTimeout(() => kick(conversation), RETRY_MS).unref();
-      })
-      .finally(() => workers.delete(conversation));
-    workers.set(conversation, worker);
-  }
-
-  async function work(conversation: string): Promise<void> {
-    for (let next = messages.next(conversation); open && next; next = messages.next(conversation)) await answer(next);
-  }
-
-  async function answer({ message, begun }: Work): Promise<void> {
-    const { id, conversation } = message;
-    if (message.attempts >= MAX_LIVES) {
-      const error = {
-        code: "gave_up",
-        message: `this message was begun ${message.attempts} times and never finished. Send it again if you want it tried once more.`,
-      };
-      return end(message, { status: "failed", reply: null, partial: false, error });
-    }
+  async function handle(work: Work): Promise<void> {
+    const { id, attempts } = work.message;
+    if (attempts >= MAX_LIVES) return end(work.message, gaveUp(attempts));
+    if (work.begun) log.info("a message is taken up again", { id, attempt: attempts + 1 });
     const abort = new AbortController();
     running.set(id, abort);
     try {
-      const { session, interrupted } = begin(message, begun);
-      emit({ type: "message.started", conversation, data: { id, conversation } });
-      const result = await turn(session, message, abort.signal, interrupted);
-      if (!open) return;
-      end(message, outcomeOf(result), result.tools);
+      const result = await answer(work, abort.signal);
+      if (lanes.isOpen()) end(work.message, outcomeOf(result), result.tools);
     } catch (error) {
       log.error("a message could not be answered", { id, error });
-      if (open)
-        end(message, {
-          status: "failed",
-          reply: null,
-          partial: false,
-          error: {
-            code: "internal",
-            message: `something went wrong inside IO (${messageOf(error)}). The log has the details: io logs.`,
-          },
-        });
+      if (lanes.isOpen()) end(work.message, faultOf(error));
     } finally {
       running.delete(id);
     }
   }
 
-  /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
-  function begin(
-    { id, conversation }: Message,
-    begun: Work["begun"],
-  ): { session: Session; interrupted: Interrupted | undefined } {
-    const work = () => {
-      const session = (begun?.sessionId ? conversations.byId(begun.sessionId) : undefined) ?? conversations.current(conversation);
-      const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
-      messages.start(id, session.id);
-      const isSame = begun?.sessionId === session.id;
-      return { session, interrupted: isSame ? { promptId: begun?.promptId ?? undefined, previousPromptId } : undefined };
-    };
-    return store.soft(() => store.transaction(work));
-  }
-
-  function turn(
-    session: Session,
-    message: Message,
-    signal: AbortSignal,
-    interrupted: Interrupted | undefined,
-  ): Promise<TurnResult> {
-    const { id, conversation } = message;
-    const { turnSilenceMs, turnCapMs } = config();
-    return session.run({
-      owner: id,
-      prompt: promptOf(message),
-      attempt: message.attempts + 1,
-      signal,
-      silenceMs: turnSilenceMs,
-      capMs: turnCapMs,
-      ...(interrupted && { interrupted }),
-      onAccepted: (promptId) =>
-        store.transaction(() => {
-          messages.accepted(id, promptId);
-          sessions.accepted(session.id, promptId);
-        }),
-      onEvent: (event) => tell(event, id, conversation),
-    });
-  }
-
-  function tell(event: TurnEvent, id: string, conversation: string): void {
-    if (event.kind === "usage") usage.record(id, "orchestrator", event.call);
-    else if (event.kind === "tool")
-      emit({ type: "message.tool", conversation, data: { id, tool: event.tool, state: event.state } });
-    else
-      emit({
-        type: "message.delta",
-        conversation,
-        data: event.kind === "delta" ? { id, text: event.text } : { id, text: "", restarted: true },
-      });
-  }
-
   function end(message: Message, outcome: Outcome, tools: string[] = []): void {
     const { id, conversation, source } = message;
-    const set = routed?.(id);
-    const names = [...new Set([...tools, ...(set?.tools ?? [])])];
-    const tasks = set?.tasks ?? [];
-    const runs = set?.runs ?? [];
-    const answered =
-      tasks.length + runs.length > 0
-        ? "delegated"
-        : names.length > 0
-          ? "with tools"
-          : outcome.status === "done"
-            ? "directly"
-            : "not yet";
-    const route: Route = { answered, tools: names, tasks, runs };
+    const route = routeOf(outcome, tools, setGoing(id));
     const changed = store.transaction(() => {
       if (!messages.finish(id, { ...outcome, route })) return false;
+      // Who cancels what was not answered yet needs no telling.
       if (outcome.status === "cancelled" && outcome.reply === null) return true;
       talk.add(conversation, "user", source.channel, message.text);
       if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
+      outbox.owe({ kind: "reply", about: id, conversation, source: addressOf(message), text: null, key: replyKey(id) });
       return true;
     });
     if (!changed) return;
+    if (outcome.status === "failed") log.warn("a message failed", { id, code: outcome.error?.code, why: outcome.error?.message });
     const finished = messages.find(id)!;
     emit({ type: "message.finished", conversation, data: { ...finished } });
     for (const waiter of waiters.get(id) ?? []) waiter(finished);
     waiters.delete(id);
   }
 
-  const cancelled: Outcome = {
-    status: "cancelled",
-    reply: null,
-    partial: false,
-    error: { code: "cancelled", message: "it was cancelled before it was answered." },
-  };
-  const cancel = (message: Message | undefined): boolean => {
+  function cancel(message: Message | undefined): boolean {
     if (!message || (message.status !== "queued" && message.status !== "running")) return false;
     const abort = running.get(message.id);
     if (abort) abort.abort();
-    else end(message, cancelled);
+    else end(message, CANCELLED);
     return true;
-  };
+  }
 
   function take({ text, conversation, source, idempotencyKey }: Submission, add: Messages["add"]): Message {
     const { message, isNew } = add({ id: newId("m"), conversation, source, text, idempotencyKey });
     if (!isNew) return message;
     emit({ type: "message.queued", conversation, data: { id: message.id, conversation, source, text } });
-    kick(conversation);
+    lanes.kick(conversation);
     return message;
   }
 
@@ -239,19 +136,38 @@ export function createInbox({
     cancel: (id) => cancel(messages.find(id)),
     stopAll: () => messages.open().filter(cancel).length,
     start() {
-      open = true;
-      for (const conversation of messages.conversationsWaiting()) kick(conversation);
+      lanes.open();
+      for (const conversation of messages.conversationsWaiting()) lanes.kick(conversation);
     },
     async close() {
-      open = false;
+      const closed = lanes.close();
       for (const abort of running.values()) abort.abort();
-      await Promise.all(workers.values());
+      await closed;
     },
   };
 }
 
-type Interrupted = NonNullable<TurnRequest["interrupted"]>;
 type Outcome = { status: "done" | "failed" | "cancelled"; reply: string | null; partial: boolean; error: Failure | null };
+
+const CANCELLED: Outcome = {
+  status: "cancelled",
+  reply: null,
+  partial: false,
+  error: { code: "cancelled", message: "it was cancelled before it was answered." },
+};
+
+function failed(code: string, message: string): Outcome {
+  return { status: "failed", reply: null, partial: false, error: { code, message } };
+}
+
+function gaveUp(attempts: number): Outcome {
+  const why = `this message was begun ${attempts} times and never finished. Send it again if you want it tried once more.`;
+  return failed("gave_up", why);
+}
+
+function faultOf(error: unknown): Outcome {
+  return failed("internal", `something went wrong inside IO (${messageOf(error)}). The log has the details: io logs.`);
+}
 
 function outcomeOf({ outcome, text, error }: TurnResult): Outcome {
   if (outcome === "done") return { status: "done", reply: text, partial: false, error: null };
@@ -259,7 +175,10 @@ function outcomeOf({ outcome, text, error }: TurnResult): Outcome {
   return { status, reply: text || null, partial: text !== "", error: error ?? { code: "failed", message: "the turn failed." } };
 }
 
-/** What the model reads: where the message came from, then its text. The same for every life of a message. */
-export function promptOf({ source, text }: Pick<Message, "source" | "text">): string {
-  return `[via ${source.channel}] ${text}`;
+function routeOf({ status }: Outcome, called: readonly string[], { tools, tasks, runs }: SetGoing): Route {
+  const names = [...new Set([...called, ...tools])];
+  const delegated = tasks.length + runs.length > 0;
+  const directly = status === "done" ? "directly" : "not yet";
+  const answered = delegated ? "delegated" : names.length > 0 ? "with tools" : directly;
+  return { answered, tools: names, tasks, runs };
 }

@@ -1,5 +1,6 @@
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { Source } from "../protocol/messages.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
 import type { Hub } from "../store/hub.ts";
@@ -7,14 +8,16 @@ import type { Store } from "../store/open.ts";
 import type { State } from "../store/state.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
-import type { Inbox } from "./inbox.ts";
+import type { Outbox } from "./outbox.ts";
 
 export interface RunEndingsDeps {
   store: Pick<Store, "transaction">;
   hub: Hub;
   swarm: Swarm;
   squads: Pick<Squads, "projectOf" | "logDecision">;
-  inbox: Pick<Inbox, "submit">;
+  outbox: Pick<Outbox, "owe">;
+  /** Who asked for a run. */
+  askerOf: (runId: string) => Source;
   state: State;
   log: Log;
 }
@@ -23,7 +26,7 @@ export interface RunEndingsDeps {
 const LATEST = 100;
 
 /** What follows from a run's end, once each: whoever asked is told, and what it decided goes into its squad's log. */
-export function createRunEndings({ store, hub, swarm, squads, inbox, state, log }: RunEndingsDeps) {
+export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, state, log }: RunEndingsDeps) {
   function settle(run: Run): void {
     if (run.finishedAt === null) return;
     const decided = `decided:${run.id}`;
@@ -42,7 +45,7 @@ export function createRunEndings({ store, hub, swarm, squads, inbox, state, log 
 
   function tell({ id, conversation }: Run, text: string, occasion: string): void {
     if (conversation === null) return;
-    inbox.submit({ text, conversation, source: { channel: "background", about: id }, idempotencyKey: `run:${id}:${occasion}` });
+    outbox.owe({ kind: "run", about: id, conversation, source: askerOf(id), text, key: `run:${id}:${occasion}` });
   }
 
   async function takeUp(run: Run): Promise<void> {

@@ -1,8 +1,16 @@
 import type { State } from "../store/state.ts";
 
-/** Which runs a message set going, for the record of how it was routed. */
+/** Which runs a message set going, and which message set a run going. */
 export function createStartedRuns(state: State) {
   const key = (messageId: string) => `runs:${messageId}`;
   const of = (messageId: string): string[] => JSON.parse(state.get(key(messageId)) ?? "[]");
-  return { of, add: (messageId: string, runId: string) => state.set(key(messageId), JSON.stringify([...of(messageId), runId])) };
+  return {
+    of,
+    add(messageId: string, runId: string): void {
+      state.set(key(messageId), JSON.stringify([...of(messageId), runId]));
+      state.set(`run-asker:${runId}`, messageId);
+    },
+    askerOf: (runId: string): string | undefined => state.get(`run-asker:${runId}`),
+  };
 }
+export type StartedRuns = ReturnType<typeof createStartedRuns>;

@@ -23,7 +23,13 @@ export const Status = z
     uptime: z.number(),
     home: z.string(),
     engine: EngineInfo,
-    queue: z.object({ depth: z.number().int(), waiting: z.number().int(), running: z.number().int() }),
+    queue: z.object({
+      depth: z.number().int(),
+      waiting: z.number().int(),
+      running: z.number().int(),
+      /** Replies and results that nobody has fetched or been handed yet. */
+      owed: z.number().int(),
+    }),
     counts: z.record(z.string(), z.number().int()),
   })
   .meta({ id: "Status" });

@@ -3,6 +3,9 @@ import { codeOf, UserError } from "../lib/errors.ts";
 import { locate } from "../lib/real-path.ts";
 import { SquadSlug } from "../protocol/squads.ts";
 
+/** How much is taken of each thing that somebody gives. */
+export const MAX = { name: 100, roleTitle: 100, charter: 8_000, decision: 2_000, context: 4_000, task: 20_000, agents: 100 };
+
 /** The text without the space around it; one that is empty or too long is refused with help. */
 export function required(what: string, text: string, max: number, help = ""): string {
   const trimmed = text.trim();

@@ -229,4 +229,26 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "0005-asked-models",
     sql: "ALTER TABLE run_steps ADD COLUMN asked TEXT;",
   },
+  {
+    name: "0008-outbox",
+    sql: `
+      CREATE TABLE outbox (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        lane TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('reply','task','run')),
+        about TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        source TEXT NOT NULL,
+        text TEXT,
+        state TEXT NOT NULL CHECK (state IN ('owed','kept','delivered','undeliverable')),
+        attempts INTEGER NOT NULL DEFAULT 0,
+        created_at TEXT NOT NULL,
+        settled_at TEXT
+      );
+      CREATE INDEX outbox_owed ON outbox (lane, seq) WHERE state = 'owed';
+      CREATE INDEX outbox_waiting ON outbox (seq) WHERE state IN ('owed','kept');
+      CREATE INDEX outbox_by_subject ON outbox (about, conversation);
+    `,
+  },
 ];

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { Config } from "../../src/lib/config.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { News } from "../../src/protocol/events.ts";
+import type { Owed } from "../../src/protocol/outbox.ts";
 import { createSquads } from "../../src/squads/squads.ts";
-import type { Report } from "../../src/squads/tasks.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createGate } from "../../src/tools/gate.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
@@ -20,7 +20,7 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
   const store = openStore(":memory:");
   const redactor = createRedactor();
   const news: News[] = [];
-  const reports: Report[] = [];
+  const reports: Owed[] = [];
   const parsed = Config.parse(config);
   const squads = createSquads({
     store,
@@ -33,7 +33,7 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
     config: () => parsed,
     emit: (one) => news.push(one),
     log: quietLog,
-    deliver: (report) => reports.push(report),
+    owe: (owed) => reports.push(owed),
   });
   squads.start();
   return { squads, news, reports };

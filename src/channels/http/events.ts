@@ -1,5 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { streamSSE } from "hono/streaming";
+import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
 import type { Event } from "../../protocol/events.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import type { EventLog } from "../../store/events.ts";
@@ -22,8 +23,14 @@ const route = createRoute({
   responses: { 200: { description: "Server-Sent Events", content: { "text/event-stream": { schema: z.string() } } } },
 });
 
+export interface EventRoutesDeps {
+  hub: Hub;
+  events: EventLog;
+  outbox: Pick<Outbox, "received">;
+}
+
 /** News as it happens, and what a client missed while it was away. */
-export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; events: EventLog }): void {
+export function eventRoutes(app: OpenAPIHono, { hub, events, outbox }: EventRoutesDeps): void {
   app.openAPIRegistry.registerPath(route);
   app.get("/api/events", (context) => {
     const wanted = context.req.query("conversation");
@@ -46,7 +53,9 @@ export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; event
       const send = async (event: Event) => {
         if (event.id <= sent) return;
         sent = event.id;
-        if (isFor(event)) await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
+        if (!isFor(event)) return;
+        await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
+        if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id));
       };
       try {
         await stream.write(": hello\n\n");

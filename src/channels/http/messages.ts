@@ -1,5 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Inbox } from "../../orchestrator/inbox.ts";
+import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
 import { ConversationList, MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
@@ -8,7 +9,18 @@ import { answers, body } from "./shapes.ts";
 
 const MessageId = z.object({ id: z.string() });
 
-export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: Inbox; messages: Messages }): void {
+export interface MessageRoutesDeps {
+  inbox: Inbox;
+  outbox: Pick<Outbox, "received">;
+  messages: Messages;
+}
+
+export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: MessageRoutesDeps): void {
+  /** A finished message that leaves through here has reached somebody. */
+  const handOver = (message: Message): Message => {
+    if (message.finishedAt !== null) outbox.received(replyKey(message.id));
+    return message;
+  };
   const find = (id: string): Message => {
     const message = messages.find(id);
     if (!message) throw new HttpError(404, "There is no message with this id.");
@@ -25,7 +37,7 @@ export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: In
   app.openapi(submit, async (context) => {
     const { text, conversation, source, idempotencyKey } = context.req.valid("json");
     const submission = { text, conversation, source: { channel: source }, idempotencyKey };
-    if (context.req.valid("query").wait === "true") return context.json(await inbox.ask(submission), 200);
+    if (context.req.valid("query").wait === "true") return context.json(handOver(await inbox.ask(submission)), 200);
     return context.json({ id: inbox.submit(submission).id, status: "queued" as const }, 202);
   });
 
@@ -44,7 +56,7 @@ export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: In
   });
   app.openapi(list, (context) => {
     const { conversation, limit, before } = context.req.valid("query");
-    const items = messages.list(conversation, limit, before);
+    const items = messages.list(conversation, limit, before).map(handOver);
     const oldest = items.at(-1);
     return context.json({ items, ...(items.length === limit && oldest && { next: oldest.id }) }, 200);
   });
@@ -56,7 +68,7 @@ export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: In
     request: { params: MessageId },
     responses: answers(200, Message),
   });
-  app.openapi(one, (context) => context.json(find(context.req.valid("param").id), 200));
+  app.openapi(one, (context) => context.json(handOver(find(context.req.valid("param").id)), 200));
 
   const cancel = createRoute({
     method: "post",
@@ -69,7 +81,7 @@ export function messageRoutes(app: OpenAPIHono, { inbox, messages }: { inbox: In
     const { id } = context.req.valid("param");
     find(id);
     if (!inbox.cancel(id)) throw new HttpError(409, "This message is finished already.");
-    return context.json(await inbox.finished(id), 200);
+    return context.json(handOver(await inbox.finished(id)), 200);
   });
 
   const conversations = createRoute({

@@ -5,6 +5,7 @@ import { bodyLimit } from "hono/body-limit";
 import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
+import type { Outbox } from "../../orchestrator/outbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
 import { DoctorReport } from "../../protocol/doctor.ts";
 import { statusOf } from "../../protocol/errors.ts";
@@ -15,6 +16,7 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { diskTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
+import type { Channel } from "../channel.ts";
 import { explain, fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
@@ -30,8 +32,11 @@ export interface HttpDeps extends SettingsDeps, RunDeps {
   version: string;
   token: string;
   host: string;
+  /** 0 takes any that is free. */
+  port: number;
   allowedHosts: () => string[];
   inbox: Inbox;
+  outbox: Pick<Outbox, "received">;
   messages: Messages;
   hub: Hub;
   events: EventLog;
@@ -49,9 +54,15 @@ const MAX_BODY = 1_000_000;
 /** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
 const MAX_PAGE_BODY = 21_000_000;
 
+/** HTTP as a channel, and the port it has taken. */
+export interface Http extends Channel {
+  app: OpenAPIHono;
+  port(): number;
+}
+
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
-export function createHttp(parts: HttpDeps) {
-  const { version, token, host, allowedHosts, log } = parts;
+export function createHttp(parts: HttpDeps): Http {
+  const { version, token, host, port, allowedHosts, log } = parts;
   const guard = createGuard({ token, host, allowedHosts });
   const app = new OpenAPIHono({
     defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explain(result.error))),
@@ -130,14 +141,17 @@ export function createHttp(parts: HttpDeps) {
 
   const server = createAdaptorServer({ fetch: app.fetch });
   return {
+    name: "http",
     app,
-    async listen(port: number): Promise<number> {
-      await new Promise<void>((ready, failed) => {
+    carries: ({ channel }) => channel === "tui" || channel === "web" || channel === "api",
+    start: () =>
+      new Promise<void>((ready, failed) => {
         server.once("error", failed);
         server.listen(port, host, ready);
-      });
-      return (server.address() as AddressInfo).port;
-    },
+      }),
+    port: () => (server.address() as AddressInfo).port,
+    /** Its clients come for what is theirs; the routes tell when one did. */
+    deliver: () => "kept",
     close: () =>
       new Promise<void>((closed) => {
         server.close(() => closed());
@@ -145,4 +159,3 @@ export function createHttp(parts: HttpDeps) {
       }),
   };
 }
-export type Http = ReturnType<typeof createHttp>;

@@ -21,6 +21,7 @@ test("an event that happens while a client is being told what it missed is told 
   const app = new OpenAPIHono();
   eventRoutes(app, {
     hub,
+    outbox: { received: () => undefined },
     events: {
       ...events,
       since(id, limit) {

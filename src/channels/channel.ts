@@ -1,0 +1,23 @@
+import type { Message, Source } from "../protocol/messages.ts";
+import type { Receipt } from "../protocol/outbox.ts";
+
+/** A reply on its way to whoever asked. */
+export interface Reply {
+  message: Message;
+  to: Source;
+}
+
+/**
+ * A way in and out of IO. What comes in goes into the inbox under a key of its own, so that the same thing twice is one
+ * message; what goes out comes from the outbox.
+ */
+export interface Channel {
+  readonly name: string;
+  /** Whether it carries the replies to what came from there. */
+  carries(source: Source): boolean;
+  /** Begins to listen. */
+  start(): Promise<void>;
+  /** Hands a reply over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
+  deliver(reply: Reply): Promise<Receipt> | Receipt;
+  close(): Promise<void>;
+}

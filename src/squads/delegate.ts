@@ -1,0 +1,84 @@
+import { conflict } from "../lib/errors.ts";
+import { newId } from "../lib/ids.ts";
+import type { Agent, Origin, Squad, Task } from "../protocol/squads.ts";
+import type { Store } from "../store/open.ts";
+import type { SquadStore, TaskRecord } from "../store/squads.ts";
+import type { TaskActivity } from "../store/task-activity.ts";
+import type { Agents } from "./agents.ts";
+import { chooseAgent } from "./choose.ts";
+import { alike, isFolder, MAX, required } from "./input.ts";
+import { publicTask } from "./task-ending.ts";
+import type { NoteTask } from "./task-notes.ts";
+import type { Tasks } from "./tasks.ts";
+import type { Teams } from "./teams.ts";
+
+export interface DelegateDeps {
+  database: Store;
+  store: SquadStore;
+  activity: TaskActivity;
+  teams: Pick<Teams, "find" | "findAgent">;
+  agents: Agents;
+  tasks: Pick<Tasks, "isEnding" | "queued">;
+  note: NoteTask;
+}
+
+export interface NewTask {
+  task: string;
+  /** The character who is to do it; without it the fittest is chosen. */
+  agent?: string | undefined;
+  origin: Origin;
+}
+
+/** Gives a task to an agent. On disk when it returns; the same task asked for again while it is open is joined. */
+export function createDelegate({ database, store, activity, teams, agents, tasks, note }: DelegateDeps) {
+  /** The same task, if somebody asked for it already and it is still open. */
+  function openTwin(description: string, named: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
+    const isTwin = (one: (typeof open)[number]) =>
+      alike(one.description, description) && (!named || one.agent === named.characterName) && !tasks.isEnding(one.id);
+    const head = open.find(isTwin);
+    return head && store.findTask(head.id);
+  }
+
+  function insert(squad: Squad, agent: Agent, description: string, why: string, origin: Origin): TaskRecord {
+    const { model, reason } = agents.modelFor(agent, description);
+    return database.transaction(() => {
+      const made = store.insertTask({
+        id: newId("t"),
+        squad: squad.slug,
+        agent: agent.characterName,
+        description,
+        origin,
+        reason: `${why}; ${reason}`,
+        model,
+      });
+      activity.ask(made.id, origin);
+      return made;
+    });
+  }
+
+  return (slug: string, { task: text, agent: wanted, origin }: NewTask): { task: Task; joined: boolean } => {
+    const squad = teams.find(slug);
+    const description = required("The task", text, MAX.task, "Put long material in a file of the project and name the file.");
+    if (store.agents(squad.slug, 1).length === 0)
+      throw conflict(
+        `The squad "${squad.slug}" has no agents yet. Add one first (squad_add_agent: a role and a charter); squad_analyze suggests a roster.`,
+      );
+    if (!isFolder(squad.projectPath))
+      throw conflict(`The project's folder ${squad.projectPath} is not there any more. Put it back, or delete the squad.`);
+    const named = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
+    const open = store.openHeads(squad.slug);
+    const twin = openTwin(description, named, open);
+    if (twin) {
+      activity.ask(twin.id, origin);
+      note(publicTask(twin), "joined", "asked for once more while it was under way: joined, not doubled");
+      return { task: publicTask(twin), joined: true };
+    }
+    const busy = new Set(open.map((one) => one.agent));
+    const { agent, reason } = named
+      ? { agent: named, reason: `${named.characterName} was asked for by name` }
+      : chooseAgent(description, store.agents(squad.slug), { busy })!;
+    const record = insert(squad, agent, description, reason, origin);
+    tasks.queued(record);
+    return { task: publicTask(record), joined: false };
+  };
+}

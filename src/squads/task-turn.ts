@@ -1,0 +1,148 @@
+import { statSync } from "node:fs";
+import type { Session } from "../engine/port.ts";
+import type { Snapshots } from "../git/snapshots.ts";
+import type { Config } from "../lib/config.ts";
+import type { Emit } from "../protocol/events.ts";
+import type { Failure } from "../protocol/messages.ts";
+import type { Agent, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
+import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { Store } from "../store/open.ts";
+import type { SessionRows } from "../store/sessions.ts";
+import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
+import type { UsageLog } from "../store/usage.ts";
+import type { Agents } from "./agents.ts";
+import type { NoteTask } from "./task-notes.ts";
+
+export interface TaskTurnDeps {
+  database: Store;
+  store: SquadStore;
+  sessions: SessionRows;
+  usage: UsageLog;
+  agents: Agents;
+  snapshots: Snapshots;
+  config: () => Config;
+  emit: Emit;
+  note: NoteTask;
+  /** Told of a squad whose status may have changed, as it was before. */
+  onSquad: (before: Squad) => void;
+}
+
+/** Who works on a task, and for which squad. */
+export interface Workers {
+  squad: Squad;
+  agent: Agent;
+}
+
+/** A task that ends the daemon each time it is taken up must not do so for ever. */
+const MAX_LIVES = 5;
+
+/** One task's turn: who takes it, the state it began from, and the model that is asked. */
+export function createTaskTurns(deps: TaskTurnDeps) {
+  const { database, store, sessions, usage, agents, snapshots, config, emit, note, onSquad } = deps;
+
+  /** The models may have become known only after the task was written down. */
+  async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
+    await agents.modelsKnown();
+    const { model, reason } = agents.modelFor(agent, task.description);
+    return model === task.model ? task : { model, reason: `${task.reason}; when it began: ${reason}` };
+  }
+
+  function hear(task: Task, event: TurnEvent): void {
+    if (event.kind !== "usage") return;
+    const { model, inputTokens, outputTokens } = event.call;
+    usage.record(task.id, squadOwner(task.squad, task.agent), event.call);
+    note(task, "model", `${model}: ${inputTokens} tokens in, ${outputTokens} out`, { model, inputTokens, outputTokens });
+  }
+
+  /** Not waited for: whatever is written to the disk later, such as the intent of an effect, takes this with it. */
+  function begin(
+    task: TaskRecord,
+    { squad, agent }: Workers,
+    { model, reason, treeBefore }: Pick<TaskRecord, "model" | "reason"> & { treeBefore: string | null },
+  ): { session: Session; interrupted: TurnRequest["interrupted"] } {
+    const begun = task.status === "running";
+    const work = () => {
+      const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
+      const isSame = begun && task.sessionId === session.id;
+      const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
+      const evidence: TaskEvidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
+      store.updateTask(task.id, {
+        status: "running",
+        sessionId: session.id,
+        attempts: task.attempts + 1,
+        startedAt: task.startedAt ?? new Date().toISOString(),
+        evidence,
+        model,
+        reason,
+        ...(!isSame && { promptId: null }),
+      });
+      store.setSession(squad.slug, session.id);
+      store.setAgentStatus(squad.slug, agent.characterName, "working");
+      store.setStatus(squad.slug, "working");
+      return { session, interrupted: isSame ? { promptId: task.promptId ?? undefined, previousPromptId } : undefined };
+    };
+    return database.soft(() => database.transaction(work));
+  }
+
+  return {
+    /** Who works on a task; or why nobody can. */
+    workersFor(task: TaskRecord): Workers | Failure {
+      if (task.attempts >= MAX_LIVES)
+        return {
+          code: "gave_up",
+          message: `this task was begun ${task.attempts} times and never finished. Delegate it again if you want it tried once more.`,
+        };
+      const squad = store.find(task.squad);
+      const agent = store.findAgent(task.squad, task.agent);
+      if (!squad || !agent) return { code: "agent_gone", message: `${task.agent} is no longer in the squad ${task.squad}.` };
+      if (!statSync(squad.projectPath, { throwIfNoEntry: false })?.isDirectory())
+        return {
+          code: "project_missing",
+          message: `the project's folder ${squad.projectPath} is not there any more. Put it back and delegate the task again, or delete the squad.`,
+        };
+      return { squad, agent };
+    },
+
+    /** Undefined when it was cancelled before anybody was asked. */
+    async run(task: TaskRecord, workers: Workers, signal: AbortSignal): Promise<TurnResult | undefined> {
+      const { squad, agent } = workers;
+      const begun = task.status === "running";
+      const { model, reason } = begun ? task : await modelOf(task, agent);
+      const treeBefore = task.evidence ? task.evidence.treeBefore : await snapshots.take(squad.projectPath);
+      if (signal.aborted) return undefined;
+      const { session, interrupted } = begin(task, workers, { model, reason, treeBefore });
+      const { id } = task;
+      const attempts = task.attempts + 1;
+      const data = { id, squad: squad.slug, agent: agent.characterName, model, attempts };
+      emit({ type: "task.started", conversation: task.origin?.conversation, data });
+      onSquad(squad);
+      const how = begun
+        ? `taken up again, try ${attempts}`
+        : `${agent.characterName} begins with ${model ?? "the default model"}`;
+      note(task, begun ? "resumed" : "started", how);
+      const { taskSilenceMs, taskCapMs } = config();
+      return session.run({
+        owner: id,
+        prompt: promptOf(task),
+        attempt: attempts,
+        signal,
+        silenceMs: taskSilenceMs,
+        capMs: taskCapMs,
+        ...(interrupted && { interrupted }),
+        onAccepted: (promptId) =>
+          database.soft(() =>
+            database.transaction(() => {
+              store.accepted(id, promptId);
+              sessions.accepted(session.id, promptId);
+            }),
+          ),
+        onEvent: (event) => hear(task, event),
+      });
+    },
+  };
+}
+
+/** What the agent reads. The same for every life of a task. */
+function promptOf({ id, description }: Task): string {
+  return `Task ${id}: ${description}`;
+}
