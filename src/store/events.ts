@@ -1,5 +1,7 @@
+import { z } from "zod";
 import type { Event, EventType, News } from "../protocol/events.ts";
 import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
 
 interface Row {
   id: number;
@@ -8,6 +10,7 @@ interface Row {
   data: string;
 }
 
+const Data = z.record(z.string(), z.unknown());
 /** How many events are kept for a client that was away. */
 const KEEP = 20_000;
 
@@ -43,6 +46,7 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
 }
 export type EventLog = ReturnType<typeof createEventLog>;
 
+/** An event that cannot be read keeps its place in the order. */
 function toEvent({ id, type, conversation, data }: Row): Event {
-  return { id, type, ...(conversation !== null && { conversation }), data: JSON.parse(data) };
+  return { id, type, ...(conversation !== null && { conversation }), data: readJson(Data, data) ?? {} };
 }
