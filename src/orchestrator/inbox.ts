@@ -8,7 +8,7 @@ import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { Messages, Work } from "../store/messages.ts";
-import type { Store } from "../store/open.ts";
+import { isBusy, type Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { UsageLog } from "../store/usage.ts";
 import type { Conversations } from "./conversations.ts";
@@ -107,6 +107,8 @@ export function createInbox({
       if (!open) return;
       end(message, outcomeOf(result), result.tools);
     } catch (error) {
+      // The queue goes on with it when the database is free again.
+      if (isBusy(error)) throw error;
       log.error("a message could not be answered", { id, error });
       if (open)
         end(message, {

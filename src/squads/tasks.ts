@@ -8,7 +8,7 @@ import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { Activity, Agent, Origin, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { TurnEvent, TurnResult } from "../protocol/turns.ts";
-import type { Store } from "../store/open.ts";
+import { isBusy, type Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
 import type { TaskActivity } from "../store/task-activity.ts";
@@ -97,6 +97,8 @@ export function createTasks(parts: TasksDeps) {
       const result = await turn(task, place, abort.signal);
       if (open) await end(task, result ? outcomeOf(result) : cancelled);
     } catch (error) {
+      // The queue goes on with it when the database is free again.
+      if (isBusy(error)) throw error;
       log.error("a task could not be run", { id: task.id, error });
       const why = {
         code: "internal",

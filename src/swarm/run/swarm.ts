@@ -5,6 +5,7 @@ import { newId } from "../../lib/ids.ts";
 import { packageRoot } from "../../lib/paths.ts";
 import type { EventType } from "../../protocol/events.ts";
 import type { Run, RunModel, RunSummary } from "../../protocol/runs.ts";
+import { whenFree } from "../../store/open.ts";
 import { readJson } from "../../store/read-json.ts";
 import { openRuns, type RunRow } from "../../store/runs.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
@@ -157,7 +158,7 @@ export function createSwarm(parts: SwarmDeps): Swarm {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
         return { error };
       })
-      .then((ended) => conclude(id, ended, stop.signal, tell))
+      .then((ended) => whenFree(() => conclude(id, ended, stop.signal, tell)))
       .finally(() => {
         clearInterval(beat);
         active.delete(id);
