@@ -313,7 +313,7 @@ function addressOf(config: Config, env: NodeJS.ProcessEnv): { host: string; port
 
 /** Cancels every run that is under way and tells how many there were. */
 function stopRuns(swarm: Swarm): number {
-  const running = swarm.list({ limit: 200 }).filter(({ status }) => status === "running");
-  for (const { id } of running) swarm.cancel(id);
+  const running = swarm.running();
+  for (const id of running) swarm.cancel(id);
   return running.length;
 }

@@ -7,7 +7,7 @@ import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
 import type { TurnResult } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { Messages, Work } from "../store/messages.ts";
-import type { Store } from "../store/open.ts";
+import { isBusy, type Store } from "../store/open.ts";
 import type { Answer } from "./answer.ts";
 import { type Outbox, replyKey } from "./outbox.ts";
 
@@ -80,6 +80,8 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
       const result = await answer(work, abort.signal);
       if (lanes.isOpen()) end(work.message, outcomeOf(result), result.tools);
     } catch (error) {
+      // The queue goes on with it when the database is free again.
+      if (isBusy(error)) throw error;
       log.error("a message could not be answered", { id, error });
       if (lanes.isOpen()) end(work.message, faultOf(error));
     } finally {

@@ -1,9 +1,11 @@
+import { z } from "zod";
+import { readJson } from "../store/read-json.ts";
 import type { State } from "../store/state.ts";
 
 /** Which runs a message set going, and which message set a run going. */
 export function createStartedRuns(state: State) {
   const key = (messageId: string) => `runs:${messageId}`;
-  const of = (messageId: string): string[] => JSON.parse(state.get(key(messageId)) ?? "[]");
+  const of = (messageId: string): string[] => readJson(z.array(z.string()), state.get(key(messageId))) ?? [];
   return {
     of,
     add(messageId: string, runId: string): void {

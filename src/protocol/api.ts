@@ -39,6 +39,7 @@ export const MessageList = z.object({ items: z.array(Message), next: z.string().
 
 export const ConversationList = z.object({
   items: z.array(z.object({ name: z.string(), messages: z.number().int(), waiting: z.number().int(), lastAt: z.string() })),
+  next: z.string().optional(),
 });
 
 export const Queued = z.object({ id: z.string(), status: z.literal("queued") });

@@ -3,6 +3,7 @@ import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
+import { isBusy } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import { CANCELLED, createTaskEndings, outcomeOf, type TaskEndingDeps, type TaskOutcome } from "./task-ending.ts";
 import { createTaskTurns, type TaskTurnDeps } from "./task-turn.ts";
@@ -45,6 +46,8 @@ export function createTasks(deps: TasksDeps) {
       const result = await turns.run(task, workers, abort.signal);
       if (lanes.isOpen()) await end(task, result ? outcomeOf(result) : CANCELLED);
     } catch (error) {
+      // The queue goes on with it when the database is free again.
+      if (isBusy(error)) throw error;
       log.error("a task could not be run", { id: task.id, error });
       const message = `something went wrong inside IO (${messageOf(error)}). The log has the details: io logs.`;
       if (lanes.isOpen()) await end(task, { status: "failed", result: null, error: { code: "internal", message } });

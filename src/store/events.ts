@@ -1,5 +1,7 @@
+import { z } from "zod";
 import { type Event, type News, readEvent } from "../protocol/events.ts";
 import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
 
 interface Row {
   id: number;
@@ -8,20 +10,17 @@ interface Row {
   data: string;
 }
 
-/** How many events are kept for a client that was away. */
-const KEEP = 20_000;
-
+const Data = z.record(z.string(), z.unknown());
 /** The one stream of events, in the order they happened; the database numbers them, whichever process tells. */
 export function createEventLog(store: Store, now: () => Date = () => new Date()) {
   const insert = store.db.prepare("INSERT INTO events (type, conversation, data, created_at) VALUES (?, ?, ?, ?)");
   const since = store.db.prepare("SELECT id, type, conversation, data FROM events WHERE id > ? ORDER BY id LIMIT ?");
   const last = store.db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
-  const prune = store.db.prepare("DELETE FROM events WHERE id <= ?");
-  let lastPruned = 0;
 
   const lastId = () => (last.get() as { seq: number } | undefined)?.seq ?? 0;
   return {
     lastId,
+    /** Does not wait for another process that holds the file: news can be told a moment later. */
     append(news: readonly News[]): Event[] {
       const time = now().toISOString();
       const write = () =>
@@ -29,33 +28,17 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
           ...item,
           id: Number(insert.run(item.type, item.conversation ?? null, JSON.stringify(item.data), time).lastInsertRowid),
         }));
-      return store.soft(() => (news.length === 1 ? write() : store.transaction(write)));
+      return store.atOnce(() => store.soft(() => (news.length === 1 ? write() : store.transaction(write))));
     },
     /** What came after an event, and how far that was looked at: what another version wrote may be left out. */
     since(id: number, limit = 1_000): { events: Event[]; upTo: number } {
       const rows = since.all(id, limit) as unknown as Row[];
       return { events: rows.flatMap((row) => toEvent(row) ?? []), upTo: rows.at(-1)?.id ?? id };
     },
-    /** Forgets the oldest; called now and then. */
-    prune(): void {
-      const limit = lastId() - KEEP;
-      if (limit <= lastPruned) return;
-      lastPruned = limit;
-      store.soft(() => prune.run(limit));
-    },
   };
 }
 export type EventLog = ReturnType<typeof createEventLog>;
 
 function toEvent(row: Row): Event | undefined {
-  return readEvent({ ...row, data: parsed(row.data) });
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    // A row that is no JSON is one that nobody understands.
-    return undefined;
-  }
+  return readEvent({ ...row, data: readJson(z.unknown(), row.data) });
 }

@@ -1,6 +1,8 @@
+import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit, Event, News } from "../protocol/events.ts";
 import type { EventLog } from "./events.ts";
+import { isBusy } from "./open.ts";
 
 /** Where news enters and from where it is passed on, to listeners here and, through the store, in other processes. */
 export interface Hub {
@@ -11,12 +13,15 @@ export interface Hub {
 
 /** Deltas that follow each other faster than this are told together. */
 const DELTA_MS = 15;
+/** How long news waits while another process holds the database. */
+const BUSY_MS = 100;
 
 export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log: Log; pollMs?: number }): Hub {
   const listeners = new Set<(event: Event) => void>();
   let pending: News[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
+  let isHeld = false;
   let lastId = events.lastId();
   const untold: Event[] = [];
   let telling = false;
@@ -50,25 +55,40 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
+    isHeld = false;
     if (pending.length === 0) return;
     const news = pending;
     pending = [];
     flushedAt = performance.now();
+    const told = write(news);
+    if (told === undefined) {
+      pending = news;
+      isHeld = true;
+      timer = setTimeout(flush, BUSY_MS);
+    }
+    for (const event of told ?? []) {
+      if (event.id === lastId + 1) tell(event);
+      else catchUp(event.id);
+    }
+  };
+  /** The news with their numbers; undefined while another process holds the database. */
+  const write = (news: News[]): Event[] | undefined => {
     try {
-      const told = events.append(news);
-      for (const event of told) {
-        if (event.id === lastId + 1) tell(event);
-        else catchUp(event.id);
-      }
+      return events.append(news);
     } catch (error) {
+      if (isBusy(error)) return undefined;
       log.error("news could not be written down", { error, lost: news.length });
+      return [];
     }
   };
 
   const poll = setInterval(() => {
-    const newest = events.lastId();
-    if (newest > lastId) catchUp(newest);
-    events.prune();
+    try {
+      const newest = events.lastId();
+      if (newest > lastId) catchUp(newest);
+    } catch (error) {
+      log.warn("news of other processes could not be read and is asked for again", { error: messageOf(error) });
+    }
   }, pollMs);
   poll.unref();
 
@@ -81,6 +101,7 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
       } else {
         pending.push({ ...news });
       }
+      if (isHeld) return;
       if (!isDelta || performance.now() - flushedAt > DELTA_MS) flush();
       else timer ??= setTimeout(flush, DELTA_MS);
     },
@@ -90,7 +111,9 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
     },
     close() {
       flush();
+      clearTimeout(timer);
       clearInterval(poll);
+      if (pending.length > 0) log.error("news could not be written down: the database was held", { lost: pending.length });
     },
   };
 }

@@ -1,6 +1,7 @@
-import type { Failure, Message, MessageStatus, Route, Source } from "../protocol/messages.ts";
+import { Failure, type Message, type MessageStatus, Route, Source } from "../protocol/messages.ts";
 import type { Usage } from "../protocol/usage.ts";
 import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
 import type { UsageLog } from "./usage.ts";
 
 interface Row {
@@ -45,7 +46,18 @@ export interface Work {
   begun?: { sessionId: string | null; promptId: string | null };
 }
 
+/** A conversation in a list: how much of it is kept, and how much of that is not finished. */
+export interface ConversationRow {
+  name: string;
+  messages: number;
+  waiting: number;
+  lastAt: string;
+}
+
 export const NO_ROUTE: Route = { answered: "not yet", tools: [], tasks: [], runs: [] };
+/** What is told of a row that another version of IO wrote. */
+const UNKNOWN_SOURCE: Source = { channel: "api" };
+const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed was written by another version of IO." };
 
 /** The durable queue and the record of every message. */
 export function createMessages(store: Store, usage: UsageLog, now: () => Date = () => new Date()) {
@@ -55,10 +67,10 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   );
   const byId = db.prepare("SELECT * FROM messages WHERE id = ?");
   const byKey = db.prepare("SELECT * FROM messages WHERE idempotency_key = ?");
-  const oldest = db.prepare(
-    "SELECT * FROM messages WHERE conversation = ? AND status IN ('queued','running') ORDER BY seq LIMIT 1",
-  );
-  const waiting = db.prepare("SELECT DISTINCT conversation FROM messages WHERE status IN ('queued','running')");
+  // Left to itself the planner takes the index of all messages, and walks through every finished one.
+  const unfinished = "FROM messages INDEXED BY messages_waiting WHERE status IN ('queued','running')";
+  const oldest = db.prepare(`SELECT * ${unfinished} AND conversation = ? ORDER BY seq LIMIT 1`);
+  const waiting = db.prepare(`SELECT DISTINCT conversation ${unfinished}`);
   const start = db.prepare(
     "UPDATE messages SET status = 'running', attempts = attempts + 1, session_id = ?, started_at = COALESCE(started_at, ?) WHERE id = ? AND status IN ('queued','running')",
   );
@@ -68,22 +80,23 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   );
   const list = db.prepare("SELECT * FROM messages WHERE conversation = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
   const seqOf = db.prepare("SELECT seq FROM messages WHERE id = ?");
-  const counts = db.prepare("SELECT status, COUNT(*) AS count FROM messages GROUP BY status");
-  const open = db.prepare("SELECT * FROM messages WHERE status IN ('queued','running') ORDER BY seq");
-  const conversations = db.prepare(`
-    SELECT conversation AS name, COUNT(*) AS messages, MAX(created_at) AS lastAt, SUM(status IN ('queued','running')) AS waiting
-    FROM messages GROUP BY conversation ORDER BY lastAt DESC`);
+  const counts = db.prepare("SELECT status, count FROM counts WHERE what = 'message'");
+  const open = db.prepare(`SELECT * ${unfinished} ORDER BY seq`);
+  const latest = "SELECT name, messages, waiting, last_at AS lastAt FROM conversations";
+  const conversations = db.prepare(`${latest} ORDER BY last_at DESC, name DESC LIMIT ?`);
+  const conversationsBefore = db.prepare(`${latest}
+    WHERE (last_at, name) < (SELECT last_at, name FROM conversations WHERE name = ?) ORDER BY last_at DESC, name DESC LIMIT ?`);
 
   const toMessage = (row: Row): Message => ({
     id: row.id,
     conversation: row.conversation,
-    source: JSON.parse(row.source) as Source,
+    source: readJson(Source, row.source) ?? UNKNOWN_SOURCE,
     text: row.text,
     status: row.status,
     reply: row.reply,
     partial: row.partial === 1,
-    error: row.error === null ? null : (JSON.parse(row.error) as Failure),
-    route: row.route === null ? NO_ROUTE : (JSON.parse(row.route) as Route),
+    error: row.error === null ? null : (readJson(Failure, row.error) ?? UNKNOWN_FAILURE),
+    route: readJson(Route, row.route) ?? NO_ROUTE,
     attempts: row.attempts,
     createdAt: row.created_at,
     startedAt: row.started_at,
@@ -136,7 +149,9 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
       for (const { status, count } of counts.all() as { status: MessageStatus; count: number }[]) zero[status] = count;
       return zero;
     },
-    conversations: () => conversations.all() as unknown as { name: string; messages: number; lastAt: string; waiting: number }[],
+    /** The latest first, before a given one. */
+    conversations: (limit: number, before?: string): ConversationRow[] =>
+      (before === undefined ? conversations.all(limit) : conversationsBefore.all(before, limit)) as unknown as ConversationRow[],
   };
 }
 export type Messages = ReturnType<typeof createMessages>;

@@ -230,6 +230,93 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: "ALTER TABLE run_steps ADD COLUMN asked TEXT;",
   },
   {
+    name: "0006-growth",
+    sql: `
+      CREATE TABLE counts (
+        what TEXT NOT NULL CHECK (what IN ('message','task')),
+        status TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (what, status)
+      ) WITHOUT ROWID;
+      INSERT INTO counts SELECT 'message', status, COUNT(*) FROM messages GROUP BY status;
+      INSERT INTO counts SELECT 'task', status, COUNT(*) FROM agent_tasks GROUP BY status;
+
+      CREATE TABLE conversations (
+        name TEXT PRIMARY KEY,
+        messages INTEGER NOT NULL,
+        waiting INTEGER NOT NULL,
+        last_at TEXT NOT NULL
+      ) WITHOUT ROWID;
+      CREATE INDEX conversations_by_time ON conversations (last_at, name);
+      INSERT INTO conversations
+        SELECT conversation, COUNT(*), SUM(status IN ('queued','running')), MAX(created_at) FROM messages GROUP BY conversation;
+
+      CREATE TRIGGER message_added AFTER INSERT ON messages BEGIN
+        INSERT INTO counts VALUES ('message', new.status, 1) ON CONFLICT (what, status) DO UPDATE SET count = count + 1;
+        INSERT INTO conversations VALUES (new.conversation, 1, new.status IN ('queued','running'), new.created_at)
+          ON CONFLICT (name) DO UPDATE SET messages = messages + 1, waiting = waiting + excluded.waiting,
+            last_at = MAX(last_at, excluded.last_at);
+      END;
+      CREATE TRIGGER message_moved AFTER UPDATE OF status ON messages WHEN old.status <> new.status BEGIN
+        UPDATE counts SET count = count - 1 WHERE what = 'message' AND status = old.status;
+        INSERT INTO counts VALUES ('message', new.status, 1) ON CONFLICT (what, status) DO UPDATE SET count = count + 1;
+        UPDATE conversations SET waiting = waiting + (new.status IN ('queued','running')) - (old.status IN ('queued','running'))
+          WHERE name = new.conversation;
+      END;
+      CREATE TRIGGER message_removed AFTER DELETE ON messages BEGIN
+        UPDATE counts SET count = count - 1 WHERE what = 'message' AND status = old.status;
+        UPDATE conversations SET messages = messages - 1, waiting = waiting - (old.status IN ('queued','running'))
+          WHERE name = old.conversation;
+        DELETE FROM conversations WHERE name = old.conversation AND messages = 0;
+      END;
+
+      CREATE TRIGGER task_added AFTER INSERT ON agent_tasks BEGIN
+        INSERT INTO counts VALUES ('task', new.status, 1) ON CONFLICT (what, status) DO UPDATE SET count = count + 1;
+      END;
+      CREATE TRIGGER task_moved AFTER UPDATE OF status ON agent_tasks WHEN old.status <> new.status BEGIN
+        UPDATE counts SET count = count - 1 WHERE what = 'task' AND status = old.status;
+        INSERT INTO counts VALUES ('task', new.status, 1) ON CONFLICT (what, status) DO UPDATE SET count = count + 1;
+      END;
+      CREATE TRIGGER task_removed AFTER DELETE ON agent_tasks BEGIN
+        UPDATE counts SET count = count - 1 WHERE what = 'task' AND status = old.status;
+      END;
+
+      CREATE INDEX agent_tasks_by_squad ON agent_tasks (squad_slug, seq);
+      CREATE INDEX agent_tasks_by_status ON agent_tasks (status, seq);
+      CREATE INDEX agent_tasks_by_end ON agent_tasks (squad_slug, finished_at);
+      CREATE INDEX agent_tasks_owed ON agent_tasks (seq) WHERE delivered = 0;
+      CREATE INDEX runs_unfinished ON runs (seq) WHERE status = 'running';
+      CREATE INDEX run_steps_by_kind ON run_steps (run_id, kind);
+      CREATE INDEX run_steps_usage ON run_steps (run_id, usage) WHERE usage IS NOT NULL;
+    `,
+  },
+  {
+    name: "0007-daily-usage",
+    sql: `
+      CREATE TABLE usage_daily (
+        day TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        model TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        cache_read_tokens INTEGER NOT NULL,
+        PRIMARY KEY (day, actor, model)
+      ) WITHOUT ROWID;
+      INSERT INTO usage_daily
+        SELECT substr(created_at, 1, 10), actor, model, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens)
+        FROM usage GROUP BY 1, 2, 3;
+
+      CREATE TRIGGER usage_added AFTER INSERT ON usage BEGIN
+        INSERT INTO usage_daily VALUES (substr(new.created_at, 1, 10), new.actor, new.model, 1, new.input_tokens,
+          new.output_tokens, new.cache_read_tokens)
+          ON CONFLICT (day, actor, model) DO UPDATE SET calls = calls + 1, input_tokens = input_tokens + excluded.input_tokens,
+            output_tokens = output_tokens + excluded.output_tokens,
+            cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens;
+      END;
+    `,
+  },
+  {
     name: "0008-outbox",
     sql: `
       CREATE TABLE outbox (

@@ -1,4 +1,5 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
@@ -12,11 +13,15 @@ export interface Store {
   transaction<T>(work: () => T): T;
   /** Writes without waiting for the disk: for what may be lost in a power cut, though not in a crash. */
   soft<T>(work: () => T): T;
+  /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
+  atOnce<T>(work: () => T): T;
   close(): void;
 }
 
 /** How long another process may hold the file. */
 const BUSY_MS = 5_000;
+/** How long to leave it alone before asking again. */
+const RETRY_MS = 250;
 
 export function openStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Store {
   const db = openFile(path);
@@ -40,6 +45,15 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
         return work();
       } finally {
         db.exec("PRAGMA synchronous = FULL");
+      }
+    },
+    atOnce(work) {
+      if (db.isTransaction) return work();
+      db.exec("PRAGMA busy_timeout = 0");
+      try {
+        return work();
+      } finally {
+        db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
       }
     },
     close: () => db.close(),
@@ -70,9 +84,28 @@ function openFile(path: string): Database {
   }
 }
 
-/** What a person is told when the disk will not take any more; undefined for any other error. */
-export function diskTrouble(error: unknown): string | undefined {
+/** Whether an error says that another process holds the database. */
+export function isBusy(error: unknown): boolean {
+  return /database (?:table )?is (?:locked|busy)/i.test(messageOf(error));
+}
+
+/** Tries again for as long as another process holds the database, without keeping anybody else from working meanwhile. */
+export async function whenFree<T>(work: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+/** What a person is told when the database will not take any more; undefined for any other error. */
+export function storeTrouble(error: unknown): string | undefined {
   const text = messageOf(error);
+  if (isBusy(error))
+    return `Another program has held IO's database for ${BUSY_MS / 1000} seconds: nothing was accepted. Send it again in a moment.`;
   if (/disk is full|ENOSPC/i.test(text)) return "The disk is full: nothing was accepted. Free some space and send it again.";
   if (/readonly database|disk I\/O error|EROFS/i.test(text))
     return "The disk cannot be written: nothing was accepted. Check it and send it again.";
@@ -134,7 +167,7 @@ function patiently(work: () => void): void {
       work();
       return;
     } catch (error) {
-      if (!/locked|busy/i.test(messageOf(error)) || Date.now() > end) throw error;
+      if (!isBusy(error) || Date.now() > end) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     }
   }

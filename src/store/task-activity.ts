@@ -1,5 +1,6 @@
 import { Activity, Origin } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
 
 type Row = Record<string, string | number | null>;
 
@@ -31,7 +32,7 @@ export function createTaskActivity(store: Store, now: () => Date = () => new Dat
       void ask.run(taskId, origin.conversation, origin.messageId ?? "", JSON.stringify(origin)),
     /** Everybody who asked, each conversation once. */
     askers(taskId: string): Origin[] {
-      const origins = (askers.all(taskId) as { origin: string }[]).map((row) => Origin.parse(JSON.parse(row.origin)));
+      const origins = (askers.all(taskId) as { origin: string }[]).flatMap((row) => readJson(Origin, row.origin) ?? []);
       return [...new Map(origins.map((origin) => [origin.conversation, origin])).values()];
     },
     /** The tasks that a message asked for. */
@@ -45,7 +46,7 @@ function toActivity(row: Row): Activity {
     id: row.id,
     kind: row.kind,
     summary: row.summary,
-    data: typeof row.data === "string" ? JSON.parse(row.data) : null,
+    data: readJson(Activity.shape.data, row.data) ?? null,
     createdAt: row.created_at,
   });
 }

@@ -58,9 +58,9 @@ export function createToolCalls(store: Store): ToolCalls {
   const { db } = store;
   const select = (where: string) => db.prepare(`SELECT ${COLUMNS} FROM tool_calls WHERE ${where}`);
   const byId = select("session_id = ? AND call_id = ?");
-  const family = select(
-    "session_id = ?1 AND (call_id = ?2 OR (call_id >= ?2 || '~' AND call_id < ?2 || '~:')) ORDER BY seq DESC LIMIT 1",
-  );
+  const family = select(`seq = (SELECT MAX(seq) FROM (
+    SELECT seq FROM tool_calls WHERE session_id = ?1 AND call_id = ?2
+    UNION ALL SELECT seq FROM tool_calls WHERE session_id = ?1 AND call_id >= ?2 || '~' AND call_id < ?2 || '~:'))`);
   const open = select(
     "owner = ? AND life < ? AND tool = ? AND args_hash = ? AND replayed = 0 AND state <> 'refused' ORDER BY seq DESC",
   );

@@ -71,6 +71,17 @@ test("of what was said the last thousand lines are kept", () => {
   expect(kept.at(-1)?.content).toBe("line 1049");
 });
 
+test("a loud conversation leaves a quiet one's lines alone", () => {
+  const store = open();
+  const talk = createConversationLog(store);
+  store.transaction(() => {
+    talk.add("quiet", "user", "api", "remember the roses");
+    for (let index = 0; index < 1_050; index += 1) talk.add("loud", "user", "api", `line ${index}`);
+  });
+  expect(talk.last("quiet", 40).map(({ content }) => content)).toEqual(["remember the roses"]);
+  expect(talk.last("loud", 2_000)).toHaveLength(1_000);
+});
+
 test("news of another process reaches listeners here, in order and once", async () => {
   const path = join(temporaryFolder(), "io.db");
   const store = open(path);

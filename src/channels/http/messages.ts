@@ -87,8 +87,16 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: Mes
   const conversations = createRoute({
     method: "get",
     path: "/api/conversations",
-    summary: "All conversations, the latest first",
+    summary: "The conversations, the latest first",
+    request: {
+      query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50), before: Conversation.optional() }),
+    },
     responses: answers(200, ConversationList),
   });
-  app.openapi(conversations, (context) => context.json({ items: messages.conversations() }, 200));
+  app.openapi(conversations, (context) => {
+    const { limit, before } = context.req.valid("query");
+    const items = messages.conversations(limit, before);
+    const last = items.at(-1);
+    return context.json({ items, ...(items.length === limit && last && { next: last.name }) }, 200);
+  });
 }

@@ -14,7 +14,7 @@ import type { Squads } from "../../squads/squads.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
-import { diskTrouble } from "../../store/open.ts";
+import { storeTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
 import { explain, fail, HttpError } from "./errors.ts";
@@ -72,7 +72,7 @@ export function createHttp(parts: HttpDeps): Http {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
     if (error instanceof UserError) return fail(context, statusOf(error.trouble), error.message);
     if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
-    const trouble = diskTrouble(error);
+    const trouble = storeTrouble(error);
     if (trouble) return fail(context, 503, trouble);
     log.error("a request failed", { path: context.req.path, error });
     return fail(context, 500, "Something went wrong inside IO. The log has the details: io logs.");

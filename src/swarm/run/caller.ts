@@ -5,6 +5,7 @@ import { clipToTokens } from "../../lib/estimate-tokens.ts";
 import type { RunModel, Said } from "../../protocol/runs.ts";
 import type { EngineTool, TurnResult } from "../../protocol/turns.ts";
 import { type ModelCall, noUsage, type Usage } from "../../protocol/usage.ts";
+import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
@@ -89,8 +90,8 @@ export function createCaller(parts: CallerDeps): Caller {
     runs
       .resultsIn(journal.runId, sessionId)
       .flatMap((result) => {
-        const reply = Reply.safeParse(JSON.parse(result));
-        return reply.success && reply.data.ok ? [`You answered: ${clipToTokens(reply.data.text, 1_500)}`] : [];
+        const reply = readJson(Reply, result);
+        return reply?.ok ? [`You answered: ${clipToTokens(reply.text, 1_500)}`] : [];
       })
       .reverse()
       .join("\n\n");

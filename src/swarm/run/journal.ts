@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { type Emit, newsOf } from "../../protocol/events.ts";
 import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
 import type { Usage } from "../../protocol/usage.ts";
+import { readJson } from "../../store/read-json.ts";
 import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
 
 /** Thrown through a run when it is told to stop; its journal then ends where it stands. */
@@ -76,7 +77,11 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
       const hash = hashOf(inputs);
       const known = runs.step(runId, head.key);
       const same = known?.inputs_hash === hash;
-      if (known && same && known.state !== "begun" && known.result !== null) return schema.parse(JSON.parse(known.result));
+      if (known && same && known.state !== "begun" && known.result !== null) {
+        const value = readJson(schema, known.result);
+        if (value !== undefined) return value;
+        throw new RunFailed(`the step ${head.key} was written by another version of IO, which this one cannot go on with`);
+      }
       if (signal.aborted) throw new RunStopped("the run was stopped");
       runs.begin(runId, head, hash, time());
       tell("step.started", head.key);

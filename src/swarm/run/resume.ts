@@ -1,4 +1,5 @@
 import { ReviewLoop } from "../../protocol/runs.ts";
+import { readJson } from "../../store/read-json.ts";
 import type { StepRow } from "../../store/runs.ts";
 import type { Phase, ResolvedPipeline } from "../pipeline/schema.ts";
 import { sessionOf } from "./caller.ts";
@@ -22,7 +23,7 @@ function blamedIn(phase: Phase, all: readonly StepRow[]): StepRow[] {
     return calls.some((step) => step.state === "failed") ? [] : calls;
   }
   return steps
-    .flatMap((step) => (step.kind === "loop" && step.result !== null ? [ReviewLoop.parse(JSON.parse(step.result))] : []))
+    .flatMap((step) => (step.kind === "loop" ? (readJson(ReviewLoop, step.result) ?? []) : []))
     .filter((loop) => loop.outcome === "exhausted" && mustApprove(phase, loop))
     .flatMap((loop) => endOf(loop, steps));
 }

@@ -5,6 +5,8 @@ import { newId } from "../../lib/ids.ts";
 import { packageRoot } from "../../lib/paths.ts";
 import { type EventData, newsOf } from "../../protocol/events.ts";
 import type { Run, RunModel, RunSummary } from "../../protocol/runs.ts";
+import { whenFree } from "../../store/open.ts";
+import { readJson } from "../../store/read-json.ts";
 import { openRuns, type RunRow } from "../../store/runs.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "../pipeline/inputs.ts";
@@ -70,6 +72,8 @@ export interface Swarm {
   cancel(id: string): Run;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
+  /** The ids of the runs that somebody works on. */
+  running(): string[];
   /** The interrupted runs among the latest that were worked on with nobody standing by. */
   orphans(limit: number): Run[];
   /** Stops every run of this process, to be resumed later, and waits until all is put away. */
@@ -154,7 +158,7 @@ export function createSwarm(parts: SwarmDeps): Swarm {
         if (!(error instanceof RunStopped) && !stop.signal.aborted) log.error("a run ended by a fault", { run: id, error });
         return { error };
       })
-      .then((ended) => conclude(id, ended, stop.signal, tell))
+      .then((ended) => whenFree(() => conclude(id, ended, stop.signal, tell)))
       .finally(() => {
         clearInterval(beat);
         active.delete(id);
@@ -281,7 +285,9 @@ export function createSwarm(parts: SwarmDeps): Swarm {
     },
     async resume(id, given = {}) {
       const row = resumable(id);
-      const then = Inputs.parse(JSON.parse(row.inputs));
+      const then = readJson(Inputs, row.inputs);
+      if (!then || runs.hasForeignSteps(id))
+        throw conflict(`run ${id} was written by another version of IO, which this one cannot go on with. Start a new run.`);
       const standIns = given.standIns || then.standIns;
       const { primaryModel, reviewModel, ...rest } = then.settings;
       const settings: RunSettings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
@@ -319,10 +325,16 @@ export function createSwarm(parts: SwarmDeps): Swarm {
       const row = runs.get(id);
       return row && viewRun(runs, row, now());
     },
+    running: () =>
+      runs
+        .unfinished()
+        .filter((row) => statusOf(row, now()) === "running")
+        .map(({ id }) => id),
     orphans: (limit) =>
       runs
-        .list(limit)
-        .filter((row) => statusOf(row, now()) === "interrupted" && Inputs.parse(JSON.parse(row.inputs)).unattended)
+        .unfinished()
+        .slice(0, limit)
+        .filter((row) => statusOf(row, now()) === "interrupted" && readJson(Inputs, row.inputs)?.unattended)
         .map((row) => viewRun(runs, row, now())),
     async close() {
       closings += 1;

@@ -11,7 +11,8 @@ import {
   type RunSummary,
 } from "../../protocol/runs.ts";
 import { noUsage } from "../../protocol/usage.ts";
-import { type RunRow, type Runs, type StepRow, stepOf, usageOf } from "../../store/runs.ts";
+import { readJson } from "../../store/read-json.ts";
+import { type RunRow, type Runs, type StepRow, stepOf } from "../../store/runs.ts";
 import { Inputs } from "../pipeline/inputs.ts";
 import { add } from "./caller.ts";
 
@@ -21,7 +22,7 @@ const STALE_MS = 60_000;
 export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
   const steps = runs.steps(row.id);
   return {
-    ...common(row, steps, now),
+    ...summarizeRun(runs, row, now),
     loops: results(steps, "loop", ReviewLoop),
     evidence: results(steps, "checks", z.array(CheckEvidence)).flat(),
     steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(stepOf),
@@ -34,14 +35,11 @@ export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
   };
 }
 
-export function summarizeRun(runs: Runs, row: RunRow, now: Date): RunSummary {
-  return common(row, runs.steps(row.id), now);
-}
-
 /** The key under which a run's decisions are noted. */
 export const DECISIONS = "run/decisions";
 
-function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
+/** Draws a run for a list, without reading what its agents said. */
+export function summarizeRun(runs: Runs, row: RunRow, now: Date): RunSummary {
   const status = statusOf(row, now);
   return {
     id: row.id,
@@ -55,11 +53,11 @@ function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
     tree: row.tree,
     applied: row.applied,
     models: modelsIn(row),
-    phases: results(steps, "phase", RunPhase).map((phase) => asLeft(phase, status)),
-    streams: results(steps, "stream", RunStream)
+    phases: results(runs.stepsOf(row.id, "phase"), "phase", RunPhase).map((phase) => asLeft(phase, status)),
+    streams: results(runs.stepsOf(row.id, "stream"), "stream", RunStream)
       .map((stream) => asLeft(stream, status))
       .sort((a, b) => a.number - b.number),
-    usage: steps.reduce((sum, step) => add(sum, usageOf(step)), noUsage()),
+    usage: runs.usages(row.id).reduce(add, noUsage()),
     conversation: row.conversation,
     squad: row.squad,
     createdAt: row.created_at,
@@ -69,7 +67,7 @@ function common(row: RunRow, steps: readonly StepRow[], now: Date): RunSummary {
 
 /** What serves for each name; runs from before it was written down do not say. */
 function modelsIn({ inputs }: RunRow): RunModel[] {
-  return Inputs.pick({ models: true }).parse(JSON.parse(inputs)).models;
+  return readJson(Inputs.pick({ models: true }), inputs)?.models ?? [];
 }
 
 /** What was under way when its run was stopped ended as the run did. */
@@ -84,11 +82,12 @@ export function statusOf(row: RunRow, now: Date): RunStatus {
   return row.pid !== null && fresh && isAlive(row.pid) ? "running" : "interrupted";
 }
 
+/** What another version of IO wrote, and this one cannot read, is left out. */
 function results<T>(steps: readonly StepRow[], kind: StepRow["kind"], schema: z.ZodType<T>): T[] {
-  return steps.filter((step) => step.kind === kind && step.result !== null).map((step) => schema.parse(JSON.parse(step.result!)));
+  return steps.filter((step) => step.kind === kind).flatMap(({ result }) => readJson(schema, result) ?? []);
 }
 
 function decisionsIn(steps: readonly StepRow[]): string[] {
   const step = steps.find((each) => each.key === DECISIONS);
-  return step?.result ? z.array(z.string()).parse(JSON.parse(step.result)) : [];
+  return readJson(z.array(z.string()), step?.result) ?? [];
 }

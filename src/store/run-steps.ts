@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { type RunStep, StepKind } from "../protocol/runs.ts";
+import { noUsage, Usage } from "../protocol/usage.ts";
+import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
+
+const Text = z.string().nullable();
+
+export const StepRow = z.object({
+  key: z.string(),
+  kind: StepKind,
+  phase: z.string(),
+  stream: z.number().nullable(),
+  agent: Text,
+  model: Text,
+  /** The pipeline's name for the model; rows from before there was one have that name as their model. */
+  asked: Text,
+  inputs_hash: z.string(),
+  state: z.enum(["begun", "done", "failed"]),
+  attempts: z.number(),
+  session_id: Text,
+  prompt_id: Text,
+  result: Text,
+  verdict: Text,
+  error: Text,
+  usage: Text,
+  started_at: z.string(),
+  finished_at: Text,
+});
+export type StepRow = z.infer<typeof StepRow>;
+
+export interface StepHead {
+  key: string;
+  kind: StepRow["kind"];
+  phase: string;
+  stream?: number | null;
+  agent?: string | null;
+  model?: string | null;
+  asked?: string | null;
+}
+
+export interface StepEnd {
+  state: "done" | "failed";
+  result: string;
+  /** The model that answered, where that is known. */
+  model?: string | null;
+  verdict?: string | null;
+  error?: string | null;
+  usage?: Usage;
+}
+
+/** The journals of runs. A step that another version of IO wrote and this one cannot read is left out. */
+export interface RunSteps {
+  steps(id: string): StepRow[];
+  /** Those of one kind alone, and so without the texts of all the others. */
+  stepsOf(id: string, kind: StepRow["kind"]): StepRow[];
+  /** What each step cost. */
+  usages(id: string): Usage[];
+  /** Whether there are steps that this version of IO cannot read. */
+  hasForeignSteps(id: string): boolean;
+  step(id: string, key: string): StepRow | undefined;
+  /** Writes that a step begins; what an earlier life knew of it stays known when the inputs are the same. */
+  begin(id: string, head: StepHead, inputsHash: string, now: string): void;
+  /** Notes which conversation and prompt a call is, so that a later life can find it again. */
+  track(id: string, key: string, call: { attempts: number; sessionId: string; promptId: string | null }): void;
+  end(id: string, key: string, end: StepEnd, now: string): void;
+  /** Writes a fact that follows from steps already written, and so can be found again. */
+  conclude(id: string, key: string, end: StepEnd, now: string): void;
+  /** Writes what a begun step already knows. */
+  note(id: string, key: string, result: string): void;
+  /** The prompt that came before in the same session. */
+  promptBefore(id: string, sessionId: string, key: string): string | undefined;
+  /** What was answered in a session, as it was written down, oldest first. */
+  resultsIn(id: string, sessionId: string): string[];
+  /** Forgets steps, so that they are done again. */
+  forget(id: string, keys: readonly string[]): void;
+}
+
+export function openRunSteps(store: Store): RunSteps {
+  return { ...readers(store), ...writers(store) };
+}
+
+function readers({ db }: Store) {
+  const select = (where: string) => db.prepare(`SELECT ${Object.keys(StepRow.shape).join(", ")} FROM run_steps WHERE ${where}`);
+  const all = select("run_id = ? ORDER BY seq");
+  const ofKind = select("run_id = ? AND kind = ? ORDER BY seq");
+  const one = select("run_id = ? AND key = ?");
+  const usages = db.prepare("SELECT usage FROM run_steps INDEXED BY run_steps_usage WHERE run_id = ? AND usage IS NOT NULL");
+  const kinds = db.prepare("SELECT DISTINCT kind FROM run_steps WHERE run_id = ?");
+  const results = db.prepare(
+    "SELECT result FROM run_steps WHERE run_id = ? AND session_id = ? AND result IS NOT NULL ORDER BY seq",
+  );
+  const before = db.prepare(
+    "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
+  );
+  const readable = (rows: unknown[]): StepRow[] => rows.flatMap((row) => StepRow.safeParse(row).data ?? []);
+  return {
+    steps: (id: string) => readable(all.all(id)),
+    stepsOf: (id: string, kind: StepRow["kind"]) => readable(ofKind.all(id, kind)),
+    usages: (id: string) => usages.all(id).map((row) => usageOf(row as Pick<StepRow, "usage">)),
+    hasForeignSteps: (id: string) => kinds.all(id).some((row) => !StepKind.safeParse((row as { kind: unknown }).kind).success),
+    step: (id: string, key: string) => StepRow.safeParse(one.get(id, key)).data,
+    promptBefore: (id: string, sessionId: string, key: string) =>
+      z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
+    resultsIn: (id: string, sessionId: string) =>
+      z
+        .array(z.object({ result: z.string() }))
+        .parse(results.all(id, sessionId))
+        .map(({ result }) => result),
+  };
+}
+
+function writers(store: Store) {
+  const { db } = store;
+  const begin = db.prepare(`
+    INSERT INTO run_steps (run_id, key, kind, phase, stream, agent, model, asked, inputs_hash, state, started_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'begun', ?)
+    ON CONFLICT (run_id, key) DO UPDATE SET state = 'begun', result = NULL, verdict = NULL, error = NULL, finished_at = NULL,
+      attempts = CASE WHEN inputs_hash = excluded.inputs_hash THEN attempts ELSE 0 END,
+      session_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN session_id END,
+      prompt_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN prompt_id END,
+      model = excluded.model, asked = excluded.asked, agent = excluded.agent, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
+  const track = db.prepare("UPDATE run_steps SET attempts = ?, session_id = ?, prompt_id = ? WHERE run_id = ? AND key = ?");
+  const end = db.prepare(
+    "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
+  );
+  const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
+  const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND key = ?");
+
+  const write: RunSteps["end"] = (id, key, { state, result, model, verdict, error, usage }, now) => {
+    const spent = usage ? JSON.stringify(usage) : null;
+    end.run(state, result, model ?? null, verdict ?? null, error ?? null, spent, now, id, key);
+  };
+  const start: RunSteps["begin"] = (id, { key, kind, phase, stream, agent, model, asked }, hash, now) =>
+    void begin.run(id, key, kind, phase, stream ?? null, agent ?? null, model ?? null, asked ?? null, hash, now);
+  return {
+    // That a step begins is only a hint for a later life: should a power cut take it, the step is begun again.
+    begin: ((id, head, hash, now) => store.soft(() => start(id, head, hash, now))) satisfies RunSteps["begin"],
+    track: ((id, key, { attempts, sessionId, promptId }) =>
+      store.soft(() => void track.run(attempts, sessionId, promptId, id, key))) satisfies RunSteps["track"],
+    end: write,
+    conclude: ((id, key, ending, now) => store.soft(() => write(id, key, ending, now))) satisfies RunSteps["conclude"],
+    note: (id: string, key: string, result: string) => store.soft(() => void note.run(result, id, key)),
+    forget: (id: string, keys: readonly string[]) =>
+      store.transaction(() => {
+        for (const key of keys) forget.run(id, key);
+      }),
+  };
+}
+
+/** A step as it is shown: without the result's text. */
+export function stepOf(row: StepRow): RunStep {
+  return {
+    key: row.key,
+    kind: row.kind,
+    phase: row.phase,
+    stream: row.stream,
+    agent: row.agent,
+    model: row.model,
+    asked: row.asked === row.model ? null : row.asked,
+    state: row.state,
+    attempts: row.attempts,
+    verdict: row.verdict,
+    error: row.error,
+    usage: usageOf(row),
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}
+
+export function usageOf(row: Pick<StepRow, "usage">): Usage {
+  return readJson(Usage, row.usage) ?? noUsage();
+}
