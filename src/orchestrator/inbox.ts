@@ -92,19 +92,19 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
   function end(message: Message, outcome: Outcome, tools: string[] = []): void {
     const { id, conversation, source } = message;
     const route = routeOf(outcome, tools, setGoing(id));
-    const changed = store.transaction(() => {
-      if (!messages.finish(id, { ...outcome, route })) return false;
+    const finished = store.transaction(() => {
+      if (!messages.finish(id, { ...outcome, route })) return undefined;
+      const ended = messages.find(id)!;
+      emit({ type: "message.finished", conversation, data: { ...ended } });
       // Who cancels what was not answered yet needs no telling.
-      if (outcome.status === "cancelled" && outcome.reply === null) return true;
+      if (outcome.status === "cancelled" && outcome.reply === null) return ended;
       talk.add(conversation, "user", source.channel, message.text);
       if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
       outbox.owe({ kind: "reply", about: id, conversation, source: addressOf(message), text: null, key: replyKey(id) });
-      return true;
+      return ended;
     });
-    if (!changed) return;
+    if (!finished) return;
     if (outcome.status === "failed") log.warn("a message failed", { id, code: outcome.error?.code, why: outcome.error?.message });
-    const finished = messages.find(id)!;
-    emit({ type: "message.finished", conversation, data: { ...finished } });
     for (const waiter of waiters.get(id) ?? []) waiter(finished);
     waiters.delete(id);
   }

@@ -46,10 +46,9 @@ export function createOutbox({ rows, deliver, log, retryMs }: OutboxDeps): Outbo
   return {
     owe(owed) {
       const lane = laneOf(owed);
-      // The transaction around this has ended when the lane begins.
-      if (rows.add(lane, owed)) setImmediate(() => lanes.kick(lane));
+      if (rows.add(lane, owed)) rows.afterCommit(() => lanes.kick(lane));
     },
-    received: (key) => void rows.receive(key),
+    received: rows.receive,
     start() {
       lanes.open();
       for (const lane of rows.lanes()) lanes.kick(lane);

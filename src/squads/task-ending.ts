@@ -86,21 +86,21 @@ export function createTaskEndings(deps: TaskEndingDeps) {
       const finished = database.transaction(() => {
         const now = store.findTask(task.id);
         if (!now || (now.status !== "queued" && now.status !== "running")) return undefined;
-        const changed = store.updateTask(task.id, { ...outcome, evidence, finishedAt: new Date().toISOString() });
+        const changed = store.updateTask(task.id, { ...outcome, evidence, finishedAt: new Date().toISOString() }) ?? now;
         settle(task, outcome.status === "failed" ? "error" : "idle");
         // Who cancels a task knows; others who asked for it are told.
         const isKnown = outcome.status === "cancelled" && (silent || activity.askers(task.id).length < 2);
         if (isKnown) store.updateTask(task.id, { delivered: true });
-        else if (changed) report(changed);
-        return changed;
+        else report(changed);
+        const ended = publicTask(changed);
+        emit({ type: "task.finished", conversation: task.origin?.conversation, data: { ...ended } });
+        return ended;
       });
       if (!finished) return undefined;
-      const shown = publicTask(finished);
       const how = outcome.error ? `${outcome.status}: ${outcome.error.message}` : (evidence?.verdict ?? outcome.status);
-      note(shown, "ended", how, { filesChanged: evidence?.filesChanged ?? [] });
-      emit({ type: "task.finished", conversation: task.origin?.conversation, data: { ...shown } });
+      note(finished, "ended", how, { filesChanged: evidence?.filesChanged ?? [] });
       if (squad) onSquad(squad);
-      return shown;
+      return finished;
     },
     /** Tells of ends that an earlier life wrote down and told nobody. */
     catchUp(): void {

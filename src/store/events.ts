@@ -10,7 +10,6 @@ interface Row {
   data: string;
 }
 
-const Data = z.record(z.string(), z.unknown());
 /** The one stream of events, in the order they happened; the database numbers them, whichever process tells. */
 export function createEventLog(store: Store, now: () => Date = () => new Date()) {
   const insert = store.db.prepare("INSERT INTO events (type, conversation, data, created_at) VALUES (?, ?, ?, ?)");
@@ -20,6 +19,7 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
   const lastId = () => (last.get() as { seq: number } | undefined)?.seq ?? 0;
   return {
     lastId,
+    afterCommit: store.afterCommit,
     /** Does not wait for another process that holds the file: news can be told a moment later. */
     append(news: readonly News[]): Event[] {
       const time = now().toISOString();

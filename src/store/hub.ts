@@ -66,10 +66,13 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
       isHeld = true;
       timer = setTimeout(flush, BUSY_MS);
     }
-    for (const event of told ?? []) {
-      if (event.id === lastId + 1) tell(event);
-      else catchUp(event.id);
-    }
+    // News of what a transaction does is part of it, and heard when that is kept.
+    events.afterCommit(() => {
+      for (const event of told ?? []) {
+        if (event.id === lastId + 1) tell(event);
+        else catchUp(event.id);
+      }
+    });
   };
   /** The news with their numbers; undefined while another process holds the database. */
   const write = (news: News[]): Event[] | undefined => {

@@ -11,6 +11,8 @@ export interface Store {
   readonly db: Database;
   /** Runs it whole or not at all; a transaction inside another is part of it. On disk when this returns. */
   transaction<T>(work: () => T): T;
+  /** Runs once the transaction around this is kept, and not at all if it is not; at once where there is none. */
+  afterCommit(work: () => void): void;
   /** Writes without waiting for the disk: for what may be lost in a power cut, though not in a crash. */
   soft<T>(work: () => T): T;
   /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
@@ -35,9 +37,24 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
   }
   if (path !== ":memory:") chmodSync(path, 0o600);
 
+  let kept: (() => void)[] = [];
+  const due = () => {
+    const all = kept;
+    kept = [];
+    return all;
+  };
   return {
     db,
-    transaction: createTransaction(db),
+    transaction: createTransaction(db, {
+      onCommit: () => {
+        for (const work of due()) work();
+      },
+      onRollback: due,
+    }),
+    afterCommit(work) {
+      if (db.isTransaction) kept.push(work);
+      else work();
+    },
     soft(work) {
       if (db.isTransaction) return work();
       db.exec("PRAGMA synchronous = NORMAL");
@@ -61,9 +78,11 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
 }
 
 /** Runs work whole or not at all; one inside another is part of it. */
-export function createTransaction(db: Database): <T>(work: () => T) => T {
-  return (work) => {
-    if (db.isTransaction) return work();
+export function createTransaction(
+  db: Database,
+  { onCommit, onRollback }: { onCommit?: () => void; onRollback?: () => void } = {},
+): <T>(work: () => T) => T {
+  const whole = <T>(work: () => T): T => {
     db.exec("BEGIN IMMEDIATE");
     try {
       const result = work();
@@ -71,8 +90,15 @@ export function createTransaction(db: Database): <T>(work: () => T) => T {
       return result;
     } catch (error) {
       if (db.isTransaction) db.exec("ROLLBACK");
+      onRollback?.();
       throw error;
     }
+  };
+  return (work) => {
+    if (db.isTransaction) return work();
+    const result = whole(work);
+    onCommit?.();
+    return result;
   };
 }
 

@@ -36,7 +36,11 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
   const waiting = db.prepare("SELECT COUNT(*) AS count FROM outbox WHERE state IN ('owed','kept')");
   const state = db.prepare("SELECT state FROM outbox WHERE key = ?");
 
+  const stateOf = (key: string) => (state.get(key) as { state: OutboxState } | undefined)?.state;
+  const isWaiting = (found: OutboxState | undefined) => found === "owed" || found === "kept";
+
   return {
+    afterCommit: store.afterCommit,
     /** False if it was owed before. */
     add: (lane: string, { kind, about, conversation, source: to, text, key }: Owed): boolean =>
       Number(insert.run(lane, kind, about, conversation, JSON.stringify(to), text, key, now().toISOString()).changes) > 0,
@@ -48,13 +52,16 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
     settle: (seq: number, as: OutboxState) => void store.soft(() => settle.run(as, now().toISOString(), seq)),
     failed: (seq: number) => void store.soft(() => failed.run(seq)),
     /** Somebody has fetched it. */
-    receive: (key: string): boolean => store.soft(() => Number(receive.run(now().toISOString(), key).changes)) > 0,
+    receive(key: string): void {
+      // Read first: a client that looks at old messages must not have to wait for a writer.
+      if (isWaiting(stateOf(key))) store.soft(() => receive.run(now().toISOString(), key));
+    },
     /** Whom a task or a run was told for in a conversation. */
     sourceOf(about: string, conversation: string): Owed["source"] | undefined {
       const row = source.get(about, conversation) as { source: string } | undefined;
       return row && Owed.shape.source.parse(JSON.parse(row.source));
     },
-    stateOf: (key: string) => (state.get(key) as { state: OutboxState } | undefined)?.state,
+    stateOf,
     /** How much nobody has yet. */
     waiting: (): number => (waiting.get() as { count: number }).count,
   };

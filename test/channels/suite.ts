@@ -38,7 +38,7 @@ export function channelSuite(channel: ChannelUnderTest): void {
       if (text.includes("fail")) return { status: 400, message: "no such thing" };
       if (text.includes("delegate") && !isAfterTool(request))
         return { call: [{ tool: "squad_delegate", args: { slug: "crew", task: "look around" } }] };
-      if (/Task t_/.test(text)) return { say: "I looked around." };
+      if (/Task t_\w+: look around/.test(text)) return { say: "I looked around." };
       return { say: `You said: ${/\[via \w+\] (.*)/.exec(text)?.[1]}` };
     });
   const begin = async () => {

@@ -96,14 +96,14 @@ test("twenty messages at once into one conversation are answered one at a time, 
   const sent = await Promise.all(
     Array.from({ length: 20 }, (_, index) => daemon.json<{ id: string }>("POST", "/api/messages", { text: `number ${index}` })),
   );
-  const finished = await Promise.all(
-    sent.map(({ id }) =>
-      until(`message ${id}`, async () => {
-        const message = await daemon.json<Message>("GET", `/api/messages/${id}`);
-        return message.status === "done" ? message : undefined;
-      }),
-    ),
-  );
+  const finished: Message[] = [];
+  for (const { id } of sent) {
+    const done = await until(`message ${id}`, async () => {
+      const message = await daemon.json<Message>("GET", `/api/messages/${id}`);
+      return message.status === "done" ? message : undefined;
+    });
+    finished.push(done!);
+  }
   for (const message of finished) expect(message.reply).toBe(`answer to ${/number (\d+)/.exec(message.text)?.[1]}`);
   expect(most).toBe(1);
   const inOrderOfArrival = [...finished].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
