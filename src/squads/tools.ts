@@ -15,6 +15,10 @@ const TaskId = z.object({ task_id: z.string().min(1) });
 
 /** The squads in the orchestrator's hands. `originOf` tells who a call is made for. */
 export function squadTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] {
+  return [...teamTools(squads), ...workTools(squads, originOf), ...memberTools(squads), ...taskTools(squads)];
+}
+
+function teamTools(squads: Squads): Tool[] {
   return [
     tool({
       name: "squad_create",
@@ -74,6 +78,11 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
         return `Logged for ${logged.squad} at ${logged.createdAt}.`;
       },
     }),
+  ];
+}
+
+function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] {
+  return [
     tool({
       name: "squad_delegate",
       description:
@@ -102,6 +111,11 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
       deadlineMs: ANALYSIS_MS,
       run: async ({ project_path }, { cwd, signal }) => tellAnalysis(await squads.analyze(project_path, { cwd, signal })),
     }),
+  ];
+}
+
+function memberTools(squads: Squads): Tool[] {
+  return [
     tool({
       name: "squad_add_agent",
       description: "Add a specialist to a squad; the next character of its universe gets the role.",
@@ -148,6 +162,11 @@ export function squadTools(squads: Squads, originOf: (owner: string) => Origin):
         return `Deleted the squad "${squad.slug}". The files in ${squad.projectPath} were left as they are.`;
       },
     }),
+  ];
+}
+
+function taskTools(squads: Squads): Tool[] {
+  return [
     tool({
       name: "squad_task_status",
       description: "How a task stands: its status, what was seen of it, and its result.",

@@ -56,6 +56,23 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
   });
   app.openapi(remove, async (context) => context.json(await squads.delete(context.req.valid("param").slug), 200));
 
+  agentRoutes(app, squads);
+  decisionRoutes(app, squads);
+
+  const analyze = createRoute({
+    method: "post",
+    path: "/api/analyze",
+    summary: "What a project is made of, and who should work on it",
+    request: { body: body(z.strictObject({ projectPath: z.string().min(1) })) },
+    responses: answers(200, Analysis),
+  });
+  app.openapi(analyze, async (context) => {
+    const { projectPath } = context.req.valid("json");
+    return context.json(await squads.analyze(projectPath, { signal: context.req.raw.signal }), 200);
+  });
+}
+
+function agentRoutes(app: OpenAPIHono, squads: Squads): void {
   const agents = createRoute({
     method: "get",
     path: "/api/squads/{slug}/agents",
@@ -90,7 +107,9 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
     const { slug, character } = context.req.valid("param");
     return context.json(await squads.removeAgent(slug, character), 200);
   });
+}
 
+function decisionRoutes(app: OpenAPIHono, squads: Squads): void {
   const decisions = createRoute({
     method: "get",
     path: "/api/squads/{slug}/decisions",
@@ -122,7 +141,9 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
   app.openapi(decide, (context) =>
     context.json(squads.logDecision(context.req.valid("param").slug, { ...context.req.valid("json"), author: "user" }), 201),
   );
+}
 
+export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
   const delegate = createRoute({
     method: "post",
     path: "/api/squads/{slug}/tasks",
@@ -146,20 +167,6 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
     return made.joined ? context.json(made.task, 200) : context.json(made.task, 201);
   });
 
-  const analyze = createRoute({
-    method: "post",
-    path: "/api/analyze",
-    summary: "What a project is made of, and who should work on it",
-    request: { body: body(z.strictObject({ projectPath: z.string().min(1) })) },
-    responses: answers(200, Analysis),
-  });
-  app.openapi(analyze, async (context) => {
-    const { projectPath } = context.req.valid("json");
-    return context.json(await squads.analyze(projectPath, { signal: context.req.raw.signal }), 200);
-  });
-}
-
-export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
   const tasks = createRoute({
     method: "get",
     path: "/api/tasks",
