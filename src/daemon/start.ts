@@ -234,6 +234,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
         engine: engine.status(),
         queue: { depth: queued + running, waiting: queued, running },
         counts: { ...counts, ...squads.counts() },
+        retention: core.retention.status(),
       };
     },
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),

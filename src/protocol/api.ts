@@ -25,6 +25,12 @@ export const Status = z
     engine: EngineInfo,
     queue: z.object({ depth: z.number().int(), waiting: z.number().int(), running: z.number().int() }),
     counts: z.record(z.string(), z.number().int()),
+    /** What is kept for how long, and what was taken away since the start. */
+    retention: z.object({
+      limits: z.record(z.string(), z.number().int()),
+      lastAt: z.string().nullable(),
+      removed: z.record(z.string(), z.number().int()),
+    }),
   })
   .meta({ id: "Status" });
 export type Status = z.infer<typeof Status>;
