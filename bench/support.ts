@@ -17,6 +17,8 @@ export interface BenchDaemon {
   readyMs: number;
   runtimePid(): number;
   ask(text: string, conversation: string): Promise<Message>;
+  /** Reads an answer of the API to its end, and how long that took in milliseconds. */
+  get(path: string): Promise<{ ms: number; body: unknown }>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +64,11 @@ export async function startBenchDaemon(modelUrl: string, home: string): Promise<
       const message = await post(agent, `${url}/api/messages?wait=true`, token, { text, conversation });
       if (message.status !== "done") throw new Error(`a message was not answered: ${JSON.stringify(message)}`);
       return message;
+    },
+    async get(path) {
+      const asked = performance.now();
+      const body: unknown = await (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).json();
+      return { ms: performance.now() - asked, body };
     },
     stop() {
       agent.destroy();

@@ -159,7 +159,7 @@ function scan(root: string, query: string): string[] {
   );
 }
 
-function writePages(root: string, pages: number, material: string, random: Random): string[] {
+export function writePages(root: string, pages: number, material: string, random: Random): string[] {
   for (const category of CATEGORIES) mkdirSync(join(root, "pages", category), { recursive: true });
   return Array.from({ length: pages }, (_, at) => {
     const file = join(root, "pages", CATEGORIES[at % CATEGORIES.length]!, `page-${at}.md`);
@@ -182,7 +182,7 @@ function pageOf(material: string, random: Random): string {
 }
 
 /** Ten to forty characters of a page, on one line. */
-function sliceOf(text: string, random: Random): string {
+export function sliceOf(text: string, random: Random): string {
   for (;;) {
     const at = Math.floor(random() * text.length);
     const slice = text
@@ -194,7 +194,7 @@ function sliceOf(text: string, random: Random): string {
 }
 
 /** The documents and code that this package and its dependencies are made of, in a fixed order. */
-function readMaterial(): string {
+export function readMaterial(): string {
   const parts: string[] = [];
   let length = 0;
   const visit = (folder: string, depth: number) => {
@@ -215,7 +215,7 @@ function readMaterial(): string {
   return parts.join("\n");
 }
 
-function seeded(seed: number): Random {
+export function seeded(seed: number): Random {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

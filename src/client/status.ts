@@ -17,6 +17,18 @@ function runtimeLine({ engine: { runtime } }: Pick<Status, "engine">): string {
   return `Runtime: Copilot ${runtime.version}${runtime.tested ? "" : warning}`;
 }
 
+/** How long what adds up is kept, and when it was last looked through. */
+function retentionLine({ retention: { limits, lastAt, removed } }: Pick<Status, "retention">): string {
+  const days = Object.entries(limits)
+    .filter(([name]) => name.endsWith("Days"))
+    .map(([name, value]) => `${words(name.slice(0, -"Days".length))} ${value === 0 ? "for ever" : `${value} d`}`);
+  const gone = Object.entries(removed).map(([name, count]) => `${count} ${words(name)}`);
+  const last = lastAt === null ? "" : `; last looked through ${lastAt.slice(0, 16).replace("T", " ")} UTC`;
+  return `Kept: ${days.join(", ")}${last}${gone.length > 0 ? `, removed since the start: ${gone.join(", ")}` : ""}`;
+}
+
+const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
 /** The daemon in a few lines. */
 export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
@@ -25,6 +37,7 @@ export function describeStatus(status: Status, url: string): string {
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
     runtimeLine(status),
+    retentionLine(status),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");

@@ -1,5 +1,6 @@
 import { createEngine } from "../engine/engine.ts";
 import { type Choice, chooseEngine } from "../engine/ladder.ts";
+import { sessionNames } from "../engine/recover.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
 import { runtimeCache } from "../engine/runtime-path.ts";
 import { readToken } from "../lib/api-token.ts";
@@ -15,6 +16,7 @@ import type { Said } from "../protocol/runs.ts";
 import { createEventLog } from "../store/events.ts";
 import { createHub } from "../store/hub.ts";
 import { openStore } from "../store/open.ts";
+import { createRetention } from "../store/retention.ts";
 import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
@@ -55,6 +57,17 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     memo: createState(store),
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
+  const retention = createRetention({
+    store,
+    limits: () => settings.current().retention,
+    sessions: {
+      isReady: () => engine.status().state === "ready",
+      names: () => sessionNames(paths.sessions),
+      delete: (id) => engine.deleteSession(id),
+    },
+    log,
+  });
+  retention.start();
   const guard = createPathGuard({
     paths,
     packageRoot,
@@ -75,6 +88,7 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     events,
     hub,
     usage,
+    retention,
     choice,
     engine,
     gate,
@@ -82,6 +96,7 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     sandbox,
     machine,
     async close() {
+      await retention.stop();
       await engine.stop();
       hub.close();
       store.close();

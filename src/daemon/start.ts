@@ -257,6 +257,7 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
         engine: engine.status(),
         queue: { depth: queued + running, waiting: queued, running, owed: owedRows.waiting() },
         counts: { ...counts, ...squads.counts() },
+        retention: core.retention.status(),
       };
     },
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),

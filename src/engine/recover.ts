@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../lib/errors.ts";
 
@@ -55,6 +56,16 @@ export interface InterruptedTurn {
 /** The log file of a session in the runtime's home. */
 export function sessionLog(folder: string, sessionId: string): string {
   return join(folder, "session-state", sessionId, "events.jsonl");
+}
+
+/** The names of the sessions that are on disk. */
+export async function sessionNames(folder: string): Promise<string[]> {
+  const found = await readdir(dirname(dirname(sessionLog(folder, "any")))).catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  });
+  // The runtime's own files begin with a dot.
+  return found.filter((name) => !name.startsWith("."));
 }
 
 /** Reads the log of a session that no runtime holds, and tells how to go on. */

@@ -38,6 +38,24 @@ export const ProviderConfig = z.strictObject({
 });
 export type ProviderConfig = z.infer<typeof ProviderConfig>;
 
+/** 0 is for ever. */
+const Days = z.number().int().min(0).max(36_500);
+/** Of the newest rows; 0 is all. */
+const Rows = z.number().int().min(0);
+
+/** How long what adds up is kept, and how much of it. What is unfinished or owed stays, whatever is said here. */
+export const RetentionConfig = z.strictObject({
+  messagesDays: Days.default(365),
+  messages: Rows.default(200_000),
+  eventsDays: Days.default(30),
+  events: Rows.default(20_000),
+  toolCallsDays: Days.default(90),
+  toolCalls: Rows.default(200_000),
+  usageDays: Days.default(400),
+  activityDays: Days.default(90),
+  sessionsDays: Days.default(30),
+});
+
 /** Asked for when nobody named a model; another may stand in for it. */
 export const DEFAULT_MODEL = "claude-sonnet-4.6";
 
@@ -71,6 +89,7 @@ export const Config = z.strictObject({
   webFetchAllow: z.array(z.string().min(1)).default([]),
   skillsRegistry: z.url({ protocol: /^https?$/ }).default("https://skills.sh"),
   updateRegistry: z.url({ protocol: /^https?$/ }).optional(),
+  retention: RetentionConfig.prefault({}),
   ollamaUrl: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:11434"),
 });
 export type Config = z.infer<typeof Config>;

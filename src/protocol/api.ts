@@ -31,6 +31,12 @@ export const Status = z
       owed: z.number().int(),
     }),
     counts: z.record(z.string(), z.number().int()),
+    /** What is kept for how long, and what was taken away since the start. */
+    retention: z.object({
+      limits: z.record(z.string(), z.number().int()),
+      lastAt: z.string().nullable(),
+      removed: z.record(z.string(), z.number().int()),
+    }),
   })
   .meta({ id: "Status" });
 export type Status = z.infer<typeof Status>;

@@ -66,6 +66,7 @@ test("a home of the version before opens and serves, with everything in it", NOW
   expect(await daemon.json("GET", "/api/status")).toMatchObject({
     queue: { depth: 0 },
     counts: { done: 8, failed: 0, cancelled: 0, squads: 1, tasks: 1, tasksQueued: 0 },
+    retention: { limits: { messagesDays: 365, events: 20_000 }, lastAt: null, removed: {} },
   });
 
   const view = await daemon.json<Squad & { agents: unknown[]; decisions: Decision[]; tasks: Task[] }>(

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { PRESETS } from "../../src/engine/presets.ts";
-import { Config, loadConfig, ProviderConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
+import { Config, loadConfig, ProviderConfig, RetentionConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
 import { ExitCode, UserError } from "../../src/lib/errors.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -68,14 +68,16 @@ test("an update with a bad value changes nothing", () => {
   expect(readFileSync(file, "utf8")).toBe('{"port": 4000}');
 });
 
-test("docs/configuration.md has a row for each key of config.json and of its provider, and for no other", () => {
+test("docs/configuration.md has a row for each key of config.json, of its provider and of retention, and for no other", () => {
   const text = readFileSync(join(packageRoot, "docs", "configuration.md"), "utf8");
   const rowsBetween = (from: string, to: string) => {
     const table = text.slice(text.indexOf(from), text.indexOf(to));
     return [...table.matchAll(/^\| `([A-Za-z]+)` +\|/gm)].map((match) => match[1]!).sort();
   };
   const provider = "## A model provider of your own";
-  expect(rowsBetween("## config.json", provider)).toEqual(Object.keys(Config.shape).sort());
+  const kept = "## What is kept, and for how long";
+  expect(rowsBetween("## config.json", kept)).toEqual(Object.keys(Config.shape).sort());
+  expect(rowsBetween(kept, provider)).toEqual(Object.keys(RetentionConfig.shape).sort());
   expect(rowsBetween(provider, "## Environment")).toEqual(Object.keys(ProviderConfig.shape).sort());
 });
 

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { isBusy, type Store } from "./open.ts";
+import { createStaleSessions } from "./stale-sessions.ts";
+import { createSweeps, type RetentionLimits } from "./sweeps.ts";
+
+/** The runtime's sessions, as far as they are to be taken away. */
+export interface StoredSessions {
+  /** Whether sessions can be deleted now. */
+  isReady(): boolean;
+  /** The names of all that are on disk. */
+  names(): Promise<string[]>;
+  delete(id: string): Promise<void>;
+}
+
+export interface RetentionDeps {
+  store: Store;
+  limits: () => RetentionLimits;
+  sessions: StoredSessions;
+  log: Log;
+  now?: () => Date;
+  /** After the start, so that what is waited for comes first. */
+  firstMs?: number;
+  everyMs?: number;
+  /** Between two steps. */
+  pauseMs?: number;
+}
+
+export interface RetentionStatus {
+  limits: RetentionLimits;
+  /** When the last pass ended, in this life. */
+  lastAt: string | null;
+  /** How much was taken away in this life, by kind. */
+  removed: Record<string, number>;
+}
+
+/** Takes away what is kept no longer: in the background, in short steps, never what is unfinished or owed. */
+export interface Retention {
+  start(): void;
+  /** One pass through everything. */
+  pass(): Promise<void>;
+  status(): RetentionStatus;
+  /** Resolves when nothing is under way any more. */
+  stop(): Promise<void>;
+}
+
+export function createRetention({
+  store,
+  limits,
+  sessions,
+  log,
+  now = () => new Date(),
+  firstMs = 60_000,
+  everyMs = 3_600_000,
+  pauseMs = 20,
+}: RetentionDeps): Retention {
+  const sweeps = createSweeps(store);
+  const stale = createStaleSessions(store);
+  const removed: Record<string, number> = {};
+  let lastAt: string | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let stopped = false;
+
+  const count = (what: string, rows: number) => {
+    if (rows > 0) removed[what] = (removed[what] ?? 0) + rows;
+  };
+  /** What cannot be done now is left to the next pass. */
+  const guarded = async (what: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      const fields = { what, error: messageOf(error) };
+      if (isBusy(error)) log.info("the database is busy: what is kept no longer is taken away later", fields);
+      else log.warn("what is kept no longer could not all be taken away", fields);
+    }
+  };
+
+  async function passOnce(): Promise<void> {
+    const before = { ...removed };
+    for (const { what, steps } of sweeps) {
+      await guarded(what, async () => {
+        for (const rows of steps(limits(), now())) {
+          count(what, rows);
+          await sleep(pauseMs, undefined, { ref: false });
+          if (stopped) return;
+        }
+      });
+    }
+    await guarded("sessions", async () => {
+      if (stopped || limits().sessionsDays === 0 || !sessions.isReady()) return;
+      for (const id of stale.ids(await sessions.names(), limits(), now())) {
+        if (stopped) return;
+        await sessions.delete(id);
+        stale.forget(id);
+        count("sessions", 1);
+        await sleep(pauseMs, undefined, { ref: false });
+      }
+    });
+    if (stopped) return;
+    lastAt = now().toISOString();
+    const gone = Object.entries(removed).filter(([what, rows]) => rows !== before[what]);
+    if (gone.length > 0) log.info("what is kept no longer was taken away", { since: "the start", ...Object.fromEntries(gone) });
+  }
+  const pass = () => {
+    running ??= passOnce().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  const schedule = (ms: number) => {
+    timer = setTimeout(() => void pass().finally(() => stopped || schedule(everyMs)), ms).unref();
+  };
+
+  return {
+    start: () => schedule(firstMs),
+    pass,
+    status: () => ({ limits: limits(), lastAt, removed: { ...removed } }),
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
