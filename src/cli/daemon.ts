@@ -27,7 +27,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--self-edit", "let IO change its own code, for this life only")
     .option("--json", "print one JSON document")
     .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
-      if (options.foreground) return serve(shell, options.selfEdit === true);
+      if (options.foreground) return serve(shell, options);
       const running = readDaemonFile(shell.paths.daemon);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
@@ -108,28 +108,40 @@ function readable({ time, level, message, ...fields }: LogLine): string {
 }
 
 /** Runs the daemon in this process until a signal ends it. */
-export async function serve(shell: Shell, selfEdit: boolean): Promise<void> {
+export async function serve(shell: Shell, { selfEdit = false, background = false }: ServeOptions): Promise<void> {
   const { startDaemon } = await import("../daemon/start.ts");
   // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
-  // Heard from the first moment: a stop that comes while IO starts is a clean stop too.
-  const ended = new Promise<void>((end) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => end());
+  const stopping = new AbortController();
+  // A second signal is not heard here and so ends the process at once.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
+  const ended = new Promise<void>((end) => stopping.signal.addEventListener("abort", () => end()));
+  ended.then(() => setTimeout(() => giveUp(shell, "it took too long"), CLOSE_MS).unref());
+
+  const echo = background ? {} : { echo: (line: string) => shell.note(readable(readLine(line))) };
+  const daemon = await startDaemon({ env: shell.env, selfEdit, signal: stopping.signal, ...echo }).catch((error: unknown) => {
+    if (error !== stopping.signal.reason) throw error;
+    shell.note("IO was stopped before it served.");
+    process.exit(ExitCode.done);
   });
-  const daemon = await startDaemon({ env: shell.env, selfEdit });
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
   await ended;
-  // Stop stops: what cannot be put away in order is left to the next start, which finishes it as after a crash.
-  const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error("it took too long")), CLOSE_MS).unref());
-  try {
-    await Promise.race([daemon.stop(), late]);
-  } catch (error) {
-    shell.note(`IO could not put everything away: ${messageOf(error)}. Nothing that was acknowledged is lost.`);
-    process.exitCode = ExitCode.failed;
-  }
+  await daemon.stop().catch((error: unknown) => giveUp(shell, messageOf(error)));
   process.exit();
+}
+
+interface ServeOptions {
+  selfEdit?: boolean | undefined;
+  /** Nobody watches: the log goes to its file alone. */
+  background?: boolean | undefined;
+}
+
+/** Stop stops: what cannot be put away in order is left to the next start, which finishes it as after a crash. */
+function giveUp(shell: Shell, why: string): never {
+  shell.note(`IO could not put everything away: ${why}. Nothing that was acknowledged is lost.`);
+  process.exit(ExitCode.failed);
 }
 
 /** Starts a daemon that outlives this command, and waits until it serves. */
@@ -139,7 +151,7 @@ export async function startInBackground(shell: Shell, selfEdit = false): Promise
   const outFile = join(paths.logs, "daemon.out");
   rmSync(outFile, { force: true });
   const out = openSync(outFile, "a", 0o600);
-  const args = [join(packageRoot, "bin", "io.js"), "--daemon", ...(selfEdit ? ["--self-edit"] : [])];
+  const args = [join(packageRoot, "bin", "io.js"), "--daemon", "--background", ...(selfEdit ? ["--self-edit"] : [])];
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", out, out] });
   closeSync(out);
   let code: number | null | undefined;

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
 import { readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode } from "../lib/errors.ts";
@@ -36,10 +36,11 @@ function buildProgram(shell: Shell): Command {
     .version(packageVersion(), "--version", "print the version")
     .option("--daemon", "serve in the foreground until stopped")
     .option("--self-edit", "with --daemon: let IO change its own code, for this life only")
+    .addOption(new Option("--background").hideHelp())
     .showHelpAfterError("(io --help lists the commands)")
     .exitOverride()
-    .action(async (options: { daemon?: boolean; selfEdit?: boolean }) => {
-      if (options.daemon || !shell.isTerminal) await serve(shell, options.selfEdit === true);
+    .action(async (options: { daemon?: boolean; selfEdit?: boolean; background?: boolean }) => {
+      if (options.daemon || !shell.isTerminal) await serve(shell, options);
       else await openChat(shell);
     });
   daemonCommands(program, shell);

@@ -1,5 +1,6 @@
 import { type Client, connect } from "../client/client.ts";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
+import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
@@ -37,7 +38,8 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
 }
 
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */
-export function report(error: unknown, { json }: { json: boolean }): void {
+export function report(thrown: unknown, { json }: { json: boolean }): void {
+  const error = fileError(thrown) ?? thrown;
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));

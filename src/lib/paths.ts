@@ -11,6 +11,8 @@ export interface Paths {
   token: string;
   database: string;
   daemon: string;
+  /** Held by the daemon for as long as it lives. */
+  lock: string;
   wiki: string;
   skills: string;
   sessions: string;
@@ -29,6 +31,7 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     token: join(home, "token"),
     database: join(home, "io.db"),
     daemon: join(home, "daemon.json"),
+    lock: join(home, "daemon.lock"),
     wiki: join(home, "wiki"),
     skills: join(home, "skills"),
     sessions: join(home, "sessions"),
