@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { CONNECT, describeStatus, engineLine } from "../client/status.ts";
-import { isAlive } from "../lib/alive.ts";
 import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { ensureHome, packageRoot } from "../lib/paths.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import { waitForExit } from "../process/processes.ts";
 import type { Status } from "../protocol/api.ts";
+import { lockHolder } from "../store/lock.ts";
 import { wholeNumber } from "./input.ts";
 import type { Shell } from "./output.ts";
 
@@ -28,7 +28,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
       if (options.foreground) return serve(shell, options);
-      const running = readDaemonFile(shell.paths.daemon);
+      const running = shell.daemon();
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
       await startAndTell(shell, options);
@@ -49,7 +49,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--self-edit", "let IO change its own code, for this life only")
     .option("--json", "print one JSON document")
     .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
-      if (readDaemonFile(shell.paths.daemon)) await stopDaemon(shell);
+      if (await settledDaemon(shell)) await stopDaemon(shell);
       await startAndTell(shell, options);
     });
 
@@ -175,15 +175,31 @@ export async function startInBackground(shell: Shell, selfEdit = false): Promise
   throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
 }
 
-async function stopDaemon({ paths }: Shell): Promise<DaemonFile> {
-  const daemon = readDaemonFile(paths.daemon);
-  if (!daemon) throw new UserError(`No daemon runs on ${paths.home}.`, { exitCode: ExitCode.unreachable });
+async function stopDaemon(shell: Shell): Promise<DaemonFile> {
+  const daemon = await settledDaemon(shell);
+  if (!daemon) throw new UserError(`No daemon runs on ${shell.paths.home}.`, { exitCode: ExitCode.unreachable });
   process.kill(daemon.pid, "SIGTERM");
-  if (!(await waitForExit(daemon.pid, STOP_MS)) && isAlive(daemon.pid)) {
+  if (!(await waitForExit(daemon.pid, STOP_MS)) && lockHolder(shell.paths.lock)) {
     process.kill(daemon.pid, "SIGKILL");
     await waitForExit(daemon.pid, 2_000);
   }
   return daemon;
+}
+
+/** The daemon that serves, once one that is just starting or ending has done so. */
+async function settledDaemon({ daemon, paths }: Shell): Promise<DaemonFile | undefined> {
+  const until = performance.now() + STOP_MS;
+  for (;;) {
+    const found = daemon();
+    const holder = lockHolder(paths.lock);
+    if (found || !holder) return found;
+    if (performance.now() > until)
+      throw new UserError(
+        `A daemon${holder.pid ? ` (pid ${holder.pid})` : ""} holds ${paths.home} and does not serve: it is still starting, or cannot end. See "io logs", or end its process yourself.`,
+        { exitCode: ExitCode.unreachable },
+      );
+    await sleep(50);
+  }
 }
 
 async function follow(file: string, json: boolean): Promise<void> {

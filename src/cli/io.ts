@@ -1,6 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
-import { readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
@@ -57,7 +56,7 @@ function buildProgram(shell: Shell): Command {
 }
 
 async function openChat(shell: Shell): Promise<void> {
-  if (!readDaemonFile(shell.paths.daemon)) await startInBackground(shell);
+  if (!shell.daemon()) await startInBackground(shell);
   const client = shell.client();
   const status = await client.request<Status>("GET", "/api/status");
   shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);

@@ -1,4 +1,5 @@
 import { type Client, connect } from "../client/client.ts";
+import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
@@ -6,6 +7,7 @@ import { pathsOf } from "../lib/paths.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
+import { lockHolder } from "../store/lock.ts";
 
 /** What every command is handed: where it stands, and how it speaks. */
 export interface Shell {
@@ -17,11 +19,14 @@ export interface Shell {
   note(text: string): void;
   isTerminal: boolean;
   colour: boolean;
+  /** The daemon that serves, if one does. */
+  daemon(): DaemonFile | undefined;
   client(): Client;
 }
 
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
+  const daemon = () => findDaemon(paths, lockHolder);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -33,7 +38,8 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     note: (text) => void process.stderr.write(`${terminalSafe(text)}\n`),
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
-    client: () => connect(paths, env),
+    daemon,
+    client: () => connect({ paths, env, daemon }),
   };
 }
 

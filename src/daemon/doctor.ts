@@ -11,7 +11,7 @@ import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
-import { readDaemonFile } from "../lib/daemon-file.ts";
+import { findDaemon } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
@@ -19,6 +19,7 @@ import { createRedactor } from "../lib/redact.ts";
 import { exec } from "../process/exec.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
+import { lockHolder } from "../store/lock.ts";
 import { createPathGuard } from "../tools/guard.ts";
 
 export interface DoctorDeps {
@@ -132,7 +133,7 @@ const database: Examination = ({ paths }) => {
 };
 
 const port: Examination = async ({ paths, env }) => {
-  const daemon = readDaemonFile(paths.daemon);
+  const daemon = findDaemon(paths, lockHolder);
   if (daemon) return [ok("port", `a daemon serves on ${daemon.host}:${daemon.port} (pid ${daemon.pid})`)];
   const settings = loadConfig(paths.config);
   const wanted = env.IO_PORT ? Number(env.IO_PORT) : settings.port;

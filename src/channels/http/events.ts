@@ -49,7 +49,8 @@ export function eventRoutes(app: OpenAPIHono, { hub, events }: { hub: Hub; event
         if (isFor(event)) await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
       };
       try {
-        await stream.write(": hello\n\n");
+        // A client knows from the start after which event it is to be told what it missed.
+        await stream.write(`: hello\nid: ${sent}\n\n`);
         for (let missed = events.since(sent, BATCH); missed.length > 0 && !stream.aborted; missed = events.since(sent, BATCH)) {
           for (const event of missed) await send(event);
         }
