@@ -17,6 +17,7 @@ import type { Gate } from "../tools/gate.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
+import { calledBy } from "./called.ts";
 import { chooseAgent } from "./choose.ts";
 import { createFacts } from "./facts.ts";
 import { alike, checkedSlug, folderAt, freeSlug, isFolder, limited, required, slugOf } from "./input.ts";
@@ -132,6 +133,8 @@ export function createSquads(parts: SquadsDeps) {
     const agent = store.findAgent(squad.slug, characterName.trim());
     if (agent) return agent;
     const all = store.agents(squad.slug);
+    const meant = calledBy(characterName, all);
+    if (meant) return meant;
     const names = all.map((one) => one.characterName);
     const help =
       names.length === 0
