@@ -4,6 +4,7 @@ import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
 import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { explainIssues } from "../../lib/validation.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
 import { DoctorReport } from "../../protocol/doctor.ts";
@@ -15,7 +16,7 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { diskTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
-import { explain, fail, HttpError } from "./errors.ts";
+import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
 import { messageRoutes } from "./messages.ts";
@@ -54,7 +55,7 @@ export function createHttp(parts: HttpDeps) {
   const { version, token, host, allowedHosts, log } = parts;
   const guard = createGuard({ token, host, allowedHosts });
   const app = new OpenAPIHono({
-    defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explain(result.error))),
+    defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explainIssues(result.error))),
   });
 
   app.onError((error, context) => {
