@@ -1,9 +1,11 @@
 import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
+import { nearest } from "../lib/config.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
+import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
 import { createShell, report, reportUsage, type Shell } from "./output.ts";
@@ -38,7 +40,8 @@ function buildProgram(shell: Shell): Command {
     .addOption(new Option("--background").hideHelp())
     .showHelpAfterError("(io --help lists the commands)")
     .exitOverride()
-    .action(async (options: { daemon?: boolean; selfEdit?: boolean; background?: boolean }) => {
+    .action(async (options: { daemon?: boolean; selfEdit?: boolean; background?: boolean }, { args }: Command) => {
+      if (args.length > 0) refuse(program, args);
       if (options.daemon || !shell.isTerminal) await serve(shell, options);
       else await openChat(shell);
     });
@@ -48,11 +51,22 @@ function buildProgram(shell: Shell): Command {
   doctorCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);
+  conversationCommands(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
-  return program;
+  // Not for its commands: what they cannot make sense of is refused by themselves.
+  return program.allowExcessArguments().allowUnknownOption();
+}
+
+/** Commander suggests only among the commands of a group, not among the groups themselves. */
+function refuse(program: Command, args: readonly string[]): never {
+  const typed = args.find((arg) => !arg.startsWith("-"));
+  if (typed === undefined) program.error(`error: unknown option '${args[0]}'`);
+  const names = program.commands.map((command) => command.name());
+  const near = nearest(typed, names);
+  program.error(`error: unknown command '${typed}'${near ? `\n(Did you mean ${near}?)` : ""}`);
 }
 
 async function openChat(shell: Shell): Promise<void> {

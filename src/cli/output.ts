@@ -9,6 +9,10 @@ import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
 import { lockHolder } from "../store/lock.ts";
 
+/** Every command takes it. */
+export const JSON_OPTION = ["--json", "print one JSON document"] as const;
+export type Json = { json?: boolean | undefined };
+
 /** What every command is handed: where it stands, and how it speaks. */
 export interface Shell {
   env: NodeJS.ProcessEnv;

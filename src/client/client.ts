@@ -11,6 +11,8 @@ export interface Client {
   /** Where the daemon was when it was last asked. */
   readonly url: string;
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Has something made, and tells whether it was there already. */
+  make<T>(path: string, body: unknown): Promise<{ document: T; isNew: boolean }>;
   /** News as it happens, until the signal ends it. */
   events(options: FollowOptions): AsyncGenerator<Event>;
   /** Says something and follows it to its end. */
@@ -20,16 +22,21 @@ export interface Client {
 /** Throws, with what to do, when no daemon runs. */
 export function connect(deps: ConnectionDeps): Client {
   const connection = openConnection(deps);
+  async function send<T>(method: string, path: string, body?: unknown): Promise<{ document: T; status: number }> {
+    const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const response = await connection.call(path, { method, ...json });
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (!response.ok) throw refusal(response.status, answer as ApiError | undefined);
+    return { document: answer as T, status: response.status };
+  }
   const client: Client = {
     get url() {
       return connection.url();
     },
-    async request<T>(method: string, path: string, body?: unknown): Promise<T> {
-      const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-      const response = await connection.call(path, { method, ...json });
-      const answer: unknown = await response.json().catch(() => undefined);
-      if (!response.ok) throw refusal(response.status, answer as ApiError | undefined);
-      return answer as T;
+    request: async <T>(method: string, path: string, body?: unknown) => (await send<T>(method, path, body)).document,
+    async make<T>(path: string, body: unknown) {
+      const { document, status } = await send<T>("POST", path, body);
+      return { document, isNew: status === 201 };
     },
     events: (options) => followEvents(connection, options),
     ask: (message, options) => ask(client, message, options),
