@@ -8,7 +8,7 @@ import { chat } from "../tui/chat.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, serve, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
-import { createShell, report, reportUsage, type Shell } from "./output.ts";
+import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
@@ -19,6 +19,7 @@ import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
+  guardOutput();
   const shell = createShell();
   const command = buildProgram(shell);
   try {

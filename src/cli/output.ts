@@ -1,6 +1,6 @@
 import { type Client, connect } from "../client/client.ts";
 import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
-import { ExitCode, UserError, usageError } from "../lib/errors.ts";
+import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
@@ -45,6 +45,18 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     daemon,
     client: () => connect({ paths, env, daemon }),
   };
+}
+
+/** What happens when nobody reads any more what is written, or it cannot be kept. */
+export function guardOutput(): void {
+  process.stdout.on("error", (error) => {
+    // The reader has seen enough, as `head` has.
+    if (codeOf(error) === "EPIPE") process.exit();
+    report(Object.assign(error, { path: "Standard output" }), { json: false });
+    process.exit();
+  });
+  // What cannot be told to anybody is in the log as well.
+  process.stderr.on("error", () => undefined);
 }
 
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */

@@ -8,6 +8,7 @@ import { createLiveConfig } from "../lib/live-config.ts";
 import { ensureHome, type Paths, pathsOf } from "../lib/paths.ts";
 import { packageVersion } from "../lib/version.ts";
 import { takeLock } from "../store/lock.ts";
+import { unlessAborted } from "./abort.ts";
 import { addressOf, listenError, urlOf } from "./address.ts";
 import { buildRooms } from "./build.ts";
 import { type Closers, withClosers } from "./closers.ts";
@@ -88,13 +89,4 @@ function lockHome(paths: Paths, closers: Closers): void {
 function announce(paths: Paths, daemon: DaemonFile, closers: Closers): void {
   closers.add(() => rmSync(paths.daemon, { force: true }));
   writeFileAtomic(paths.daemon, `${JSON.stringify(daemon)}\n`);
-}
-
-/** Waits for work that cannot be ended itself; closing what it works on is up to the caller. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  signal?.throwIfAborted();
-  if (!signal) return work;
-  const aborted = new Promise<never>((_, fail) => signal.addEventListener("abort", () => fail(signal.reason), { once: true }));
-  aborted.catch(() => undefined);
-  return Promise.race([work, aborted]);
 }

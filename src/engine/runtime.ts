@@ -242,7 +242,9 @@ async function end(life: Life): Promise<void> {
   const asked = life.client.rpc.runtime.shutdown().catch(() => undefined);
   await Promise.race([asked, life.died, new Promise((late) => setTimeout(late, 1_000).unref())]);
   await life.client.forceStop().catch(() => undefined);
-  if (!(await waitForExit(life.pid, 2_000))) kill(life.pid);
+  if (await waitForExit(life.pid, 2_000)) return;
+  kill(life.pid);
+  await waitForExit(life.pid, 2_000);
 }
 
 /** Ends a runtime that has not come up yet. */

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { writeFileAtomic } from "./atomic.ts";
-import { codeOf, messageOf, UserError, usageError } from "./errors.ts";
+import { codeOf, messageOf, usageError } from "./errors.ts";
+import { fileError } from "./file-errors.ts";
 import { LOG_LEVELS } from "./log.ts";
 import { ruleOf } from "./validation.ts";
 
@@ -101,8 +102,9 @@ function readRaw(path: string): Record<string, unknown> {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return {};
-    throw new UserError(`${path}: cannot be read (${codeOf(error)}). Check its owner and mode.`, { cause: error });
+    // Where its folder cannot even be made, whoever makes it says so.
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return {};
+    throw fileError(error) ?? error;
   }
   try {
     const value: unknown = JSON.parse(text);
