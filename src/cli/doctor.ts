@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { ExitCode } from "../lib/errors.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
 import type { Shell } from "./output.ts";
 
 export function doctorCommand(program: Command, shell: Shell): void {
@@ -10,7 +10,11 @@ export function doctorCommand(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (options: { fix?: boolean; json?: boolean }) => {
       const { examine } = await import("../daemon/doctor.ts");
-      const report = await examine({ paths: shell.paths, env: shell.env, fix: options.fix === true });
+      const interrupt = new AbortController();
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupt.abort());
+      const { signal } = interrupt;
+      const report = await examine({ paths: shell.paths, env: shell.env, fix: options.fix === true, signal });
+      if (signal.aborted) throw new UserError("Interrupted. Not everything was looked at.", { exitCode: ExitCode.interrupted });
       const signs = { ok: "ok  ", warning: "warn", failed: "FAIL" };
       const lines = report.items.map(({ check, state, found, remedy, fixed }) => {
         const advice = state !== "ok" && remedy ? `\n                ${remedy}` : fixed ? " (mended)" : "";

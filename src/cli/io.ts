@@ -1,14 +1,17 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
-import { readDaemonFile } from "../lib/daemon-file.ts";
+import { nearest } from "../lib/config.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
-import { daemonCommands, serve, startInBackground } from "./daemon.ts";
+import { conversationCommands } from "./conversation.ts";
+import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
-import { createShell, report, reportUsage, type Shell } from "./output.ts";
+import { logsCommand } from "./logs.ts";
+import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
+import { serve } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
@@ -18,6 +21,7 @@ import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
+  guardOutput();
   const shell = createShell();
   const command = buildProgram(shell);
   try {
@@ -36,27 +40,41 @@ function buildProgram(shell: Shell): Command {
     .version(packageVersion(), "--version", "print the version")
     .option("--daemon", "serve in the foreground until stopped")
     .option("--self-edit", "with --daemon: let IO change its own code, for this life only")
+    .addOption(new Option("--background").hideHelp())
     .showHelpAfterError("(io --help lists the commands)")
     .exitOverride()
-    .action(async (options: { daemon?: boolean; selfEdit?: boolean }) => {
-      if (options.daemon || !shell.isTerminal) await serve(shell, options.selfEdit === true);
+    .action(async (options: { daemon?: boolean; selfEdit?: boolean; background?: boolean }, { args }: Command) => {
+      if (args.length > 0) refuse(program, args);
+      if (options.daemon || !shell.isTerminal) await serve(shell, options);
       else await openChat(shell);
     });
   daemonCommands(program, shell);
+  logsCommand(program, shell);
   sendCommand(program, shell);
   setupCommand(program, shell);
   doctorCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);
+  conversationCommands(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
-  return program;
+  // Not for its commands: what they cannot make sense of is refused by themselves.
+  return program.allowExcessArguments().allowUnknownOption();
+}
+
+/** Commander suggests only among the commands of a group, not among the groups themselves. */
+function refuse(program: Command, args: readonly string[]): never {
+  const typed = args.find((arg) => !arg.startsWith("-"));
+  if (typed === undefined) program.error(`error: unknown option '${args[0]}'`);
+  const names = program.commands.map((command) => command.name());
+  const near = nearest(typed, names);
+  program.error(`error: unknown command '${typed}'${near ? `\n(Did you mean ${near}?)` : ""}`);
 }
 
 async function openChat(shell: Shell): Promise<void> {
-  if (!readDaemonFile(shell.paths.daemon)) await startInBackground(shell);
+  if (!shell.daemon()) await startInBackground(shell);
   const client = shell.client();
   const status = await client.request<Status>("GET", "/api/status");
   shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);

@@ -1,10 +1,17 @@
 import { type Client, connect } from "../client/client.ts";
-import { ExitCode, UserError, usageError } from "../lib/errors.ts";
+import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
+import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
+import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
+import { lockHolder } from "../store/lock.ts";
+
+/** Every command takes it. */
+export const JSON_OPTION = ["--json", "print one JSON document"] as const;
+export type Json = { json?: boolean | undefined };
 
 /** What every command is handed: where it stands, and how it speaks. */
 export interface Shell {
@@ -16,11 +23,14 @@ export interface Shell {
   note(text: string): void;
   isTerminal: boolean;
   colour: boolean;
+  /** The daemon that serves, if one does. */
+  daemon(): DaemonFile | undefined;
   client(): Client;
 }
 
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
+  const daemon = () => findDaemon(paths, lockHolder);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -32,12 +42,26 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     note: (text) => void process.stderr.write(`${terminalSafe(text)}\n`),
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
-    client: () => connect(paths, env),
+    daemon,
+    client: () => connect({ paths, env, daemon }),
   };
 }
 
+/** What happens when nobody reads any more what is written, or it cannot be kept. */
+export function guardOutput(): void {
+  process.stdout.on("error", (error) => {
+    // The reader has seen enough, as `head` has.
+    if (codeOf(error) === "EPIPE") process.exit();
+    report(Object.assign(error, { path: "Standard output" }), { json: false });
+    process.exit();
+  });
+  // What cannot be told to anybody is in the log as well.
+  process.stderr.on("error", () => undefined);
+}
+
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */
-export function report(error: unknown, { json }: { json: boolean }): void {
+export function report(thrown: unknown, { json }: { json: boolean }): void {
+  const error = fileError(thrown) ?? thrown;
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));

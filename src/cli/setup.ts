@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { type Config, type ConfigKey, loadConfig, parseConfig, updateConfig } from "../lib/config.ts";
-import { readDaemonFile } from "../lib/daemon-file.ts";
 import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
 import { ensureHome } from "../lib/paths.ts";
 import type { Finding } from "../protocol/doctor.ts";
@@ -88,8 +87,8 @@ async function offerTrial(shell: Shell, answers: Answers): Promise<Finding | und
   return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
 }
 
-function saidOf({ paths }: Shell, changed: string[]): string {
-  const next = readDaemonFile(paths.daemon) ? '"io restart" lets the daemon follow it' : '"io" opens the chat';
+function saidOf({ paths, daemon }: Shell, changed: string[]): string {
+  const next = daemon() ? '"io restart" lets the daemon follow it' : '"io" opens the chat';
   const what = changed.length === 0 ? "nothing but the defaults was needed" : `${changed.join(", ")} set`;
   return `${paths.config}: ${what}. ${next}; "io doctor" checks everything.`;
 }

@@ -3,12 +3,9 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { askYesNo, confirm } from "./input.ts";
-import type { Shell } from "./output.ts";
+import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 type SkillList = { items: Skill[] };
-type Json = { json?: boolean | undefined };
-
-const JSON_OPTION = ["--json", "print one JSON document"] as const;
 
 /** Skills from the command line: the one place where a person switches them on. */
 export function skillCommands(program: Command, shell: Shell): void {

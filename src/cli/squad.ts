@@ -3,11 +3,12 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { usageError } from "../lib/errors.ts";
 import type { Agent, Decision, Squad, Task } from "../protocol/squads.ts";
-import type { Shell } from "./output.ts";
+import { JSON_OPTION, type Shell } from "./output.ts";
+import { squadRoute } from "./squad-route.ts";
+import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
 import { taskLine } from "./task.ts";
 
 type View = Squad & { agents: Agent[]; decisions: Decision[]; tasks: Task[] };
-const at = (slug: string) => `/api/squads/${encodeURIComponent(slug)}`;
 
 export function squadCommands(program: Command, shell: Shell): void {
   const squad = program.command("squad").description("lasting teams, one for each project");
@@ -15,7 +16,7 @@ export function squadCommands(program: Command, shell: Shell): void {
   squad
     .command("list")
     .description("all squads")
-    .option("--json", "print one JSON document")
+    .option(...JSON_OPTION)
     .action(async (options: { json?: boolean }) => {
       const squads = await shell.client().request<{ items: Squad[] }>("GET", "/api/squads");
       const lines = squads.items.map(({ slug, name, status, projectPath }) => `${slug}  ${status}  ${name}  ${projectPath}`);
@@ -26,9 +27,9 @@ export function squadCommands(program: Command, shell: Shell): void {
     .command("show")
     .description("a squad with its agents, decisions and tasks")
     .argument("<slug>")
-    .option("--json", "print one JSON document")
+    .option(...JSON_OPTION)
     .action(async (slug: string, options: { json?: boolean }) => {
-      const view = await shell.client().request<View>("GET", at(slug));
+      const view = await shell.client().request<View>("GET", squadRoute(slug));
       shell.print(view, () => tell(view), options);
     });
 
@@ -39,12 +40,14 @@ export function squadCommands(program: Command, shell: Shell): void {
     .argument("<folder>", "the project's folder")
     .option("--slug <slug>", "its short name; made from the name if left out")
     .option("--universe <universe>", "a-team, transformers, thundercats, gi-joe, aliens or ghostbusters")
-    .option("--json", "print one JSON document")
+    .option(...JSON_OPTION)
     .action(async (name: string, folder: string, options: { slug?: string; universe?: string; json?: boolean }) => {
       const { slug, universe } = options;
       const wanted = { name, projectPath: resolve(folder), ...(slug && { slug }), ...(universe && { universe }) };
-      const made = await shell.client().request<Squad>("POST", "/api/squads", wanted);
-      shell.print(made, `The squad "${made.slug}" works on ${made.projectPath} (${made.universe}).`, options);
+      const { document: made, isNew } = await shell.client().make<Squad>("/api/squads", wanted);
+      const works = `The squad "${made.slug}" works on ${made.projectPath} (${made.universe}).`;
+      const taken = `This folder has a squad already, and nothing was made: "${made.slug}" (${made.name}) works on ${made.projectPath}.`;
+      shell.print(made, isNew ? works : taken, options);
     });
 
   squad
@@ -54,13 +57,14 @@ export function squadCommands(program: Command, shell: Shell): void {
     .argument("<task>")
     .option("--agent <character>", "who is to do it; the fitting one if left out")
     .option("--conversation <name>", "where the result is told", "main")
-    .option("--json", "print one JSON document")
+    .option(...JSON_OPTION)
     .action(async (slug: string, task: string, options: { agent?: string; conversation: string; json?: boolean }) => {
       const { agent, conversation } = options;
-      const made = await shell
-        .client()
-        .request<Task>("POST", `${at(slug)}/tasks`, { task, conversation, ...(agent && { agent }) });
-      shell.print(made, `${made.id}: ${made.agent}. ${made.reason ?? ""}\nFollow it with: io task show ${made.id}`, options);
+      const wanted = { task, conversation, ...(agent && { agent }) };
+      const { document: made, isNew } = await shell.client().make<Task>(`${squadRoute(slug)}/tasks`, wanted);
+      const joined = isNew ? "" : " The same task is under way already; its result is told to both.";
+      const text = `${made.id}: ${made.agent}. ${made.reason ?? ""}${joined}\nFollow it with: io task show ${made.id}`;
+      shell.print(made, text, options);
     });
 
   squad
@@ -68,14 +72,18 @@ export function squadCommands(program: Command, shell: Shell): void {
     .description("delete a squad with its agents, decisions and tasks; the project's files stay")
     .argument("<slug>")
     .option("--yes", "do not ask")
-    .option("--json", "print one JSON document")
+    .option(...JSON_OPTION)
     .action(async (slug: string, options: { yes?: boolean; json?: boolean }) => {
       const client = shell.client();
-      const view = await client.request<View>("GET", at(slug));
+      const view = await client.request<View>("GET", squadRoute(slug));
       if (!options.yes) await confirm(shell, view);
-      const gone = await client.request<Squad>("DELETE", at(slug));
+      const gone = await client.request<Squad>("DELETE", squadRoute(slug));
       shell.print(gone, `The squad "${gone.slug}" is deleted. ${gone.projectPath} was left as it is.`, options);
     });
+
+  agentCommands(squad, shell);
+  decisionCommands(squad, shell);
+  analyzeCommand(squad, shell);
 }
 
 async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): Promise<void> {

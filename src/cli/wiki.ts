@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import { confirm, readContent, wholeNumber } from "./input.ts";
-import type { Shell } from "./output.ts";
+import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 interface PageInfo {
   path: string;
@@ -20,9 +20,7 @@ interface Hits {
 }
 type Versions = { items: { version: string; savedAt: string; bytes: number }[] };
 type Source = { name: string; bytes: number; updatedAt: string };
-type Json = { json?: boolean | undefined };
 
-const JSON_OPTION = ["--json", "print one JSON document"] as const;
 /** What the routes allow, said here in the words of the command line. */
 const MOST_PAGES = 1_000;
 const MOST_HITS = 200;

@@ -4,8 +4,8 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Reads Server-Sent Events; comments are passed over. */
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+/** Reads Server-Sent Events; comments are passed over. `onId` is told each id, also one that comes without an event. */
+export async function* readEvents(body: ReadableStream<Uint8Array>, onId?: (id: string) => void): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of body) {
@@ -19,8 +19,10 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
           .filter((line) => line.startsWith(`${name}:`))
           .map((line) => line.slice(name.length + 1).replace(/^ /, ""))
           .join("\n");
+      const id = value("id");
       const data = value("data");
-      if (data) yield { id: value("id"), event: value("event"), data };
+      if (id) onId?.(id);
+      if (data) yield { id, event: value("event"), data };
     }
   }
 }

@@ -4,7 +4,6 @@ import { sessionNames } from "../engine/recover.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
 import { runtimeCache } from "../engine/runtime-path.ts";
 import { readToken } from "../lib/api-token.ts";
-import type { Config } from "../lib/config.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
@@ -25,24 +24,29 @@ import { createGate } from "../tools/gate.ts";
 import { createPathGuard } from "../tools/guard.ts";
 import { createPolicy } from "../tools/policy.ts";
 import { shell } from "../tools/shell.ts";
+import { type Closers, withClosers } from "./closers.ts";
+import { secretsOf } from "./secrets.ts";
 
 export interface CoreDeps {
   env: NodeJS.ProcessEnv;
   paths: Paths;
   settings: LiveConfig;
   token: string | undefined;
+  closers: Closers;
   /** Told each line of the log, for somebody who watches. */
   echo?: (line: string) => void;
 }
 
 /** What the daemon and `swarm` share: the store, the events, the engine, the gate and the tools of the machine. */
-export async function createCore({ env, paths, settings, token, echo }: CoreDeps) {
+export async function createCore({ env, paths, settings, token, closers, echo }: CoreDeps) {
   const config = settings.current();
   const redactor = createRedactor(secretsOf(config, env, token));
   const log = createLog({ folder: paths.logs, level: () => settings.current().logLevel, redactor, ...(echo && { echo }) });
   const store = openStore(paths.database);
+  closers.add(store.close);
   const events = createEventLog(store);
   const hub = createHub({ events, log });
+  closers.add(hub.close);
   const usage = createUsageLog(store);
   const choice = await chooseEngine(config, env);
   redactor.hide(choice.login?.token);
@@ -57,6 +61,7 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     memo: createState(store),
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
+  closers.add(engine.stop);
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -68,6 +73,7 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     log,
   });
   retention.start();
+  closers.add(retention.stop);
   const guard = createPathGuard({
     paths,
     packageRoot,
@@ -95,12 +101,6 @@ export async function createCore({ env, paths, settings, token, echo }: CoreDeps
     guard,
     sandbox,
     machine,
-    async close() {
-      await retention.stop();
-      await engine.stop();
-      hub.close();
-      store.close();
-    },
   };
 }
 export type Core = Awaited<ReturnType<typeof createCore>>;
@@ -133,7 +133,7 @@ export function createSwarmOn(
 }
 
 /** The pipeline in a process of its own. */
-export async function openSwarm({
+export function openSwarm({
   env,
   needsEngine,
   onSay,
@@ -142,26 +142,16 @@ export async function openSwarm({
   needsEngine: boolean;
   onSay?: (said: Said) => void;
 }) {
-  const paths = pathsOf(env);
-  const settings = createLiveConfig(paths.config);
-  ensureHome(paths);
-  const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token) });
-  const swarm = createSwarmOn(core, paths, env, onSay);
-  try {
+  return withClosers(async (closers) => {
+    const paths = pathsOf(env);
+    const settings = createLiveConfig(paths.config);
+    ensureHome(paths);
+    const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
+    const swarm = createSwarmOn(core, paths, env, onSay);
+    closers.add(swarm.close);
     if (needsEngine) await core.engine.start();
-  } catch (error) {
-    await core.close();
-    throw error;
-  }
-  return {
-    swarm,
-    hub: core.hub,
-    choice: core.choice,
-    async close() {
-      await swarm.close();
-      await core.close();
-    },
-  };
+    return { swarm, hub: core.hub, choice: core.choice, close: closers.close };
+  });
 }
 
 /** The improviser and its rules are loaded only where they are to play. */
@@ -169,27 +159,4 @@ async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
   if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
   const { createImproviser, loadRules } = await import("../engine/rehearsal/improvise.ts");
   return createImproviser(loadRules(home));
-}
-
-/** Every secret IO knows of. */
-export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
-  const names = [
-    "COPILOT_PROVIDER_API_KEY",
-    "COPILOT_PROVIDER_BEARER_TOKEN",
-    "COPILOT_GITHUB_TOKEN",
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "TELEGRAM_BOT_TOKEN",
-  ];
-  const named = [config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv];
-  return [
-    token,
-    config.telegramBotToken,
-    config.provider?.apiKey,
-    ...Object.entries(config.provider?.headers ?? {}).map(([name, value]) =>
-      /auth|key|token|secret|cookie/i.test(name) ? value : undefined,
-    ),
-    ...named.map((name) => (name ? env[name] : undefined)),
-    ...names.map((name) => env[name]),
-  ];
 }

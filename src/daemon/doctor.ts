@@ -1,31 +1,35 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
+import { chmodSync, existsSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { createEngine } from "../engine/engine.ts";
 import { SettingError } from "../engine/failures.ts";
 import { type Choice, chooseEngine } from "../engine/ladder.ts";
-import type { EngineStatus } from "../engine/port.ts";
+import type { Engine, EngineStatus } from "../engine/port.ts";
 import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
-import { readDaemonFile } from "../lib/daemon-file.ts";
+import { findDaemon } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
+import { nearestThere, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
+import { lockHolder } from "../store/lock.ts";
 import { createPathGuard } from "../tools/guard.ts";
+import { unlessAborted } from "./abort.ts";
+import { withScratchFolder } from "./scratch.ts";
 
 export interface DoctorDeps {
   paths: Paths;
   env: NodeJS.ProcessEnv;
   /** Mend what can be mended without asking. */
   fix?: boolean;
+  /** Ends the examination; what was found by then is not complete. */
+  signal?: AbortSignal;
 }
 
 type Examination = (parts: DoctorDeps) => Promise<Finding[]> | Finding[];
@@ -46,6 +50,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
   ];
   const items: Finding[] = [];
   for (const [check, look] of checks) {
+    if (parts.signal?.aborted) break;
     try {
       items.push(...(await look(parts)));
     } catch (error) {
@@ -73,8 +78,15 @@ const config: Examination = ({ paths }) => {
   return [ok("config", existsSync(paths.config) ? `${paths.config} is in order` : "no config.json: the defaults hold")];
 };
 
+/** The data folder, or where it is to be made: whether it can be written, and how much room is left. */
 const disk: Examination = ({ paths }) => {
-  const { bavail, bsize } = statfsSync(existsSync(paths.home) ? paths.home : join(paths.home, ".."));
+  const obstacle = obstacleTo(paths.home);
+  if (obstacle) {
+    const what = existsSync(paths.home) ? "cannot be used" : "cannot be made";
+    const remedy = "Mend that, or set IO_HOME to a folder you can write.";
+    return [{ check: "disk", state: "failed", found: `the data folder ${paths.home} ${what}: ${obstacle}`, remedy }];
+  }
+  const { bavail, bsize } = statfsSync(nearestThere(paths.home));
   const megabytes = Math.round((bavail * bsize) / 1_000_000);
   if (megabytes > 500) return [ok("disk", `${megabytes} MB free`)];
   return [
@@ -88,6 +100,7 @@ const disk: Examination = ({ paths }) => {
 };
 
 const modes: Examination = ({ paths, fix }) => {
+  if (!existsSync(paths.home) || !statSync(paths.home).isDirectory()) return [ok("modes", "there is no data folder yet")];
   const wanted: [string, number][] = [
     [paths.home, 0o700],
     [paths.token, 0o600],
@@ -132,7 +145,7 @@ const database: Examination = ({ paths }) => {
 };
 
 const port: Examination = async ({ paths, env }) => {
-  const daemon = readDaemonFile(paths.daemon);
+  const daemon = findDaemon(paths, lockHolder);
   if (daemon) return [ok("port", `a daemon serves on ${daemon.host}:${daemon.port} (pid ${daemon.pid})`)];
   const settings = loadConfig(paths.config);
   const wanted = env.IO_PORT ? Number(env.IO_PORT) : settings.port;
@@ -193,7 +206,7 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
 }
 
 /** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
-export const model: Examination = async ({ paths, env }) => {
+export const model: Examination = async ({ paths, env, signal }) => {
   const settings: Config = loadConfig(paths.config);
   let choice: Choice;
   try {
@@ -203,23 +216,27 @@ export const model: Examination = async ({ paths, env }) => {
     return [{ check: "model", state: "failed", found: error.what, remedy: error.remedy }];
   }
   const redactor = createRedactor(secretsIn(choice));
-  const folder = mkdtempSync(join(tmpdir(), "io-doctor-"));
-  const engine = await createEngine({
-    folder,
-    config: () => settings,
-    env,
-    choice,
-    rehearsal: createImproviser(loadRules(paths.home)),
-    log: createLog({ redactor, level: () => "error" }),
-    clean: redactor.clean,
+  return withScratchFolder("io-doctor-", async (folder) => {
+    const engine = await createEngine({
+      folder,
+      config: () => settings,
+      env,
+      choice,
+      rehearsal: createImproviser(loadRules(paths.home)),
+      log: createLog({ redactor, level: () => "error" }),
+      clean: redactor.clean,
+    });
+    try {
+      return await unlessAborted(tryEngine(engine, folder), signal);
+    } finally {
+      await engine.stop();
+    }
   });
-  try {
+
+  async function tryEngine(engine: Engine, folder: string): Promise<Finding[]> {
     await engine.start();
     const runtime = runtimeFinding(engine.status().runtime, env);
     return [runtime, withoutPaths(findingOf(choice, await tryModel(engine, folder), env), paths)];
-  } finally {
-    await engine.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 };
 

@@ -70,6 +70,8 @@ export function createRuntime({
   let failures = 0;
   let bornAt = 0;
   let version: string | null = null;
+  const opening = new Set<CopilotClient>();
+  const comings = new Set<Promise<Life>>();
   const retiring = new Set<Life>();
   const endings = new Set<Promise<void>>();
 
@@ -77,6 +79,11 @@ export function createRuntime({
     if (next === state) return;
     state = next;
     onState?.(next);
+  };
+
+  /** Somebody may have said stop while a runtime was on its way. */
+  const stillWanted = () => {
+    if (state === "stopped") throw stopped();
   };
 
   async function open(): Promise<Life> {
@@ -89,7 +96,16 @@ export function createRuntime({
       env,
       logLevel: "error",
     });
-    await client.start();
+    opening.add(client);
+    try {
+      await client.start();
+      return await follow(client);
+    } finally {
+      opening.delete(client);
+    }
+  }
+
+  async function follow(client: CopilotClient): Promise<Life> {
     const child = childOf(client);
     let dead = false;
     const died = new Promise<void>((resolve) => {
@@ -108,12 +124,17 @@ export function createRuntime({
 
   function bringUp(): Promise<Life> {
     const coming = open().then(
-      (life) => {
+      async (life) => {
+        if (state === "stopped") {
+          await end(life);
+          throw stopped();
+        }
         alive = life;
         become("ready");
         return life;
       },
       (error: unknown) => {
+        stillWanted();
         failures += 1;
         become("failed");
         log.error("the agents' runtime did not start", { error: messageOf(error), failures });
@@ -122,6 +143,8 @@ export function createRuntime({
       },
     );
     current = coming;
+    comings.add(coming);
+    coming.catch(() => undefined).finally(() => comings.delete(coming));
     return coming;
   }
 
@@ -136,7 +159,7 @@ export function createRuntime({
     log.warn("the agents' runtime ended unexpectedly and is started again", { pid: life.pid, failures });
     const wait = failures === 1 ? 0 : Math.min(MAX_BACK_OFF_MS, 100 * 2 ** failures);
     current = new Promise<void>((go) => setTimeout(go, wait)).then(() => {
-      if (state === "stopped") throw new Error("the engine was stopped");
+      stillWanted();
       return bringUp();
     });
     // Whoever needs the runtime asks `life()` and is told there.
@@ -184,7 +207,9 @@ export function createRuntime({
     async start() {
       become("starting");
       await endLeftoverProcesses(folder, log);
+      stillWanted();
       await bringUp();
+      stillWanted();
       health = setInterval(() => {
         check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
       }, healthEveryMs);
@@ -196,13 +221,14 @@ export function createRuntime({
       clearInterval(health);
       const lives = [...retiring, ...(alive ? [alive] : [])];
       alive = undefined;
-      await Promise.all([...lives.map(end), ...endings]);
+      await Promise.all([...lives.map(end), ...endings, ...[...opening].map(abandon)]);
+      await Promise.allSettled(comings);
       rmSync(pidFile, { force: true });
     },
     state: () => state,
     version: () => version,
     life() {
-      if (state === "stopped") return Promise.reject(new Error("the engine was stopped"));
+      if (state === "stopped") return Promise.reject(stopped());
       return current ?? bringUp();
     },
     released,
@@ -216,8 +242,19 @@ async function end(life: Life): Promise<void> {
   const asked = life.client.rpc.runtime.shutdown().catch(() => undefined);
   await Promise.race([asked, life.died, new Promise((late) => setTimeout(late, 1_000).unref())]);
   await life.client.forceStop().catch(() => undefined);
-  if (!(await waitForExit(life.pid, 2_000))) kill(life.pid);
+  if (await waitForExit(life.pid, 2_000)) return;
+  kill(life.pid);
+  await waitForExit(life.pid, 2_000);
 }
+
+/** Ends a runtime that has not come up yet. */
+async function abandon(client: CopilotClient): Promise<void> {
+  const pid = processOf(client)?.pid;
+  await client.forceStop().catch(() => undefined);
+  if (pid !== undefined) await waitForExit(pid, 2_000);
+}
+
+const stopped = () => new Error("the engine was stopped");
 
 async function answers(life: Life): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
@@ -278,8 +315,12 @@ function kill(pid: number): void {
 
 /** The SDK tells nobody when its runtime ends, so its process is watched directly. */
 function childOf(client: CopilotClient): ChildProcess {
-  const { cliProcess } = client as unknown as { cliProcess?: ChildProcess | null };
-  if (!cliProcess)
+  const child = processOf(client);
+  if (!child)
     throw new Error("this version of the SDK hides its runtime process: engine/runtime.ts has to learn where it is now");
-  return cliProcess;
+  return child;
+}
+
+function processOf(client: CopilotClient): ChildProcess | undefined {
+  return (client as unknown as { cliProcess?: ChildProcess | null }).cliProcess ?? undefined;
 }

@@ -22,7 +22,8 @@ export function writeFileAtomic(path: string, content: string | Uint8Array, mode
     } catch {
       // It was never made, or is already renamed: nothing is left behind either way.
     }
-    throw error;
+    // A person knows the file by this name, and a failed write names none at all.
+    throw error instanceof Error ? Object.assign(error, { path }) : error;
   }
   syncFolder(folder);
 }

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { writeFileAtomic } from "./atomic.ts";
-import { codeOf, messageOf, UserError, usageError } from "./errors.ts";
+import { codeOf, messageOf, usageError } from "./errors.ts";
+import { fileError } from "./file-errors.ts";
 import { LOG_LEVELS } from "./log.ts";
+import { ruleOf } from "./validation.ts";
 
 /** No longer than a timer can wait. */
 const Milliseconds = z.number().int().positive().max(2_147_483_647);
@@ -98,6 +100,9 @@ export type ConfigKey = keyof Config;
 /** The keys whose values are secrets, as dotted paths; they are never sent back to anybody. */
 export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey", "provider.headers", "provider.proxy"] as const;
 
+/** Accepted, but of no use until that channel is built: nobody is advised to set them. */
+const NOT_OFFERED: readonly string[] = ["telegramEnabled", "telegramBotToken", "authorizedUserId", "telegramApiRoot"];
+
 /** Reads the config file, or the defaults if there is none. A file that is wrong is left as it is. */
 export function loadConfig(path: string): Config {
   return parseConfig(readRaw(path), path);
@@ -116,8 +121,9 @@ function readRaw(path: string): Record<string, unknown> {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return {};
-    throw new UserError(`${path}: cannot be read (${codeOf(error)}). Check its owner and mode.`, { cause: error });
+    // Where its folder cannot even be made, whoever makes it says so.
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return {};
+    throw fileError(error) ?? error;
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -140,7 +146,7 @@ export function parseConfig(raw: Record<string, unknown>, path: string): Config 
 
 function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   if (issue.code === "unrecognized_keys") {
-    const known = issue.path.length === 0 ? Object.keys(Config.shape) : [];
+    const known = issue.path.length === 0 ? Object.keys(Config.shape).filter((key) => !NOT_OFFERED.includes(key)) : [];
     return issue.keys.map((key) => {
       const name = [...issue.path, key].join(".");
       const near = nearest(key, known);
@@ -149,8 +155,9 @@ function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   }
   const key = issue.path.join(".");
   const found = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], raw);
+  if (found === undefined) return [`${key}: ${ruleOf(issue)}.`];
   const shown = SECRET_KEYS.some((secret) => secret === key || key.startsWith(`${secret}.`)) ? "(hidden)" : JSON.stringify(found);
-  return [`${key}: ${shown} is not allowed: ${issue.message}`];
+  return [`${key}: ${shown} is not allowed: it ${ruleOf(issue)}.`];
 }
 
 /** The known name closest to what was typed, if any is close enough to be meant. */

@@ -2,7 +2,9 @@ import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { codeOf, UserError } from "./errors.ts";
+import { messageOf, UserError } from "./errors.ts";
+import { fileError } from "./file-errors.ts";
+import { obstacleTo } from "./writable.ts";
 
 /** Every file IO keeps, by name. */
 export interface Paths {
@@ -11,6 +13,8 @@ export interface Paths {
   token: string;
   database: string;
   daemon: string;
+  /** Held by the daemon for as long as it lives. */
+  lock: string;
   wiki: string;
   skills: string;
   sessions: string;
@@ -29,6 +33,7 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     token: join(home, "token"),
     database: join(home, "io.db"),
     daemon: join(home, "daemon.json"),
+    lock: join(home, "daemon.lock"),
     wiki: join(home, "wiki"),
     skills: join(home, "skills"),
     sessions: join(home, "sessions"),
@@ -45,12 +50,10 @@ export function ensureHome(paths: Paths): void {
     }
     if ((statSync(paths.home).mode & 0o777) !== 0o700) chmodSync(paths.home, 0o700);
   } catch (error) {
-    throw new UserError(
-      `${paths.home}: the data folder cannot be made (${codeOf(error) ?? error}). Free some space, or set IO_HOME to a folder you can write.`,
-      {
-        cause: error,
-      },
-    );
+    const why = obstacleTo(paths.home) ?? fileError(error)?.message ?? messageOf(error);
+    throw new UserError(`${paths.home}: the data folder cannot be made. ${why} IO_HOME can name another folder.`, {
+      cause: error,
+    });
   }
 }
 

@@ -73,7 +73,6 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
   async function handle(work: Work): Promise<void> {
     const { id, attempts } = work.message;
     if (attempts >= MAX_LIVES) return end(work.message, gaveUp(attempts));
-    if (work.begun) log.info("a message is taken up again", { id, attempt: attempts + 1 });
     const abort = new AbortController();
     running.set(id, abort);
     try {
@@ -104,7 +103,6 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
       return ended;
     });
     if (!finished) return;
-    if (outcome.status === "failed") log.warn("a message failed", { id, code: outcome.error?.code, why: outcome.error?.message });
     for (const waiter of waiters.get(id) ?? []) waiter(finished);
     waiters.delete(id);
   }

@@ -7,7 +7,7 @@ import type { Redactor } from "../lib/redact.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
-import type { Activity, Agent, Decision, Origin, Squad, Task, TaskStatus } from "../protocol/squads.ts";
+import type { Activity, Agent, Decision, Squad, Task, TaskStatus } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createSquadStore } from "../store/squads.ts";

@@ -64,7 +64,6 @@ export function createTasks(deps: TasksDeps) {
   function finish(task: TaskRecord, outcome: TaskOutcome, evidence: TaskRecord["evidence"]): void {
     const shown = endings.finish(task, outcome, evidence, { silent: stopping });
     if (!shown) return;
-    if (outcome.status === "failed") log.warn("a task failed", { id: task.id, code: outcome.error?.code });
     for (const waiter of waiters.get(task.id) ?? []) waiter(shown);
     waiters.delete(task.id);
     ending.delete(task.id);

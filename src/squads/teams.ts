@@ -5,6 +5,7 @@ import type { Agent, Decision, ModelTier, Squad, UniverseName } from "../protoco
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type DecisionPage, type SquadStore, squadOwner } from "../store/squads.ts";
+import { calledBy } from "./called.ts";
 import { checkedSlug, folderAt, freeSlug, limited, MAX, required, slugOf } from "./input.ts";
 import { nextCharacter, pickUniverse } from "./universes.ts";
 
@@ -53,8 +54,11 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
   function findAgent(squad: Squad, characterName: string): Agent {
     const agent = store.findAgent(squad.slug, characterName.trim());
     if (agent) return agent;
-    const all = store.agents(squad.slug).map((one) => `${one.characterName} (${one.roleTitle})`);
-    const help = all.length === 0 ? "It has no agents yet." : `Its agents: ${all.join(", ")}.`;
+    const all = store.agents(squad.slug);
+    const meant = calledBy(characterName, all);
+    if (meant) return meant;
+    const names = all.map((one) => `${one.characterName} (${one.roleTitle})`);
+    const help = all.length === 0 ? "It has no agents yet." : `Its agents: ${names.join(", ")}.`;
     throw missing(`The squad "${squad.slug}" has no agent called "${characterName.slice(0, 100)}". ${help}`);
   }
 

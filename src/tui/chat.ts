@@ -50,6 +50,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
             if (state === "started") output.write(dim(`${column && !column.endsWith("\n") ? "\n" : ""}· ${tool}\n`));
           },
           signal: abort.signal,
+          wait: "for ever",
         },
       );
       if (!column && message.reply) say(message.reply);
@@ -78,9 +79,21 @@ export async function chat({ client, conversation, input, output, colour }: Chat
     return true;
   }
 
-  /** What comes back from the background is shown as soon as nobody is being answered. */
+  const note = (text: string) => {
+    output.write(`\r${dim(`· ${text}`)}\n`);
+    if (!current) lines.prompt(true);
+  };
+
+  /** What comes back from the background is shown as soon as nobody is being answered, however long the daemon was away. */
   async function hearBackground(signal: AbortSignal): Promise<void> {
-    for await (const event of client.events({ conversation, signal })) {
+    const news = client.events({
+      conversation,
+      signal,
+      wait: "for ever",
+      onLost: () => note("the daemon does not answer; waiting for it (io start starts it again)"),
+      onBack: () => note("the daemon is back"),
+    });
+    for await (const event of news) {
       if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
       const message = event.data;
       await answering.catch(() => undefined);

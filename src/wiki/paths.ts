@@ -14,11 +14,13 @@ const MAX_PATH_BYTES = 1024;
 const ODD = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u;
 const ENCODED = /%(?:2e|2f|5c|00|25)/i;
 const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
+// Names of things that only look like files of another kind: next.js, asp.net, socket.io.
+const NAME_WITH_A_DOT = /\.(?:js|net|io|ai|dev|app|com|org)$/i;
 
 /** The one check of every page path, by its letters and then by where it really leads. */
 export function placeOf(pages: string, given: string): PagePlace {
-  const wanted = plainPath(given);
   const root = realpathSync.native(pages);
+  const wanted = plainPath(given, (path) => isFile(join(root, ...path.split("/"))));
   const file = realFile(join(root, ...wanted.split("/")), given);
   const inside = relative(root, file).split(sep).join("/");
   if (inside === "" || inside.startsWith("../") || inside === ".." || join(root, inside) !== file) {
@@ -56,11 +58,13 @@ export function sourceName(given: string): string {
   return name;
 }
 
-function plainPath(given: string): string {
+function plainPath(given: string, isThere: (path: string) => boolean): string {
   const below = given.startsWith("pages/") ? given.slice("pages/".length) : given;
   if (below === "") throw refuse(given, "it names no page");
   const last = basename(below);
-  const named = below.endsWith(".md") || below.endsWith("/") || OTHER_EXTENSION.test(last) ? below : `${below}.md`;
+  const page = `${below}.md`;
+  const isOther = () => OTHER_EXTENSION.test(last) && !NAME_WITH_A_DOT.test(last) && !(flaw(page) === undefined && isThere(page));
+  const named = below.endsWith(".md") || below.endsWith("/") || isOther() ? below : page;
   const why = flaw(named);
   if (why !== undefined) throw refuse(given, why);
   return named;
@@ -81,6 +85,10 @@ function realFile(file: string, given: string): string {
     if (isLink(at)) throw refuse(given, "it leads through a link to nowhere");
     missing.unshift(basename(at));
   }
+}
+
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function isLink(path: string): boolean {

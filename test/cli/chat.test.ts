@@ -66,3 +66,37 @@ test("what a model says cannot move the cursor, clear the screen or write the cl
   await until("the answer", async () => (await terminal.screen()).includes("after"));
   expect(await terminal.screen()).toMatch(/API at http.*good day.*before�\[2J�\[H�\]52;c;ZXZpbA==��1A�after/s);
 });
+
+test("a chat that lost its daemon for longer than a restart takes hears what came back from the background meanwhile", {
+  timeout: 90_000,
+}, async () => {
+  const model = await scriptedModel((request) => {
+    const text = lastUserText(request);
+    if (text.includes("[via background]")) return { say: "The painter is done." };
+    return text.includes("paint") ? { stall: "I am pain" } : { say: "Good day to you." };
+  });
+  const home = temporaryHome();
+  const first = await startDaemonProcess(home, providerEnvironment(model.url));
+  await first.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await first.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
+  await first.json("POST", "/api/squads/painters/tasks", { task: "paint the door" });
+  await until("the task to be under way", () => model.requests.length === 1);
+  const terminal = await openTerminal(home, [process.execPath, IO], cleanEnvironment(home));
+  await until("the prompt", async () => /API at http.*›/s.test(await terminal.screen()));
+  await first.kill("SIGTERM");
+  const gone = performance.now();
+  await until("the loss to be told", async () => (await terminal.screen()).includes("waiting for it"));
+  await until("longer than a restart is waited for", () => performance.now() - gone > 13_500, 20_000);
+
+  model.play((request) =>
+    lastUserText(request).includes("[via background]") ? { say: "The painter is done." } : { say: "It is painted." },
+  );
+  const second = await startDaemonProcess(home, providerEnvironment(model.url));
+  await until("the return to be told", async () => (await terminal.screen()).includes("the daemon is back"));
+  await until("the news from the background", async () => (await terminal.screen()).includes("The painter is done."));
+  expect(second.url).not.toBe(first.url);
+  model.play(() => ({ say: "Good day to you." }));
+  await terminal.type("good day");
+  await terminal.press("Enter");
+  await until("an answer", async () => (await terminal.screen()).includes("Good day to you."));
+});

@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import type { z } from "zod";
 import { type ErrorStatus, errorBody } from "../../protocol/errors.ts";
 
 /** A request that cannot be served, and the status that says so. */
@@ -14,11 +13,4 @@ export class HttpError extends Error {
 
 export function fail(context: Context, status: ErrorStatus, message: string) {
   return context.json(errorBody(status, message), status);
-}
-
-/** What is wrong with a request, field by field. */
-export function explain(error: z.core.$ZodError): string {
-  return error.issues
-    .map((issue) => (issue.path.length > 0 ? `${issue.path.join(".")}: ${issue.message}` : issue.message))
-    .join("; ");
 }

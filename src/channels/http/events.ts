@@ -58,7 +58,8 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox }: EventRout
         if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id));
       };
       try {
-        await stream.write(": hello\n\n");
+        // A client knows from the start after which event it is to be told what it missed.
+        await stream.write(`: hello\nid: ${sent}\n\n`);
         for (let missed = events.since(sent, BATCH); missed.upTo > sent && !stream.aborted; missed = events.since(sent, BATCH)) {
           for (const event of missed.events) await send(event);
           sent = missed.upTo;

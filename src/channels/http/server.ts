@@ -4,6 +4,7 @@ import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
 import { UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { explainIssues } from "../../lib/validation.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
@@ -17,9 +18,10 @@ import type { Messages } from "../../store/messages.ts";
 import { storeTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
-import { explain, fail, HttpError } from "./errors.ts";
+import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
+import { listenError } from "./listen-error.ts";
 import { messageRoutes } from "./messages.ts";
 import { type RunDeps, runRoutes } from "./runs.ts";
 import { type SettingsDeps, settingsRoutes } from "./settings.ts";
@@ -65,7 +67,7 @@ export function createHttp(parts: HttpDeps): Http {
   const { version, token, host, port, allowedHosts, log } = parts;
   const guard = createGuard({ token, host, allowedHosts });
   const app = new OpenAPIHono({
-    defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explain(result.error))),
+    defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explainIssues(result.error))),
   });
 
   app.onError((error, context) => {
@@ -146,7 +148,7 @@ export function createHttp(parts: HttpDeps): Http {
     carries: ({ channel }) => channel === "tui" || channel === "web" || channel === "api",
     start: () =>
       new Promise<void>((ready, failed) => {
-        server.once("error", failed);
+        server.once("error", (error) => failed(listenError(error, { host, port })));
         server.listen(port, host, ready);
       }),
     port: () => (server.address() as AddressInfo).port,

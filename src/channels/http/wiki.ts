@@ -1,7 +1,8 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { explainIssues } from "../../lib/validation.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
-import { explain, HttpError } from "./errors.ts";
+import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
 const PageInfo = z.object({
@@ -165,6 +166,7 @@ async function contentOf(context: Context): Promise<string> {
   const type = context.req.header("content-type") ?? "";
   if (/^text\/(?:markdown|plain)/.test(type)) return context.req.text();
   const parsed = Content.safeParse(await context.req.json().catch(() => undefined));
-  if (!parsed.success) throw new HttpError(400, `The body must be {"content": "…"} or text/markdown: ${explain(parsed.error)}`);
+  if (!parsed.success)
+    throw new HttpError(400, `The body must be {"content": "…"} or text/markdown: ${explainIssues(parsed.error)}`);
   return parsed.data.content;
 }

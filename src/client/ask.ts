@@ -1,0 +1,103 @@
+import { ExitCode, UserError } from "../lib/errors.ts";
+import type { Event } from "../protocol/events.ts";
+import type { Message, NewMessage } from "../protocol/messages.ts";
+import type { FollowOptions } from "./events.ts";
+
+interface AskDeps {
+  request<T>(method: string, path: string, body?: unknown): Promise<T>;
+  events(options: FollowOptions): AsyncGenerator<Event>;
+}
+
+export interface AskOptions {
+  onId?: (id: string) => void;
+  onDelta?: (text: string) => void;
+  onTool?: (tool: string, state: string) => void;
+  /** Ends the following, not the message. */
+  signal?: AbortSignal;
+  wait?: FollowOptions["wait"];
+}
+
+/** Says something and follows it to its end. The events are listened to before it is said, so that none is missed. */
+export async function ask(
+  { request, events }: AskDeps,
+  message: NewMessage,
+  { onId, onDelta, onTool, signal, wait }: AskOptions = {},
+): Promise<Message> {
+  const follow = new AbortController();
+  const leave = () => follow.abort();
+  signal?.addEventListener("abort", leave, { once: true });
+  const news = collect((onOpen) =>
+    events({
+      conversation: message.conversation ?? "main",
+      signal: follow.signal,
+      onOpen,
+      ...(wait && { wait }),
+    }),
+  );
+  try {
+    await news.opened;
+    if (follow.signal.aborted) throw interrupted("It was not sent.");
+    const { id } = await request<{ id: string }>("POST", "/api/messages", message);
+    onId?.(id);
+    const early = await request<Message>("GET", `/api/messages/${id}`);
+    if (early.finishedAt !== null && !news.any()) return early;
+    for (let event = await news.next(); event; event = await news.next()) {
+      if (event.type === "message.delta" && event.data.id === id) onDelta?.(event.data.text);
+      if (event.type === "message.tool" && event.data.id === id) onTool?.(event.data.tool, event.data.state);
+      if (event.type === "message.finished" && event.data.id === id) return event.data;
+    }
+    throw interrupted("IO goes on with the message; its answer will be in the conversation.");
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    follow.abort();
+    await news.ended;
+  }
+}
+
+/** Reads events ahead of whoever asks for them. */
+function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
+  const heard: Event[] = [];
+  let failed: { error: unknown } | undefined;
+  let over = false;
+  let wake: () => void = () => {};
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const read = async () => {
+    for await (const event of follow(() => open())) {
+      heard.push(event);
+      wake();
+    }
+  };
+  const ended = read()
+    .catch((error: unknown) => {
+      failed = { error };
+    })
+    .finally(() => {
+      over = true;
+      open();
+      wake();
+    });
+  return {
+    /** Resolves when the events are listened to, or never will be. */
+    opened,
+    ended,
+    any: () => heard.length > 0,
+    /** The next event; undefined once there are no more. */
+    async next(): Promise<Event | undefined> {
+      while (heard.length === 0) {
+        if (failed) throw failed.error;
+        if (over) return undefined;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return heard.shift();
+    },
+  };
+}
+
+function interrupted(rest: string): UserError {
+  return new UserError(`Interrupted. ${rest}`, { exitCode: ExitCode.interrupted });
+}

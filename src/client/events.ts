@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { UserError } from "../lib/errors.ts";
+import { type Event, readEvent } from "../protocol/events.ts";
+import type { Connection } from "./connection.ts";
+import { readEvents } from "./sse.ts";
+
+export interface FollowOptions {
+  conversation?: string;
+  signal: AbortSignal;
+  /** How long a daemon that was lost is waited for: as long as a restart takes, or for ever. */
+  wait?: "for a restart" | "for ever";
+  onOpen?: () => void;
+  /** Called once for each time the daemon is lost. */
+  onLost?: () => void;
+  /** Called when a daemon that was lost is there again. */
+  onBack?: () => void;
+}
+
+const RESTART_MS = 12_000;
+const AGAIN_MS = 300;
+const SELDOM_MS = 1_000;
+
+/** News as it happens; after a break it goes on where it was, by the number of the last event. */
+export async function* followEvents({ call }: Connection, options: FollowOptions): AsyncGenerator<Event> {
+  const { conversation, signal, wait = "for a restart", onOpen, onLost, onBack } = options;
+  const query = conversation === undefined ? "" : `?conversation=${encodeURIComponent(conversation)}`;
+  let lastId: string | undefined;
+  let lostAt: number | undefined;
+  while (!signal.aborted) {
+    try {
+      const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
+      const response = await call(`/api/events${query}`, { signal, headers });
+      if (!response.ok || !response.body) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
+      if (lostAt !== undefined) onBack?.();
+      lostAt = undefined;
+      onOpen?.();
+      const seen = (id: string) => {
+        lastId = id;
+      };
+      for await (const { id, event, data } of readEvents(response.body, seen)) {
+        const heard = readEvent({ id: Number(id), type: event, data: JSON.parse(data) });
+        if (heard) yield heard;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (lostAt === undefined) onLost?.();
+      lostAt ??= performance.now();
+      const away = performance.now() - lostAt;
+      if (wait === "for a restart" && (lastId === undefined || away > RESTART_MS)) throw error;
+      await sleep(away > RESTART_MS ? SELDOM_MS : AGAIN_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { isLoopbackName } from "../channels/http/guard.ts";
+import type { Config } from "../lib/config.ts";
+import { usageError } from "../lib/errors.ts";
+
+/** Where the API is served. */
+export interface Address {
+  host: string;
+  /** 0 takes any that is free. */
+  port: number;
+}
+
+/** What the environment and the config say, in this order; an address that others can reach has to be allowed. */
+export function addressOf(config: Config, env: NodeJS.ProcessEnv): Address {
+  const host = env.IO_HOST || config.host;
+  const port = env.IO_PORT ? Number(env.IO_PORT) : config.port;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw usageError(`IO_PORT: "${env.IO_PORT}" is not a port. Use a whole number from 0 to 65535.`);
+  if (!isLoopbackName(host) && !config.allowRemote) {
+    throw usageError(
+      `The host ${host} can be reached from other machines. Set "allowRemote": true in config.json if that is what you want; the token is asked for all the same.`,
+    );
+  }
+  return { host, port };
+}
+
+export function urlOf({ host, port }: Address): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

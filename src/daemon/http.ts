@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { Http } from "../channels/http/server.ts";
+import type { LiveConfig } from "../lib/live-config.ts";
+import { type Paths, packageRoot } from "../lib/paths.ts";
+import type { Status } from "../protocol/api.ts";
+import { readPipeline } from "../swarm/pipeline/file.ts";
+import { readRunSettings } from "../swarm/pipeline/settings.ts";
+import { openProject } from "../swarm/run/checkout.ts";
+import type { Swarm } from "../swarm/run/swarm.ts";
+import type { Rooms } from "./build.ts";
+import type { Core } from "./core.ts";
+
+export interface ApiDeps {
+  core: Core;
+  rooms: Rooms;
+  env: NodeJS.ProcessEnv;
+  paths: Paths;
+  version: string;
+  settings: LiveConfig;
+  token: string;
+  host: string;
+  port: number;
+  startedAt: Date;
+}
+
+/** The HTTP API on top of the rooms. */
+export async function buildHttp(deps: ApiDeps): Promise<Http> {
+  const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
+  const { createHttp } = await import("../channels/http/server.ts");
+  const { engine, usage, hub, events, log } = core;
+  const { messages, wiki, skills, squads, swarm, inbox, outbox } = rooms;
+  return createHttp({
+    ...{ version, token, host, port, env, log, settings, configPath: paths.config },
+    ...{ engine, usage, emit: hub.emit, hub, events },
+    ...{ inbox, outbox, messages, wiki, skills, squads, swarm },
+    allowedHosts: () => settings.current().allowedHosts,
+    squadProject: (slug) => squads.projectOf(slug),
+    checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env),
+    status: () => statusOf({ core, rooms, version, home: paths.home, startedAt }),
+    doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
+    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
+  });
+}
+
+function statusOf({
+  core: { engine, retention },
+  rooms: { messages, squads, owed },
+  version,
+  home,
+  startedAt,
+}: Pick<ApiDeps, "core" | "rooms" | "version" | "startedAt"> & { home: string }): Status {
+  const { queued, running, ...counts } = messages.counts();
+  return {
+    version,
+    pid: process.pid,
+    uptime: Math.round((Date.now() - startedAt.getTime()) / 1000),
+    home,
+    engine: engine.status(),
+    queue: { depth: queued + running, waiting: queued, running, owed: owed() },
+    counts: { ...counts, ...squads.counts() },
+    retention: retention.status(),
+  };
+}
+
+function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
+  const root = projectPath === undefined ? undefined : openProject(projectPath);
+  const { agentsDir } = readRunSettings(env);
+  const read = readPipeline(yaml, { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true });
+  return { problems: "problems" in read ? read.problems : [], notes: read.notes };
+}
+
+/** Cancels every run that is under way and tells how many there were. */
+function stopRuns(swarm: Swarm): number {
+  const running = swarm.running();
+  for (const id of running) swarm.cancel(id);
+  return running.length;
+}

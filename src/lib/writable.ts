@@ -1,0 +1,21 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { messageOf } from "./errors.ts";
+import { fileError } from "./file-errors.ts";
+
+/** The path itself, or the deepest folder above it that exists. */
+export function nearestThere(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestThere(dirname(path));
+}
+
+/** Why nothing can be written into a folder, or the folder not be made; undefined if it can. */
+export function obstacleTo(folder: string): string | undefined {
+  const there = nearestThere(folder);
+  if (!statSync(there).isDirectory()) return `${there} is a file where a folder is needed. Move that file away.`;
+  try {
+    accessSync(there, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return fileError(error)?.message ?? messageOf(error);
+  }
+}
