@@ -118,22 +118,14 @@ export function createSwarmOn(
 }
 
 /** The pipeline in a process of its own. */
-export async function openSwarm({
-  env,
-  needsEngine,
-  onSay,
-}: {
-  env: NodeJS.ProcessEnv;
-  needsEngine: boolean;
-  onSay?: (said: Said) => void;
-}) {
+export async function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (said: Said) => void }) {
   const paths = pathsOf(env);
   const settings = createLiveConfig(paths.config);
   ensureHome(paths);
   const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token) });
   const swarm = createSwarmOn(core, paths, env, onSay);
   try {
-    if (needsEngine) await core.engine.start();
+    await core.engine.start();
   } catch (error) {
     await core.close();
     throw error;

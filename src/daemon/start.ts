@@ -27,6 +27,7 @@ import { takeLock } from "../store/lock.ts";
 import { createMessages } from "../store/messages.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createState } from "../store/state.ts";
+import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
@@ -198,7 +199,8 @@ export async function startDaemon({ env, selfEdit = false, echo }: DaemonDeps): 
   const checkPipeline = (yaml: string, projectPath: string | undefined) => {
     const root = projectPath === undefined ? undefined : openProject(projectPath);
     const { agentsDir } = readRunSettings(env);
-    const read = readPipeline(yaml, { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true });
+    const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
+    const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });
     return { problems: "problems" in read ? read.problems : [], notes: read.notes };
   };
   const http = createHttp({

@@ -1,0 +1,30 @@
+import { ReviewLoop } from "../../protocol/runs.ts";
+import type { StepRow } from "../../store/runs.ts";
+import { belongsToRound, roundKeys } from "../run/keys.ts";
+import { readResult } from "../run/stored.ts";
+import type { Reviewer } from "./loop.ts";
+
+/**
+ * The steps to do again so that loops which had to approve, and did not, get another verdict: the last review of each, with all
+ * that followed from it.
+ */
+export function lastRounds(steps: readonly StepRow[], mustApprove: (loop: ReviewLoop) => boolean): StepRow[] {
+  return steps
+    .flatMap((step) => (step.kind === "loop" ? (readResult(ReviewLoop, step) ?? []) : []))
+    .filter((loop) => loop.outcome === "exhausted" && mustApprove(loop))
+    .flatMap((loop) => lastRound(loop, steps));
+}
+
+/** Whether a loop is that of a reviewer without whose approval the run stops. */
+export function isDemanded(reviewers: readonly Reviewer[], { key }: ReviewLoop): boolean {
+  return reviewers.some((reviewer) => reviewer.key === key && reviewer.onExhausted === "fail");
+}
+
+/** Checks that failed are part of the round if they voided its approval. */
+function lastRound({ key, stream, reviews }: ReviewLoop, steps: readonly StepRow[]): StepRow[] {
+  const { review } = roundKeys(key, reviews);
+  const round = steps.filter((step) => belongsToRound(step.key, review));
+  if (round.find((step) => step.key === review)?.verdict !== "approved") return round;
+  const checks = steps.findLast((step) => step.kind === "checks" && step.stream === stream && step.verdict === "failed");
+  return checks ? [...round, checks] : round;
+}
