@@ -1,8 +1,8 @@
 import { isMap, isNode, isScalar, type LineCounter } from "yaml";
 
-/** The way to a place of the file, from its top. */
+/** The keys and indexes that lead to a place in the file. */
 export type Path = readonly (string | number)[];
-/** Takes down a problem with a place, or with one of its keys. */
+/** Reports a problem with a place, or with one of its keys. */
 export type Report = (path: Path, message: string, key?: string) => void;
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

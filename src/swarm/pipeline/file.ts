@@ -35,7 +35,7 @@ export interface Reading {
   kinds: readonly DeclaredKind[];
   /** Where agents are looked for. */
   places: AgentPlaces;
-  /** Models that the environment names over the file. */
+  /** Models named by the environment, which win over the file's. */
   models?: Models;
 }
 
@@ -97,7 +97,7 @@ export function readPipeline(
   };
 }
 
-/** What a YAML document holds, as far as it can be a pipeline at all. */
+/** The content of a YAML document, if it can be a pipeline at all. */
 function contentOf(document: Document.Parsed, counter: LineCounter): { raw: object } | { problems: Problem[] } {
   const wrong = (message: string, line = 1): Problem => ({ line, path: "(file)", message });
   if (document.errors.length > 0) {

@@ -12,17 +12,17 @@ export interface Member {
   review?: boolean;
 }
 
-/** What is known of a kind of phase before anything runs. `P` is what the file says of one. */
+/** What is known of a kind of phase before anything runs. `P` is such a phase as the file has it. */
 export interface DeclaredKind<P extends Phase = Phase> {
   name: string;
   /** A key called `agent`, or ending in `Agent`, names an agent; `reviews` and `qa` are checked as review loops. */
   schema: PhaseSchema;
-  /** A kind that must stand before this one. */
+  /** A kind that must come before this one. */
   needs?: string;
   members(phase: P): Member[];
   /** The most agent calls, before retries of a call. */
   mostCalls(phase: P, given: { maxRetries: number; pipeline: ResolvedPipeline }): number;
-  /** `mostCalls` is the figure for one task. */
+  /** `mostCalls` counts the calls of a single task. */
   perTask?: boolean;
   /** Whose models `differentReviewModel` compares; without this, the two models of the file. */
   compares?(phase: P, pipeline: ResolvedPipeline): { builder: string | undefined; reviewer: string };

@@ -4,13 +4,13 @@ import type { Qa, Review } from "./schema.ts";
 export interface ReviewedWork {
   reviews: readonly Review[];
   qa?: Qa | undefined;
-  /** Whether the one who does the work may ask back. */
+  /** Whether whoever does the work may ask questions. */
   asksBack: boolean;
-  /** What merging adds: calls to the one who does the work, and states of it to be reviewed. */
+  /** What merging adds: calls to whoever does the work, and states to be reviewed. */
   merging?: { calls: number; states: number };
 }
 
-/** The most calls of work with reviews: a revision for one reviewer voids all approvals, so each may look once at every state. */
+/** The most calls that reviewed work can take: a revision voids all approvals, so every reviewer may see every state once. */
 export function mostCallsWithReviews({ reviews, qa, asksBack, merging = { calls: 0, states: 0 } }: ReviewedWork): number {
   const reviewers = [...reviews, ...(qa ? [qa] : [])];
   const revisions = total(reviewers);

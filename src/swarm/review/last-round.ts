@@ -4,10 +4,7 @@ import { belongsToRound, roundKeys } from "../run/keys.ts";
 import { readResult } from "../run/stored.ts";
 import type { Reviewer } from "./loop.ts";
 
-/**
- * The steps to do again so that loops which had to approve, and did not, get another verdict: the last review of each, with all
- * that followed from it.
- */
+/** The steps to repeat so that loops that had to approve can give another verdict: each one's last review and what followed. */
 export function lastRounds(steps: readonly StepRow[], mustApprove: (loop: ReviewLoop) => boolean): StepRow[] {
   return steps
     .flatMap((step) => (step.kind === "loop" ? (readResult(ReviewLoop, step) ?? []) : []))
@@ -15,12 +12,12 @@ export function lastRounds(steps: readonly StepRow[], mustApprove: (loop: Review
     .flatMap((loop) => lastRound(loop, steps));
 }
 
-/** Whether a loop is that of a reviewer without whose approval the run stops. */
+/** Whether a loop belongs to a reviewer who has to approve for the run to go on. */
 export function isDemanded(reviewers: readonly Reviewer[], { key }: ReviewLoop): boolean {
   return reviewers.some((reviewer) => reviewer.key === key && reviewer.onExhausted === "fail");
 }
 
-/** Checks that failed are part of the round if they voided its approval. */
+/** Includes failed checks if it was they that voided the reviewer's approval. */
 function lastRound({ key, stream, reviews }: ReviewLoop, steps: readonly StepRow[]): StepRow[] {
   const { review } = roundKeys(key, reviews);
   const round = steps.filter((step) => belongsToRound(step.key, review));

@@ -102,7 +102,7 @@ export function summaryOf(run: Run): string {
           ]),
         ])}`
       : "",
-    `## CheckEvidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
+    `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
     run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${each}`).join("\n")}` : "",
     run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
   ];

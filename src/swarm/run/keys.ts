@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * The names of a run's steps and sessions, made and read here alone. A resumed run finds what is finished by these names, so one
- * that was ever given must stay as it is.
+ * The names of a run's steps and sessions: made here, and taken apart nowhere else. A resumed run finds its finished steps by
+ * them, so they must never change.
  */
 
 /** What a run does outside its phases. */
@@ -27,13 +27,13 @@ export const draftKey = (phase: string, agent: string) => `${phase}/draft:${agen
 /** One request for the list of tasks. */
 export const tasksKey = (agent: string, round: number) => `decompose/tasks:${agent}/${round}`;
 
-/** A question that came back in place of an answer: who answers it, and the call that goes on with the answer. */
+/** A call that came back with a question: the call that answers it, and the one that goes on with the answer. */
 export const questionKeys = (call: string, round: number) => ({
   clarify: `${call}/clarify/${round}`,
   answered: `${call}/answered/${round}`,
 });
 
-/** The checks of a tree that is the result of several streams belong to the run itself. */
+/** The prefix for checks of merged trees, which belong to no single stream. */
 export const RUN_CHECKS = "run";
 export const checksKey = (prefix: string, tree: string) => `${prefix}/checks/${tree.slice(0, 12)}`;
 
@@ -41,7 +41,7 @@ export const checksKey = (prefix: string, tree: string) => `${prefix}/checks/${t
 export const reviewerKey = (prefix: string, agent: string, occurrence = 1) =>
   `${prefix}/review:${agent}${occurrence > 1 ? `~${occurrence}` : ""}`;
 export const qaKey = (prefix: string, agent: string) => `${prefix}/qa:${agent}`;
-/** Where reviewers of an earlier phase look once more. */
+/** The prefix for reviewers of an earlier phase who look once more. */
 export const secondLook = (phase: string) => `${phase}/again`;
 
 /** One round of a reviewer, and what follows from it. */
@@ -90,7 +90,7 @@ export const engineerSession = (runId: string, stream: number) => sessionOf(runI
 /** The one session of whoever meets the findings of the cross-model review. */
 export const fixerSession = (runId: string) => sessionOf(runId, "cross-model-fix");
 
-/** The turn that a tool call of an agent belongs to. */
+/** The owner of a turn, to whom its tool calls are booked. */
 export const turnOwner = (runId: string, call: string, attempt: number) => `${runId}/${call}#${attempt}`;
 
 function sessionOf(runId: string, what: string): string {

@@ -100,7 +100,7 @@ export function createLives(deps: LivesDeps) {
       here?.stop.abort();
       return run;
     },
-    /** Waits for something that must come to nothing if everything is closed in the meantime. */
+    /** Waits for a result, and refuses to go on if `close` was called in the meantime. */
     async unlessClosed<T>(work: Promise<T>): Promise<T> {
       const before = closings;
       const result = await work;
@@ -136,7 +136,7 @@ function beat(
 
 interface Worked {
   ending: Ending;
-  /** What is no longer needed, if the run need not be resumed. */
+  /** What can be removed, unless the run may be resumed. */
   cleanUp: { sessions: string[]; putAway: () => Promise<void> } | undefined;
 }
 
@@ -174,7 +174,7 @@ async function writeSummary(
   });
 }
 
-/** Records how a life ended: with the run's end, or with a run that can be resumed. */
+/** Records how a life ended: the run is over, or it waits to be resumed. */
 function conclude(
   { runs, view }: RunRecords,
   id: string,

@@ -68,7 +68,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   if (row.lives === 1 && workplace.kind === "branch" && workplace.repo.dirty && workplace.repo.head !== null) {
     record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
   }
-  /** Known before any task is: no other model would review. */
+  /** Whether a phase is bound to be skipped because no other model would review. */
   const isSkipped = (phase: Phase) => {
     if (phase.condition !== "differentReviewModel") return false;
     const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);

@@ -19,14 +19,14 @@ export interface PlanningInput {
   projectPath: string;
   issue: string;
   settings: RunSettings;
-  /** Puts the pm's questions to the person. Empty means: use your judgement; null: there is nobody (more) to ask. */
+  /** Puts the pm's questions to the person. An empty answer means "use your judgement", null that nobody is left to ask. */
   ask: (questions: string, round: number) => Promise<string | null>;
-  /** Let other models serve for those that a person named and that are not there. */
+  /** Let other models stand in for those that a person named and that are not there. */
   standIns?: boolean | undefined;
   signal?: AbortSignal | undefined;
-  /** Told which model is asked, before it is. */
+  /** Called with the model before it is asked. */
   onModel?: ((model: RunModel) => void) | undefined;
-  /** Told who is thinking now. */
+  /** Called with the agent whose turn begins. */
   onTurn?: ((agent: string) => void) | undefined;
   onSay?: ((said: Said) => void) | undefined;
 }
@@ -46,7 +46,7 @@ export interface PlanningResult {
 export interface PlanningDeps {
   engine: Pick<Engine, "session" | "deleteSession">;
   bind: Bind;
-  /** What the project's pipeline is run on. */
+  /** The primary model of the project's pipeline. */
   model: RunModel;
   now: () => Date;
 }

@@ -4,10 +4,7 @@ import { kindOf } from "../pipeline/kind.ts";
 import type { ResolvedPipeline } from "../pipeline/schema.ts";
 import { attemptSession } from "./keys.ts";
 
-/**
- * The steps that made a run fail, to be done again when it is resumed: those that failed themselves, and what the kind of a
- * failed phase wants asked again. What was finished before that stays.
- */
+/** The steps to repeat when a failed run is resumed: those that failed, and what the kind of a failed phase wants asked again. */
 export function stepsToRepeat(
   steps: readonly StepRow[],
   { pipeline }: Pick<ResolvedPipeline, "pipeline">,
@@ -22,7 +19,7 @@ export function stepsToRepeat(
   return [...new Set([...failed, ...repeated])];
 }
 
-/** The sessions in which only these steps were asked: when they are asked again, they begin afresh. */
+/** The sessions that belong to these steps alone, to be deleted before the steps are repeated. */
 export function ownSessions(runId: string, steps: readonly StepRow[]): string[] {
   return steps
     .filter((step) => step.kind === "call")

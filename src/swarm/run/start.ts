@@ -24,7 +24,7 @@ export interface RunInput {
   pipelineFile?: string | undefined;
   /** Merge the result into the checkout when everything is approved. */
   apply?: boolean | undefined;
-  /** Let other models serve for those that a person named and that are not there. */
+  /** Let other models stand in for those that a person named and that are not there. */
   standIns?: boolean | undefined;
   /** What a squad has decided for this project. */
   decisions?: string[] | undefined;
@@ -50,7 +50,7 @@ export interface StartDeps {
   now: () => Date;
 }
 
-/** How runs begin, and begin again. */
+/** Starts and resumes runs, and the planning before them. */
 export function createStart({ engine, bind, records, lives, pipelines, now }: StartDeps) {
   const { runs } = records;
 

@@ -100,7 +100,7 @@ function withUnreadable(reason: string | null): string {
   return reason === null ? told : `${reason} (${told})`;
 }
 
-/** What was under way when its run stopped has ended as the run did. */
+/** A phase or stream that was running when its run stopped ended as the run did. */
 function endedWith<T extends RunPhase | RunStream>(part: T, run: RunStatus): T {
   return part.status === "running" && run !== "done" ? { ...part, status: run } : part;
 }

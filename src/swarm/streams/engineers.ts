@@ -1,7 +1,7 @@
 import type { Expected } from "../run/caller.ts";
 import type { RunContext } from "../run/context.ts";
 import { engineerSession, streamKeys } from "../run/keys.ts";
-import { standOfStream } from "../run/workspace.ts";
+import { futureCwdOfStream } from "../run/workspace.ts";
 
 /** How many engineers are prepared before the number of tasks is known. */
 const PREPARED = 4;
@@ -16,7 +16,7 @@ export function firstEngineers(place: Place, agent: string): Expected[] {
 
 /** The engineer of one stream, unless the folder it will work in cannot be made in advance. */
 export function engineerOf({ pipeline, workplace, runId }: Place, agent: string, number: number): Expected[] {
-  const cwd = standOfStream(workplace, number);
+  const cwd = futureCwdOfStream(workplace, number);
   if (cwd === undefined) return [];
   const session = engineerSession(runId, number);
   return [{ key: streamKeys(number).draft, agent, duty: "build", model: pipeline.primaryModel, cwd, session }];

@@ -17,7 +17,7 @@ import { SavedState } from "./stream-tree.ts";
 
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
-/** Takes every task through its stream, side by side on branches or one after another in place. Fails only if every stream does. */
+/** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
 export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<RunStream[]> {
   const { workplace } = context;
   const limit = workplace.kind === "branch" ? context.pipeline.concurrency : 1;
@@ -207,7 +207,7 @@ function describe(record: RunStream, stream: Stream): string {
   ].join("\n\n");
 }
 
-/** The newest commit of the run's branch that is there to stay: streams do not begin from a merge that may yet be undone. */
+/** The commit that new streams begin from: the latest on the run's branch that can no longer be undone. */
 function createTip(workplace: Workplace) {
   let commit = workplace.kind === "branch" ? workplace.base : "";
   return {
