@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { PHASE_KINDS } from "../../src/swarm/phases/index.ts";
 import { pipelineJsonSchema } from "../../src/swarm/pipeline/schema.ts";
-import { type Script, startSwarm } from "../support/swarm/index.ts";
+import { git, type Script, startSwarm } from "../support/swarm/index.ts";
 import { note } from "../support/swarm/note-phase.ts";
 
 const kinds = [...PHASE_KINDS, note];
@@ -12,8 +12,8 @@ pipeline:
   - {phase: implement, parallel: true, agent: engineer}
   - {phase: note, agent: pm${more}}
 `;
-const start = (yaml: string, script?: Script, git = true) =>
-  startSwarm({ ...(script && { script }), git, parts: { kinds }, files: { "swarm.config.yaml": yaml } });
+const start = (yaml: string, script?: Script, withGit = true) =>
+  startSwarm({ ...(script && { script }), git: withGit, parts: { kinds }, files: { "swarm.config.yaml": yaml } });
 
 test("a kind of phase that is one file and one line of the list is planned, run, shown and documented like the others", async () => {
   const { swarm, project, settings, prompts } = await start(YAML(), ({ role }) =>
@@ -46,7 +46,7 @@ test("it is skipped by its condition, asked again by a resume after it failed, a
   expect(skipped.roles()).not.toContain("pm");
 
   let said = "Nothing of note.";
-  const { swarm, project, settings, roles } = await start(
+  const { swarm, project, home, settings, roles } = await start(
     YAML(", mustMention: greeting"),
     ({ role }) => (role === "pm" ? { say: said } : undefined),
     false,
@@ -59,6 +59,10 @@ test("it is skipped by its condition, asked again by a resume after it failed, a
   expect(roles().filter((role) => role === "pm")).toHaveLength(2);
   expect(roles().filter((role) => role === "engineer")).toHaveLength(1);
   expect(existsSync(join(project, "doc", "release-note.md"))).toBe(true);
+  const next = await (await swarm.start({ projectPath: project, issue: "Greet again", settings })).finished;
+  const files = git(join(home, "runs", next.id, "shadow.git"), "ls-tree", "-r", "--name-only", next.tree!).split("\n");
+  expect(files).toContain("T1.txt");
+  expect(files.filter((file) => file.startsWith("doc/"))).toEqual([]);
 });
 
 test.each([
