@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   wiki: ["store", "tools"],
   skills: ["process", "shell", "tools"],
   squads: ["store", "engine", "process", "shell", "git", "project", "tools"],
-  swarm: ["store", "engine", "process", "git", "tools"],
+  swarm: ["store", "engine", "process", "git", "project", "tools"],
   orchestrator: ["store", "engine", "squads", "swarm"],
   channels: ["store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator"],
   daemon: [

@@ -5,7 +5,7 @@ import { standIns } from "../swarm/run/served.ts";
 
 export interface ProgressDeps {
   write: (text: string) => void;
-  /** A terminal gets lines that are drawn again and again; anything else gets plain lines. */
+  /** Redraw lines in place, as on a terminal; otherwise only plain lines are written. */
   live: boolean;
   colour: boolean;
   /** How many characters fit on a line of the terminal. */
@@ -15,10 +15,10 @@ export interface ProgressDeps {
   now?: () => number;
 }
 
-/** How many of the steps that are under way have a line of their own. */
+/** How many steps under way get a line of their own. */
 const MOST_LINES = 8;
 
-/** Shows a run as it goes: a line for each thing that ended, and on a terminal below them a line for each that is under way. */
+/** Shows a run as it goes: a line for everything that has ended and, on a terminal, below them one for everything under way. */
 export function createProgress({ write, live, colour, columns = () => 80, rows = () => 24, now = Date.now }: ProgressDeps) {
   const began = now();
   const working = new Map<string, number>();
@@ -29,7 +29,7 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
   const bold = (text: string) => (colour ? `\x1b[1m${text}\x1b[0m` : text);
 
-  /** What takes away the lines that were drawn; a terminal that has become narrower has broken them. */
+  /** Erases the lines drawn before; a terminal that has become narrower has wrapped them. */
   const cleared = () => {
     const height = drawn.reduce((sum, text) => sum + Math.max(1, Math.ceil(text.length / columns())), 0);
     drawn = [];
@@ -104,7 +104,7 @@ export function createProgress({ write, live, colour, columns = () => 80, rows =
       }
     },
     note: (text: string) => tell(terminalSafe(text)),
-    /** Whole lines are shown as they come, the last one when its call ends; who speaks is named where it changes. */
+    /** Shows whole lines as they come, and the last one when its call ends; names the speaker when it changes. */
     say(said: Said): void {
       const lines = `${unfinished.get(said.key)?.text ?? ""}${terminalSafe(said.text)}`.split("\n");
       const rest = lines.pop() ?? "";

@@ -133,15 +133,7 @@ export function createSwarmOn(
 }
 
 /** The pipeline in a process of its own. */
-export function openSwarm({
-  env,
-  needsEngine,
-  onSay,
-}: {
-  env: NodeJS.ProcessEnv;
-  needsEngine: boolean;
-  onSay?: (said: Said) => void;
-}) {
+export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (said: Said) => void }) {
   return withClosers(async (closers) => {
     const paths = pathsOf(env);
     const settings = createLiveConfig(paths.config);
@@ -149,7 +141,7 @@ export function openSwarm({
     const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
     const swarm = createSwarmOn(core, paths, env, onSay);
     closers.add(swarm.close);
-    if (needsEngine) await core.engine.start();
+    await core.engine.start();
     return { swarm, hub: core.hub, choice: core.choice, close: closers.close };
   });
 }

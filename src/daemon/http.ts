@@ -3,6 +3,7 @@ import type { Http } from "../channels/http/server.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
 import type { Status } from "../protocol/api.ts";
+import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
@@ -65,7 +66,8 @@ function statusOf({
 function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
   const root = projectPath === undefined ? undefined : openProject(projectPath);
   const { agentsDir } = readRunSettings(env);
-  const read = readPipeline(yaml, { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true });
+  const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
+  const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });
   return { problems: "problems" in read ? read.problems : [], notes: read.notes };
 }
 

@@ -13,11 +13,11 @@ export interface SwarmToolsDeps {
   squad: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
   /** The conversation that a turn belongs to, so that it is told how the run ends. */
   conversationOf: (owner: string) => string | undefined;
-  /** Remembers that a turn set a run going. */
+  /** Called when a turn has started a run. */
   onStarted: (owner: string, runId: string) => void;
 }
 
-/** The pipeline in IO's hands: it runs in the background, and its end is told to whoever asked. */
+/** The tools by which IO runs pipelines, in the background; whoever asked is told how a run ended. */
 export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: SwarmToolsDeps): Tool[] {
   return [
     tool({
@@ -81,7 +81,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
   ];
 }
 
-/** A run in a few lines: its state, phases, streams, what was not approved, where the result is, and what else has to be known. */
+/** A run in a few lines: how it stands, what was not approved, where the result is, and its notes. */
 export function describeRun(run: Run): string {
   const phases = run.phases
     .map(({ name, status, reason }) => `${name} ${status}${status === "skipped" && reason ? ` (${reason})` : ""}`)

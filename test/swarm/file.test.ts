@@ -2,8 +2,10 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
-import { describeProblems, findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/pipeline/file.ts";
+import { PHASE_KINDS } from "../../src/swarm/phases/index.ts";
+import { findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/pipeline/file.ts";
 import { resolvePlan } from "../../src/swarm/pipeline/plan.ts";
+import { describeProblems } from "../../src/swarm/pipeline/problems.ts";
 import { pipelineJsonSchema } from "../../src/swarm/pipeline/schema.ts";
 import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -12,8 +14,10 @@ const shipped = join(packageRoot, "agents");
 const DEFAULT = join(packageRoot, "pipelines", "default.yaml");
 const text = readFileSync(DEFAULT, "utf8");
 
+const reading = (root: string, agentsDir: string) => ({ kinds: PHASE_KINDS, places: { root, agentsDir, shipped } });
+
 function problemsOf(yaml: string, root = temporaryFolder()): string {
-  const read = readPipeline(yaml, { root, agentsDir: ".github/agents", shipped });
+  const read = readPipeline(yaml, reading(root, ".github/agents"));
   return "problems" in read ? describeProblems("swarm.config.yaml", read.problems) : "valid";
 }
 
@@ -215,7 +219,7 @@ test("the shipped pipelines are valid, and the schema for editors is the one the
   expect(problemsOf(text)).toBe("valid");
   expect(problemsOf(readFileSync(join(packageRoot, "pipelines", "swarm.config.example.yaml"), "utf8"))).toBe("valid");
   const schema = JSON.parse(readFileSync(join(packageRoot, "pipelines", "swarm.schema.json"), "utf8"));
-  expect(schema).toEqual(JSON.parse(JSON.stringify(pipelineJsonSchema())));
+  expect(schema).toEqual(JSON.parse(JSON.stringify(pipelineJsonSchema(PHASE_KINDS))));
 });
 
 test("an agent comes from the repository's own folder, from a file of it, from what ships, or by its name alone", () => {
@@ -231,7 +235,7 @@ test("an agent comes from the repository's own folder, from a file of it, from w
       "      - {agent: security, maxIterations: 1, approvalKeyword: SAFE}\n      - agent: code-reviewer",
     );
   writeFileSync(join(root, "swarm.config.yaml"), yaml);
-  const loaded = loadPipeline(findPipelineFile(root, DEFAULT), { root, agentsDir: ".github/agents", shipped });
+  const loaded = loadPipeline(findPipelineFile(root, DEFAULT), reading(root, ".github/agents"));
   const agents = Object.fromEntries(loaded.agents);
   expect(agents.pm).toMatchObject({ instructions: "Our own pm.", model: "small", tools: ["file_ops_read"] });
   expect(agents.engineer?.instructions).toBe("Our own engineer.");
@@ -250,12 +254,12 @@ test("an agent's file that leads out of the repository by a link is refused", ()
 
 test("PRIMARY_MODEL and REVIEW_MODEL stand above the file", () => {
   const settings = readRunSettings({ PRIMARY_MODEL: "one", REVIEW_MODEL: "two" });
-  const { pipeline } = loadPipeline(DEFAULT, { root: temporaryFolder(), agentsDir: "a", shipped }, settings);
+  const { pipeline } = loadPipeline(DEFAULT, { ...reading(temporaryFolder(), "a"), models: settings });
   expect([pipeline.primaryModel, pipeline.reviewModel]).toEqual(["one", "two"]);
 });
 
 test("the plan names every agent with its model and tools, and the most calls it can cost", () => {
-  const plan = resolvePlan(loadPipeline(DEFAULT, { root: temporaryFolder(), agentsDir: "a", shipped }), 2);
+  const plan = resolvePlan(loadPipeline(DEFAULT, reading(temporaryFolder(), "a")), PHASE_KINDS, 2);
   const tools = Object.fromEntries(plan.phases.flatMap((phase) => phase.agents.map((agent) => [agent.name, agent.tools.join()])));
   expect(tools).toMatchObject({
     pm: "file_ops_read",

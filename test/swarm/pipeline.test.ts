@@ -31,7 +31,9 @@ test("the default pipeline turns a request into a reviewed branch and leaves the
     "pm.md",
     "swarm-summary.md",
   ]);
-  expect(readFileSync(join(project, "doc", "swarm-summary.md"), "utf8")).toMatch(/Outcome: approved[\s\S]*swarm\/r_/);
+  expect(readFileSync(join(project, "doc", "swarm-summary.md"), "utf8")).toMatch(
+    /Outcome: approved[\s\S]*swarm\/r_[\s\S]*\n## Evidence on the result\n/,
+  );
   expect(run.phases.map(({ name, status }) => `${name} ${status}`)).toEqual([
     "spec done",
     "decompose done",

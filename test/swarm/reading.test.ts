@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { decisionsOf } from "../../src/swarm/phases/decisions.ts";
 import { untrusted } from "../../src/swarm/phases/prompts.ts";
-import { decisionsOf } from "../../src/swarm/phases/spec.ts";
 import { readTasks } from "../../src/swarm/phases/task-list.ts";
 import { toolsFor } from "../../src/swarm/pipeline/agents.ts";
 import { isFrontend, whySkipped } from "../../src/swarm/pipeline/conditions.ts";

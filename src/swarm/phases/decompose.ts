@@ -1,39 +1,65 @@
-import type { DecomposePhase } from "../pipeline/schema.ts";
-import type { Progress, RunContext } from "../run/context.ts";
+import { z } from "zod";
+import { phaseOf } from "../pipeline/kind.ts";
+import { AgentName, FRONTEND_MARKER } from "../pipeline/schema.ts";
 import { RunFailed } from "../run/journal.ts";
-import { engineers, tasksKey } from "../run/prefetch.ts";
+import { tasksKey } from "../run/keys.ts";
+import { firstEngineers } from "../streams/engineers.ts";
+import { implement } from "./implement.ts";
+import { phaseKind } from "./kind.ts";
 import { decomposePrompt, describeTask, repairPrompt } from "./prompts.ts";
 import { readTasks, type SwarmTask } from "./task-list.ts";
 
-/** Splits the specification into tasks; a reply that is no such list is asked for again. */
-export async function runDecompose(context: RunContext, phase: DecomposePhase, progress: Progress): Promise<Progress> {
-  const { caller, about, pipeline, workplace, settings } = context;
-  const asked = decomposePrompt(about, progress.spec, phase.frontendMarker);
-  let prompt = asked;
-  let problem = "";
-  for (let round = 1; round <= 1 + settings.maxRetries; round += 1) {
-    const reply = await caller.ask({
-      key: tasksKey(phase.agent, round),
-      phase: "decompose",
-      agent: phase.agent,
-      duty: "plan",
-      model: pipeline.primaryModel,
-      cwd: workplace.workspace.cwd,
-      prompt,
-      next: engineers(pipeline, workplace, context.runId),
-    });
-    if (!reply.ok) throw new RunFailed(`decompose: ${phase.agent} gave no tasks: ${reply.reason}`);
-    const read = readTasks(reply.text, phase.frontendMarker);
-    if ("tasks" in read) {
-      const list = read.tasks.map(listed).join("\n\n");
-      context.documents.write(`${phase.agent}-tasks.md`, `Tasks by ${phase.agent}`, list, context.served("decompose"));
-      return { ...progress, tasks: read.tasks };
+const name = "decompose";
+
+/** Splits the specification into tasks; a reply that is no list of tasks is asked for again. */
+export const decompose = phaseKind({
+  name,
+  schema: z.strictObject({
+    phase: z.literal(name),
+    agent: AgentName,
+    frontendMarker: z.string().trim().min(1).default(FRONTEND_MARKER),
+  }),
+  members: ({ agent }) => [{ name: agent, duty: "plan", label: "splits" }],
+  mostCalls: (_, { maxRetries }) => 1 + maxRetries,
+  firstAsked: ({ agent }, { pipeline, cwd }) => [
+    { key: tasksKey(agent, 1), agent, duty: "plan", model: pipeline.primaryModel, cwd },
+  ],
+  async run(context, { agent, frontendMarker }, progress) {
+    const { caller, about, pipeline, workplace, settings } = context;
+    const builder = phaseOf(pipeline, implement)?.agent;
+    const asked = decomposePrompt(about, progress.spec, frontendMarker);
+    let prompt = asked;
+    let problem = "";
+    for (let round = 1; round <= 1 + settings.maxRetries; round += 1) {
+      const reply = await caller.ask({
+        key: tasksKey(agent, round),
+        phase: name,
+        agent,
+        duty: "plan",
+        model: pipeline.primaryModel,
+        cwd: workplace.workspace.cwd,
+        prompt,
+        next: builder === undefined ? [] : firstEngineers(context, builder),
+      });
+      if (!reply.ok) throw new RunFailed(`decompose: ${agent} gave no tasks: ${reply.reason}`);
+      const read = readTasks(reply.text, frontendMarker);
+      if ("tasks" in read) {
+        const list = read.tasks.map(listed).join("\n\n");
+        context.documents.write(`${agent}-tasks.md`, `Tasks by ${agent}`, list, context.served(name));
+        return { ...progress, tasks: read.tasks };
+      }
+      problem = read.problem;
+      prompt = repairPrompt(asked, reply.text, problem);
     }
-    problem = read.problem;
-    prompt = repairPrompt(asked, reply.text, problem);
-  }
-  throw new RunFailed(`decompose: ${phase.agent} gave no list of tasks: ${problem}`);
-}
+    throw new RunFailed(`decompose: ${agent} gave no list of tasks: ${problem}`);
+  },
+  documents: ({ agent }) => [`${agent}-tasks.md`],
+  /** Replies that held no tasks are steps that succeeded, so they have to be named. */
+  askAgain(_, steps) {
+    const calls = steps.filter((step) => step.kind === "call");
+    return calls.some((step) => step.state === "failed") ? [] : calls;
+  },
+});
 
 function listed(task: SwarmTask): string {
   const facts = [task.frontend ? "frontend" : "", task.dependsOn.length > 0 ? `after ${task.dependsOn.join(", ")}` : ""].filter(

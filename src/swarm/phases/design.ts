@@ -1,19 +1,45 @@
-import type { DesignPhase } from "../pipeline/schema.ts";
-import type { Progress, RunContext } from "../run/context.ts";
+import { z } from "zod";
+import { clarifier, reviewMembers } from "../pipeline/kind.ts";
+import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
+import { AgentName, Condition, Reviews } from "../pipeline/schema.ts";
+import { isDemanded, lastRounds } from "../review/last-round.ts";
+import { reviewersOf } from "../review/reviewers.ts";
+import { phaseKind } from "./kind.ts";
 import { designPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 
+const name = "design";
+
 /** Designs the frontend tasks and has the design reviewed. */
-export async function runDesign(context: RunContext, phase: DesignPhase, progress: Progress): Promise<Progress> {
-  const design = await writeText(context, {
-    phase: "design",
-    what: "design",
-    agent: phase.agent,
-    prompt: designPrompt(context.about, progress.spec, progress.tasks),
-    spec: progress.spec,
-    reviews: phase.reviews,
-    clarificationAgent: phase.clarificationAgent,
-  });
-  context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, design, context.served("design"));
-  return { ...progress, design };
-}
+export const design = phaseKind({
+  name,
+  schema: z.strictObject({
+    phase: z.literal(name),
+    agent: AgentName,
+    condition: Condition.optional(),
+    clarificationAgent: AgentName.optional(),
+    reviews: Reviews,
+  }),
+  members: ({ agent, clarificationAgent, reviews }) => [
+    { name: agent, duty: "plan", label: "designs" },
+    ...clarifier(clarificationAgent, agent),
+    ...reviewMembers(reviews),
+  ],
+  mostCalls: ({ reviews, clarificationAgent }) => mostCallsWithReviews({ reviews, asksBack: clarificationAgent !== undefined }),
+  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  async run(context, phase, progress) {
+    const text = await writeText(context, {
+      phase: name,
+      what: "design",
+      agent: phase.agent,
+      prompt: designPrompt(context.about, progress.spec, progress.tasks),
+      spec: progress.spec,
+      reviews: phase.reviews,
+      clarificationAgent: phase.clarificationAgent,
+    });
+    context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, text, context.served(name));
+    return { ...progress, design: text };
+  },
+  documents: ({ agent }) => [`${agent}.md`],
+  askAgain: ({ reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(name, reviews), loop)),
+});

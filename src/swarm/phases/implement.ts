@@ -1,30 +1,74 @@
 import { z } from "zod";
 import { current } from "../../git/repository.ts";
-import type { ImplementPhase } from "../pipeline/schema.ts";
+import { clarifier, reviewMembers, revisions } from "../pipeline/kind.ts";
+import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
+import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
+import { AgentName, Keyword, Qa, Reviews } from "../pipeline/schema.ts";
+import { isDemanded, lastRounds } from "../review/last-round.ts";
+import { reviewersOf } from "../review/reviewers.ts";
 import type { Progress, RunContext } from "../run/context.ts";
+import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
+import { streamReviewers } from "../streams/reviews.ts";
 import { runStreams } from "../streams/streams.ts";
+import { phaseKind } from "./kind.ts";
+import type { SwarmTask } from "./task-list.ts";
 
-/** Makes every task real. */
-export async function runImplement(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<Progress> {
-  const tasks =
-    progress.tasks.length > 0
-      ? progress.tasks
-      : [
-          {
-            id: "T1",
-            text: progress.spec ? "Build what the specification says." : "Build what the request asks for.",
-            acceptanceCriteria: [],
-            dependsOn: [],
-            frontend: false,
-          },
-        ];
-  const streams = await runStreams(context, phase, { ...progress, tasks });
-  return { ...progress, tasks, streams, tree: await presentTree(context, "implement/result", streams) };
+const name = IMPLEMENT;
+
+/** Takes every task through a stream of its own. */
+export const implement = phaseKind({
+  name,
+  schema: z.strictObject({
+    phase: z.literal(name),
+    agent: AgentName,
+    parallel: z.boolean(),
+    reviews: Reviews,
+    qa: Qa.optional(),
+    clarificationAgent: AgentName.optional(),
+    clarificationKeyword: Keyword.optional(),
+  }),
+  members: ({ agent, parallel, reviews, qa, clarificationAgent }) => [
+    { name: agent, duty: "build", label: parallel ? "implements, streams side by side" : "implements, in order" },
+    ...clarifier(clarificationAgent, agent),
+    ...reviewMembers(reviews),
+    ...(qa ? [{ name: qa.agent, duty: "qa" as const, label: `tests, ${revisions(qa)}` }] : []),
+  ],
+  perTask: true,
+  mostCalls: ({ reviews, qa, clarificationAgent }) =>
+    mostCallsWithReviews({
+      reviews,
+      qa,
+      asksBack: clarificationAgent !== undefined,
+      merging: { calls: MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES, states: MAX_CONFLICTS + MAX_MERGE_FIXES },
+    }),
+  workplace: ({ parallel }) => (parallel ? "branch" : "in place"),
+  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  async run(context, phase, progress) {
+    const tasks = progress.tasks.length > 0 ? progress.tasks : [theOnlyTask(progress)];
+    const streams = await runStreams(context, phase, { ...progress, tasks });
+    return { ...progress, tasks, streams, tree: await resultingTree(context, streams) };
+  },
+  documents: ({ agent }) => [`${agent}-stream-*.md`],
+  askAgain: (phase, steps) =>
+    lastRounds(steps, (loop) => {
+      const prefix = loop.stream === null ? name : streamKeys(loop.stream).prefix;
+      return isDemanded(streamReviewers(prefix, phase), loop);
+    }),
+});
+
+/** What is built when nothing was split into tasks. */
+function theOnlyTask({ spec }: Progress): SwarmTask {
+  return {
+    id: "T1",
+    text: spec ? "Build what the specification says." : "Build what the request asks for.",
+    acceptanceCriteria: [],
+    dependsOn: [],
+    frontend: false,
+  };
 }
 
-/** The tree the run has come to, written down. */
-export async function presentTree({ journal, workplace }: RunContext, key: string, after: unknown): Promise<string> {
-  return journal.step(z.string(), { key, kind: "git", phase: key.split("/")[0]! }, { after }, async () => ({
+function resultingTree({ journal, workplace }: RunContext, after: unknown): Promise<string> {
+  return journal.step(z.string(), { key: implementKeys.result, kind: "git", phase: name }, { after }, async () => ({
     value:
       workplace.kind === "branch"
         ? (await current(workplace.workspace.path, workplace.branch)).tree

@@ -6,7 +6,7 @@ import type { SwarmTask } from "./task-list.ts";
 
 const LIMITS = { request: 60_000, text: 60_000, findings: 20_000 };
 
-/** Marks text from outside, between marks that it cannot contain: what it says is data. */
+/** Marks text from outside as data, between marks that it cannot contain itself. */
 export function untrusted(text: string, what = "request"): string {
   const mark = `${what}-${createHash("sha256").update(text).digest("hex").slice(0, 12)}`;
   return [
@@ -17,7 +17,7 @@ export function untrusted(text: string, what = "request"): string {
   ].join("\n");
 }
 
-/** Keeps the beginning and the end of what is too long, and says so. */
+/** Cuts the middle out of a text that is too long, and says so. */
 export function clip(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);

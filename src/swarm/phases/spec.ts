@@ -1,41 +1,44 @@
-import { whySkipped } from "../pipeline/conditions.ts";
-import { comparedModels } from "../pipeline/named-models.ts";
-import type { Phase, SpecPhase } from "../pipeline/schema.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { openers } from "../run/prefetch.ts";
+import { z } from "zod";
+import { reviewMembers } from "../pipeline/kind.ts";
+import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
+import { AgentName, Condition, Reviews } from "../pipeline/schema.ts";
+import { isDemanded, lastRounds } from "../review/last-round.ts";
+import { reviewersOf } from "../review/reviewers.ts";
+import { draftKey } from "../run/keys.ts";
+import { phaseKind } from "./kind.ts";
 import { specPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 
+const name = "spec";
+
 /** Writes the specification and has it reviewed. */
-export async function runSpec(context: RunContext, phase: SpecPhase, progress: Progress): Promise<Progress> {
-  const spec = await writeText(context, {
-    phase: "spec",
-    what: "specification",
-    agent: phase.agent,
-    prompt: specPrompt(context.about),
-    spec: "",
-    reviews: phase.reviews,
-    next: context.pipeline.pipeline
-      .filter((later) => later !== phase && !isSameModelReview(context, later))
-      .flatMap((later) => openers(context.pipeline, later, context.workplace.workspace.cwd)),
-  });
-  context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, spec, context.served("spec"));
-  return { ...progress, spec };
-}
-
-/** Whether a phase will be left out, since no other model would review. */
-function isSameModelReview(context: RunContext, phase: Phase): boolean {
-  if (phase.phase !== "cross-model-review") return false;
-  const models = comparedModels(phase, context, context.serving);
-  return whySkipped(phase.condition, { models, tasks: [] }) !== undefined;
-}
-
-/** The choices a specification lists under a heading of that name. */
-export function decisionsOf(spec: string): string[] {
-  const [, list = ""] = /^(?:#+\s*|\*\*|- \*\*)\s*decisions\b[^\n]*\n([\s\S]*?)(?=^\s*#|^\*\*|$(?![\s\S]))/im.exec(spec) ?? [];
-  return list
-    .split("\n")
-    .flatMap((line) => /^\s*(?:[-*]|\d+[.)])\s+(.*\S)/.exec(line)?.[1] ?? [])
-    .slice(0, 20)
-    .map((line) => line.slice(0, 500));
-}
+export const spec = phaseKind({
+  name,
+  schema: z.strictObject({
+    phase: z.literal(name),
+    agent: AgentName,
+    reviews: Reviews,
+    condition: Condition.optional(),
+  }),
+  members: ({ agent, reviews }) => [{ name: agent, duty: "plan", label: "writes" }, ...reviewMembers(reviews)],
+  mostCalls: ({ reviews }) => mostCallsWithReviews({ reviews, asksBack: false }),
+  firstAsked: ({ agent }, { pipeline, cwd }) => [
+    { key: draftKey(name, agent), agent, duty: "plan", model: pipeline.primaryModel, cwd },
+  ],
+  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  async run(context, phase, progress) {
+    const text = await writeText(context, {
+      phase: name,
+      what: "specification",
+      agent: phase.agent,
+      prompt: specPrompt(context.about),
+      spec: "",
+      reviews: phase.reviews,
+      next: context.firstAskedAfter(phase),
+    });
+    context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, text, context.served(name));
+    return { ...progress, spec: text };
+  },
+  documents: ({ agent }) => [`${agent}.md`],
+  askAgain: ({ reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(name, reviews), loop)),
+});

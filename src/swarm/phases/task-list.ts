@@ -9,7 +9,7 @@ export const SwarmTask = z.object({
   text: z.string(),
   acceptanceCriteria: z.array(z.string()),
   dependsOn: z.array(z.string()),
-  /** What the list said of itself, if it did. */
+  /** Whether the list itself calls it frontend work, if it says. */
   declared: z.boolean().optional(),
   frontend: z.boolean(),
 });
@@ -54,7 +54,7 @@ type Entry = {
 
 export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 
-/** Reads the list of tasks out of a reply. A reply that holds none says what is wrong, in words that can be sent back. */
+/** Reads the list of tasks out of a reply. If there is none, the problem is worded so that it can be sent back. */
 export function readTasks(reply: string, marker: string): Decomposed {
   const { values, whole } = valuesIn(reply);
   const arrays = values.flatMap(({ value, ...place }) => (Array.isArray(value) ? [{ list: value as unknown[], ...place }] : []));
@@ -82,7 +82,7 @@ function hasTitle(value: unknown): boolean {
   return isObject(value) && "title" in value && typeof value.title === "string" && value.title.trim() !== "";
 }
 
-/** Whether nothing but what announces it stands beside a value. */
+/** Whether a value has its lines to itself, but for words that introduce it. */
 function standsAlone(text: string, { start, end }: Place): boolean {
   const before = text.slice(text.lastIndexOf("\n", start) + 1, start);
   const [after = ""] = text.slice(end + 1).split("\n", 1);
@@ -131,7 +131,7 @@ function findCircle(tasks: readonly SwarmTask[]): string[] | undefined {
   return stuck.length > 0 ? stuck : undefined;
 }
 
-/** A reply with more brackets than this is not looked through to its end. */
+/** How many brackets of a reply are tried, and how many may stay open, before the rest is ignored. */
 const MAX_TRIES = 300;
 const MAX_OPEN = 20;
 
@@ -142,8 +142,8 @@ interface Place {
 }
 
 /**
- * The JSON lists and objects of a text, in prose or fenced, outermost only. It is not `whole` when a bracket stays open: what
- * stands in a list or an object that was cut off is a part of it, and no value of its own.
+ * The outermost JSON lists and objects of a text, in prose or fenced. The text is not `whole` if a bracket stays open: what is
+ * inside a list that was cut off is only a part of it.
  */
 function valuesIn(text: string): { values: (Place & { value: unknown })[]; whole: boolean } {
   const values: (Place & { value: unknown })[] = [];
@@ -165,7 +165,7 @@ function valuesIn(text: string): { values: (Place & { value: unknown })[]; whole
   return { values, whole: false };
 }
 
-/** Whether a bracket that stays open begins no JSON, by what follows it. */
+/** Whether an open bracket is just prose, judged by what follows it. */
 function isProse(text: string, start: number): boolean {
   return /^\[\s{0,9}[^\s[{"\]]/.test(text.slice(start, start + 12));
 }

@@ -1,10 +1,12 @@
 import { CLARIFICATION_KEYWORD, type Review } from "../pipeline/schema.ts";
-import { createLoops } from "../review/loop.ts";
+import { createLoops, type Reviewed, type Reviewer } from "../review/loop.ts";
+import { reviewersOf } from "../review/reviewers.ts";
 import { readVerdict } from "../review/verdict.ts";
-import type { Call, Expected, Reply } from "../run/caller.ts";
-import { type RunContext, reviewersOf } from "../run/context.ts";
+import type { Expected } from "../run/caller.ts";
+import type { RunContext } from "../run/context.ts";
 import { hashOf, NotApproved, RunFailed } from "../run/journal.ts";
-import { draftKey } from "../run/prefetch.ts";
+import { draftKey, roundKeys } from "../run/keys.ts";
+import type { Reply } from "../run/reply.ts";
 import { askWithAnswers } from "./clarify.ts";
 import { clarifyPrompt, reviewPrompt, revisePrompt } from "./prompts.ts";
 
@@ -14,7 +16,7 @@ export interface TextWork {
   what: string;
   agent: string;
   prompt: string;
-  /** What reviewers and clarifiers are told besides. */
+  /** The specification, for reviewers and whoever answers questions. */
   spec: string;
   reviews: readonly Review[];
   clarificationAgent?: string | undefined;
@@ -22,76 +24,13 @@ export interface TextWork {
   next?: readonly Expected[];
 }
 
-/** Writes a text and takes it through its reviews; the last revision. */
+/** Writes a text and takes it through its reviews; gives the last revision. */
 export async function writeText(context: RunContext, work: TextWork): Promise<string> {
-  const { caller, about, pipeline, workplace } = context;
-  const { phase, what, agent, spec } = work;
-  const base = { phase, model: pipeline.primaryModel, cwd: workplace.workspace.cwd };
-  const writer = (key: string, prompt: string, next: readonly Expected[]): Call => ({
-    ...base,
-    key,
-    agent,
-    duty: "plan",
-    prompt,
-    next,
-  });
-  const clarify = (key: string, who: string, asker: string, question: string) =>
-    caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
-
-  const write = (key: string, prompt: string, next: readonly Expected[] = []): Promise<Reply> =>
-    askWithAnswers(caller, writer(key, prompt, next), {
-      keyword: CLARIFICATION_KEYWORD,
-      answer: work.clarificationAgent
-        ? (round, question) => clarify(`${key}/clarify/${round}`, work.clarificationAgent!, agent, question)
-        : undefined,
-    });
-
+  const { phase, what, agent } = work;
   const reviewers = reviewersOf(phase, work.reviews);
-  const nextUp = reviewers.map((reviewer) => ({
-    ...base,
-    key: `${reviewer.key}/1`,
-    agent: reviewer.agent,
-    duty: "review" as const,
-  }));
-  let text = "";
-
-  const loops = createLoops({
-    reviewers,
-    phase,
-    stream: null,
-    record: context.recordLoop,
-    work: {
-      state: () => hashOf(text),
-      review: ({ reviewer, number, findings }) =>
-        caller.ask({
-          ...base,
-          key: `${reviewer.key}/${number}`,
-          agent: reviewer.agent,
-          duty: "review",
-          prompt: reviewPrompt({
-            about,
-            spec,
-            artefact: { what, text },
-            findings,
-            approvalKeyword: reviewer.approvalKeyword,
-            clarificationKeyword: reviewer.clarificationKeyword,
-          }),
-          verdict: (reply) => readVerdict(reply, reviewer.approvalKeyword, reviewer.clarificationKeyword),
-        }),
-      clarify: ({ reviewer, number, question }) =>
-        clarify(`${reviewer.key}/${number}/clarify`, reviewer.clarificationAgent!, reviewer.agent, question),
-      async revise({ reviewer, number, findings, answer }) {
-        const reply = await write(
-          `${reviewer.key}/${number}/revise:${agent}`,
-          revisePrompt(what, about, text, reviewer.agent, findings.join("\n\n"), answer),
-        );
-        if (reply.ok) text = reply.text;
-        return reply;
-      },
-    },
-  });
-  const first = await write(draftKey(phase, agent), work.prompt, [...nextUp, ...(work.next ?? [])]);
-  if (first.ok) text = first.text;
+  const draft = createDraft(context, work);
+  const loops = createLoops({ reviewers, phase, stream: null, record: context.recordLoop, work: draft });
+  const first = await draft.write(draftKey(phase, agent), work.prompt, [...draft.firstRounds(reviewers), ...(work.next ?? [])]);
   const wentOn = first.ok && (await loops.run());
   loops.close();
   if (!first.ok) throw new RunFailed(`${phase}: ${agent} gave no ${what}: ${first.reason}`);
@@ -99,5 +38,63 @@ export async function writeText(context: RunContext, work: TextWork): Promise<st
     throw new NotApproved(
       `${phase}: ${loops.loops().find((loop) => loop.outcome !== "approved")?.agent} did not approve the ${what}`,
     );
-  return text;
+  return draft.text();
+}
+
+/** A text that its author writes and revises, and reviewers judge. */
+function createDraft({ caller, about, pipeline, workplace }: RunContext, work: TextWork) {
+  const { phase, what, agent, spec, clarificationAgent } = work;
+  const base = { phase, model: pipeline.primaryModel, cwd: workplace.workspace.cwd };
+  let text = "";
+
+  const clarify = (key: string, who: string, asker: string, question: string) =>
+    caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
+  const asked = (reviewer: Reviewer, round: number): Expected => ({
+    ...base,
+    key: roundKeys(reviewer.key, round).review,
+    agent: reviewer.agent,
+    duty: "review",
+  });
+
+  async function write(key: string, prompt: string, next: readonly Expected[] = []): Promise<Reply> {
+    const call = { ...base, key, agent, duty: "plan" as const, prompt, next };
+    const reply = await askWithAnswers(caller, call, {
+      keyword: CLARIFICATION_KEYWORD,
+      answer: clarificationAgent ? (answerKey, question) => clarify(answerKey, clarificationAgent, agent, question) : undefined,
+    });
+    if (reply.ok) text = reply.text;
+    return reply;
+  }
+
+  const reviewed: Reviewed = {
+    state: () => hashOf(text),
+    review: ({ reviewer, number, findings }) =>
+      caller.ask({
+        ...base,
+        ...asked(reviewer, number),
+        prompt: reviewPrompt({
+          about,
+          spec,
+          artefact: { what, text },
+          findings,
+          approvalKeyword: reviewer.approvalKeyword,
+          clarificationKeyword: reviewer.clarificationKeyword,
+        }),
+        verdict: (reply) => readVerdict(reply, reviewer.approvalKeyword, reviewer.clarificationKeyword),
+      }),
+    clarify: ({ reviewer, number, question }) =>
+      clarify(roundKeys(reviewer.key, number).clarify, reviewer.clarificationAgent!, reviewer.agent, question),
+    revise: ({ reviewer, number, findings, answer }) =>
+      write(
+        roundKeys(reviewer.key, number).revise(agent),
+        revisePrompt(what, about, text, reviewer.agent, findings.join("\n\n"), answer),
+      ),
+  };
+  return {
+    ...reviewed,
+    text: () => text,
+    write,
+    /** The first question to each reviewer, so that their sessions can be made in advance. */
+    firstRounds: (reviewers: readonly Reviewer[]) => reviewers.map((reviewer) => asked(reviewer, 1)),
+  };
 }

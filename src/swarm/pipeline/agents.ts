@@ -7,27 +7,27 @@ import { codeOf, messageOf } from "../../lib/errors.ts";
 
 export const BUILTIN = "builtin:";
 
-/** What an agent may hold at most; which of them it does hold depends on its place in the pipeline. */
+/** The tools of pipeline agents; which of them one gets depends on its duty. */
 export type ToolName = "shell" | "file_ops" | "file_ops_read";
 
-/** A role of a pipeline, read once a run. */
+/** A role of a pipeline. */
 export interface Agent {
   name: string;
   instructions: string;
   path: string;
-  /** Only ever narrows what the role may do. */
+  /** Can only narrow what its duty allows. */
   tools?: ToolName[];
   model?: string;
 }
 
 export interface AgentPlaces {
-  /** The repository; without one its own agents are not looked for. */
+  /** The repository; without one, its own agents are not looked for. */
   root: string | undefined;
   /** Looked in first; relative to the repository. */
   agentsDir: string;
   /** What ships with us. */
   shipped: string;
-  /** Who reads the problems is elsewhere: our own folders are not named to them. */
+  /** The problems are read on another machine, so our own folders are not named. */
   discreet?: boolean;
 }
 
@@ -39,7 +39,7 @@ const FrontMatter = z.object({
   model: z.string().trim().min(1).optional(),
 });
 
-/** Finds an agent's instructions: its source in the file, or the fallback by name. */
+/** Finds an agent's instructions by its source in the pipeline file, or else by its name. */
 export function findAgent(name: string, source: string | undefined, places: AgentPlaces): AgentFound {
   const builtin = source === undefined ? name : source.startsWith(BUILTIN) ? source.slice(BUILTIN.length).trim() : undefined;
   if (builtin !== undefined) {
@@ -65,7 +65,7 @@ function findFile(name: string, source: string, root: string | undefined): Agent
   return found === "missing" ? { problem: `its file is missing; looked at ${path}` } : found;
 }
 
-/** Where the agents of a name are, the first before the second. */
+/** The folders in which agents are looked for by name, in this order. */
 function foldersOf({ root, agentsDir, shipped }: AgentPlaces): string[] {
   return [...(root === undefined ? [] : [resolve(root, agentsDir)]), shipped];
 }
@@ -81,7 +81,7 @@ export function agentsThere(places: AgentPlaces): string[] {
     try {
       return readdirSync(folder).flatMap((file) => (file.endsWith(".md") ? [file.slice(0, -3)] : []));
     } catch (error) {
-      // A folder that is not there, or is none, has no agents; anything else shows when one of them is read.
+      // A folder that cannot be read offers no names; why it cannot is reported when an agent is read.
       if (codeOf(error) === undefined) throw error;
       return [];
     }
@@ -130,7 +130,7 @@ export function parseAgent(name: string, path: string, text: string): AgentRead 
   };
 }
 
-/** The words that agent files use for the two tools there are. */
+/** What agent files call the tools. */
 const TOOL_WORDS: Record<string, ToolName[]> = {
   "*": ["shell", "file_ops"],
   all: ["shell", "file_ops"],
@@ -165,7 +165,7 @@ const DUTY_TOOLS: Record<Duty, readonly ToolName[]> = {
   build: ["shell", "file_ops"],
 };
 
-/** What an agent holds in a duty: the duty's tools, narrowed by its own front matter and never widened. */
+/** The tools an agent gets for a duty: the duty's own, narrowed by the agent's front matter. */
 export function toolsFor(agent: Agent, duty: Duty): ToolName[] {
   const allowed = DUTY_TOOLS[duty];
   const own = agent.tools;

@@ -1,10 +1,7 @@
 import type { RunModel } from "../../protocol/runs.ts";
-import { FRONTEND_MARKER } from "./schema.ts";
+import { type Condition, FRONTEND_MARKER } from "./schema.ts";
 
-/**
- * The words that make a task a frontend task when it carries no marker and does not say itself. Whole words only, case folded:
- * "build" is not "ui" and "review" is not "view".
- */
+/** Any of these makes a task frontend work if neither a marker nor the task itself decides. Whole words, in either case. */
 export const FRONTEND_WORDS = [
   "frontend",
   "front-end",
@@ -43,16 +40,21 @@ const WORDS = new RegExp(
   "iu",
 );
 
-/** Whether a task is frontend work: by the marker, else by what the task says of itself, else by the documented words. */
+/** Whether a task is frontend work: the marker decides, then the task's own word, then the documented words. */
 export function isFrontend(task: { text: string; declared?: boolean | undefined }, marker: string = FRONTEND_MARKER): boolean {
   if (task.text.toLowerCase().includes(marker.toLowerCase())) return true;
   return task.declared ?? WORDS.test(task.text);
 }
 
 export interface ConditionFacts {
-  /** What serves those who did the work, and those who are to review it. */
+  /** The models that serve whoever did the work and whoever reviews it. */
   models: { primary: RunModel; review: RunModel };
   tasks: readonly { frontend: boolean }[];
+}
+
+/** The kind of phase that has to come before one with this condition. */
+export function neededFor(condition: unknown): string | undefined {
+  return condition === "hasFrontendTasks" ? "decompose" : undefined;
 }
 
 const TESTS = {
@@ -66,9 +68,9 @@ const TESTS = {
         : `${primary.model} serves for both ${primary.name} and ${review.name}`;
     return `${same} (differentReviewModel)`;
   },
-} as const;
+} as const satisfies Record<Condition, (facts: ConditionFacts) => string | undefined>;
 
 /** Why a phase is left out, or undefined when it runs. */
-export function whySkipped(condition: keyof typeof TESTS | undefined, facts: ConditionFacts): string | undefined {
+export function whySkipped(condition: Condition | undefined, facts: ConditionFacts): string | undefined {
   return condition === undefined ? undefined : TESTS[condition](facts);
 }

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { RunModel } from "../../protocol/runs.ts";
+import { readJson } from "../../store/read-json.ts";
 import { hashOf } from "../run/journal.ts";
 import type { LoadedPipeline } from "./file.ts";
 import type { RunSettings } from "./settings.ts";
 
-/** What a run was started with, so that a resume can tell whether it is still the same run. */
+/** What a run was started with, so that a resume can tell what has changed since. */
 export const Inputs = z.object({
   pipelineFile: z.string().nullable(),
   pipelineHash: z.string(),
@@ -14,11 +15,11 @@ export const Inputs = z.object({
   primaryModel: z.string(),
   reviewModel: z.string(),
   apply: z.boolean(),
-  /** Other models may serve for those that a person named. */
+  /** Other models may stand in for those that a person named. */
   standIns: z.boolean().default(false),
-  /** What serves for each name, as it was found when the run was last taken up. */
+  /** Which model served for each name when the run was last begun or resumed. */
   models: z.array(RunModel).default([]),
-  /** Nobody stands by: a daemon that was killed takes it up again. */
+  /** Nobody watches it: a daemon resumes it by itself. */
   unattended: z.boolean().default(false),
   decisions: z.array(z.string()),
   settings: z.object({
@@ -34,8 +35,13 @@ export const Inputs = z.object({
 });
 export type Inputs = z.infer<typeof Inputs>;
 
-/** The settings as they are written down. */
-export function kept({ issue: _, primaryModel, reviewModel, ...rest }: RunSettings): Inputs["settings"] {
+/** Whether nobody watches a run; undefined if its inputs cannot be read that far. */
+export function isUnattended(inputs: string): boolean | undefined {
+  return readJson(Inputs.pick({ unattended: true }), inputs)?.unattended;
+}
+
+/** The settings as they are stored. */
+export function kept({ issue: _, agentsDirSet: __, primaryModel, reviewModel, ...rest }: RunSettings): Inputs["settings"] {
   return { ...rest, ...(primaryModel !== undefined && { primaryModel }), ...(reviewModel !== undefined && { reviewModel }) };
 }
 
@@ -54,7 +60,7 @@ export function fingerprint({ pipeline, agents }: LoadedPipeline, issue: string)
   };
 }
 
-/** Why a run cannot go on as it began; nothing if it can. */
+/** What keeps a run from going on as it began; empty if nothing does. */
 export function whatChanged(then: Inputs, now: Fingerprint, settings: RunSettings): string[] {
   const agents = [...new Set([...Object.keys(then.agents), ...Object.keys(now.agents)])].filter(
     (name) => then.agents[name] !== now.agents[name],

@@ -1,7 +1,7 @@
-import { type Duty, toolsFor } from "./agents.ts";
+import { toolsFor } from "./agents.ts";
 import type { LoadedPipeline } from "./file.ts";
-import { MAX_CLARIFICATIONS, MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS, MAX_TASKS } from "./limits.ts";
-import type { Phase } from "./schema.ts";
+import { type DeclaredKind, kindOf, type Member } from "./kind.ts";
+import { MAX_TASKS } from "./limits.ts";
 
 export interface PlannedAgent {
   name: string;
@@ -12,11 +12,12 @@ export interface PlannedAgent {
 }
 
 export interface PlannedPhase {
-  phase: Phase["phase"];
+  phase: string;
   condition: string | null;
   agents: PlannedAgent[];
-  /** The most agent calls of the phase; of `implement`, of one task. */
+  /** The most agent calls of the phase; with `perTask`, for one task. */
   maxCalls: number;
+  perTask: boolean;
 }
 
 /** What a pipeline will do, and the most it can cost. */
@@ -35,28 +36,30 @@ export interface Plan {
 }
 
 /** Resolves a pipeline: who does what on which model with which tools, and the most calls it can cost. */
-export function resolvePlan(loaded: LoadedPipeline, maxRetries: number): Plan {
+export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind[], maxRetries: number): Plan {
   const { pipeline, agents } = loaded;
+  const planned = ({ name, duty, label, review }: Member): PlannedAgent => {
+    const agent = agents.get(name);
+    return {
+      name,
+      duty: label,
+      model: agent?.model ?? (review ? pipeline.reviewModel : pipeline.primaryModel),
+      tools: agent ? toolsFor(agent, duty) : [],
+      path: agent?.path ?? "",
+    };
+  };
   const phases = pipeline.pipeline.map((phase): PlannedPhase => {
-    const members = membersOf(phase).map(({ name, duty, label, review }): PlannedAgent => {
-      const agent = agents.get(name);
-      return {
-        name,
-        duty: label,
-        model: agent?.model ?? (review ? pipeline.reviewModel : pipeline.primaryModel),
-        tools: agent ? toolsFor(agent, duty) : [],
-        path: agent?.path ?? "",
-      };
-    });
+    const kind = kindOf(kinds, phase);
     return {
       phase: phase.phase,
-      condition: ("condition" in phase ? phase.condition : undefined) ?? null,
-      agents: members,
-      maxCalls: callsOf(phase, maxRetries, pipeline.pipeline),
+      condition: phase.condition ?? null,
+      agents: kind.members(phase).map(planned),
+      maxCalls: kind.mostCalls(phase, { maxRetries, pipeline }),
+      perTask: kind.perTask ?? false,
     };
   });
-  const once = phases.filter((phase) => phase.phase !== "implement").reduce((sum, phase) => sum + phase.maxCalls, 0);
-  const each = phases.find((phase) => phase.phase === "implement")?.maxCalls ?? 0;
+  const callsOf = (perTask: boolean) =>
+    phases.filter((phase) => phase.perTask === perTask).reduce((sum, { maxCalls }) => sum + maxCalls, 0);
   return {
     file: loaded.path,
     primaryModel: pipeline.primaryModel,
@@ -64,89 +67,8 @@ export function resolvePlan(loaded: LoadedPipeline, maxRetries: number): Plan {
     concurrency: pipeline.concurrency,
     checks: pipeline.checks ?? null,
     phases,
-    maxCalls: [1, 3, 8, MAX_TASKS].map((tasks) => ({ tasks, calls: once + each * tasks })),
+    maxCalls: [1, 3, 8, MAX_TASKS].map((tasks) => ({ tasks, calls: callsOf(false) + callsOf(true) * tasks })),
     triesPerCall: 1 + maxRetries,
     notes: loaded.notes,
   };
-}
-
-interface Member {
-  name: string;
-  duty: Duty;
-  label: string;
-  /** Asked on the review model, unless it has one of its own. */
-  review?: boolean;
-}
-
-/** Everybody who may be asked in a phase. */
-export function membersOf(phase: Phase): Member[] {
-  const reviewers = ("reviews" in phase ? phase.reviews : []).flatMap((review): Member[] => [
-    {
-      name: review.agent,
-      duty: "review",
-      label: `reviews, at most ${review.maxIterations} revisions, "${review.approvalKeyword}"`,
-    },
-    ...(review.clarificationAgent
-      ? [{ name: review.clarificationAgent, duty: "plan" as const, label: `answers ${review.agent}` }]
-      : []),
-  ]);
-  const asked: Member[] =
-    "clarificationAgent" in phase && phase.clarificationAgent
-      ? [{ name: phase.clarificationAgent, duty: "plan", label: `answers ${phase.agent}` }]
-      : [];
-  if (phase.phase === "cross-model-review") {
-    return [
-      {
-        name: phase.agent,
-        duty: "review",
-        label: `reviews, at most ${phase.maxIterations} revisions, "${phase.approvalKeyword}"`,
-        review: true,
-      },
-      { name: phase.fixAgent, duty: "build", label: "fixes" },
-    ];
-  }
-  if (phase.phase === "implement") {
-    const qa: Member[] = phase.qa
-      ? [
-          {
-            name: phase.qa.agent,
-            duty: "qa",
-            label: `tests, at most ${phase.qa.maxIterations} revisions, "${phase.qa.approvalKeyword}"`,
-          },
-        ]
-      : [];
-    return [
-      { name: phase.agent, duty: "build", label: phase.parallel ? "implements, streams side by side" : "implements, in order" },
-      ...asked,
-      ...reviewers,
-      ...qa,
-    ];
-  }
-  return [
-    { name: phase.agent, duty: "plan", label: { spec: "writes", decompose: "splits", design: "designs" }[phase.phase] },
-    ...asked,
-    ...reviewers,
-  ];
-}
-
-/** A revision by one reviewer voids the approvals of all: every reviewer may look once at each state of the work. */
-function callsOf(phase: Phase, maxRetries: number, all: readonly Phase[]): number {
-  if (phase.phase === "decompose") return 1 + maxRetries;
-  if (phase.phase === "cross-model-review") {
-    const built = all.find((each) => each.phase === "implement");
-    const reviewers = [phase, ...(built?.reviews ?? []), ...(built?.qa ? [built.qa] : [])];
-    const fixes = reviewers.reduce((sum, reviewer) => sum + reviewer.maxIterations, 0);
-    // Those who approved before are asked only of what a fix has changed.
-    return 1 + fixes + (reviewers.length - 1) * fixes + fixes;
-  }
-  const reviewers = [...phase.reviews, ...(phase.phase === "implement" && phase.qa ? [phase.qa] : [])];
-  const implement = phase.phase === "implement";
-  const mergeCalls = implement ? MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES : 0;
-  const mergeStates = implement ? MAX_CONFLICTS + MAX_MERGE_FIXES : 0;
-  const revisions = reviewers.reduce((sum, reviewer) => sum + reviewer.maxIterations, 0);
-  const asking = "clarificationAgent" in phase && phase.clarificationAgent !== undefined ? 1 + 2 * MAX_CLARIFICATIONS : 1;
-  const answered = phase.reviews
-    .filter((review) => review.clarificationAgent)
-    .reduce((sum, review) => sum + review.maxIterations, 0);
-  return (1 + revisions + mergeCalls) * asking + answered + reviewers.length * (1 + revisions + mergeStates);
 }

@@ -4,9 +4,11 @@ import { usageError } from "../../lib/errors.ts";
 /** What the nine environment variables say. */
 export interface RunSettings {
   verbose: boolean;
-  /** The request: words on the command line before `ISSUE_BODY`. */
+  /** The request; words on the command line win over `ISSUE_BODY`. */
   issue: string | undefined;
   agentsDir: string;
+  /** Somebody set it, so it has to be there. */
+  agentsDirSet?: boolean;
   docDir: string;
   /** How long a model may be silent. */
   sessionTimeoutMs: number;
@@ -22,6 +24,7 @@ export const VARIABLES = {
   verbose: "VERBOSE",
   issue: "ISSUE_BODY",
   agentsDir: "AGENTS_DIR",
+  agentsDirSet: "AGENTS_DIR",
   docDir: "DOC_DIR",
   sessionTimeoutMs: "SESSION_TIMEOUT_MS",
   maxRetries: "MAX_RETRIES",
@@ -30,13 +33,13 @@ export const VARIABLES = {
   reviewModel: "REVIEW_MODEL",
 } as const satisfies Record<keyof RunSettings, string>;
 
-/** Only what the environment really says: of a run that is resumed, the rest is as it was. */
+/** Only what the environment really says; a run that is resumed keeps the rest as it was. */
 export function settingsIn(env: NodeJS.ProcessEnv): Partial<RunSettings> {
   const all = Object.entries(readRunSettings(env)) as [keyof RunSettings, unknown][];
   return Object.fromEntries(all.filter(([name, value]) => env[VARIABLES[name]] !== undefined && value !== undefined));
 }
 
-/** Reads the environment; everything wrong with it at once. `words` is the request of the command line, if there is one. */
+/** Reads the environment, and lists everything wrong with it at once. `words` are the request on the command line, if any. */
 export function readRunSettings(
   env: NodeJS.ProcessEnv,
   options: { words?: string | undefined; issueNeeded?: boolean } = {},
@@ -71,6 +74,7 @@ export function readRunSettings(
     verbose: verbose === "true",
     issue: issue?.trim() ? issue : undefined,
     agentsDir: text("AGENTS_DIR", ".github/agents"),
+    ...(env.AGENTS_DIR !== undefined && { agentsDirSet: true }),
     docDir: text("DOC_DIR", "doc", (value) =>
       isAbsolute(value) || normalize(value).startsWith("..") || normalize(value) === "."
         ? "must be a folder inside the checkout, relative to it"

@@ -1,5 +1,5 @@
 import type { LoopOutcome, ReviewLoop } from "../../protocol/runs.ts";
-import type { Reply } from "../run/caller.ts";
+import type { Reply } from "../run/reply.ts";
 import { readVerdict } from "./verdict.ts";
 
 /** Somebody whose approval the work needs. */
@@ -11,23 +11,23 @@ export interface Reviewer {
   clarificationKeyword?: string | undefined;
   clarificationAgent?: string | undefined;
   onExhausted: "continue" | "fail";
-  /** The state that was approved before these loops began: it is asked only if the work changes. */
+  /** The state it approved before these loops began, so that it is asked only if the work changes. */
   approvedBefore?: string | undefined;
 }
 
 export interface Round {
   reviewer: Reviewer;
-  /** Counted over the whole loop, from 1. */
+  /** Counted from 1 over the whole loop. */
   number: number;
   findings: readonly string[];
 }
 
 /** The work that is reviewed: a text, or a tree. */
 export interface Reviewed {
-  /** Names the exact state of the work now. */
+  /** Identifies the exact state of the work. */
   state(): string;
   review(round: Round): Promise<Reply>;
-  /** Why an approval of the present state cannot stand, whatever the reviewer says. */
+  /** Why an approval of the present state does not count, whatever the reviewer says. */
   veto?(reviewer: Reviewer): string | undefined;
   revise(round: Round & { answer?: string }): Promise<Reply>;
   clarify?(round: Round & { question: string }): Promise<Reply>;
@@ -39,7 +39,7 @@ interface ReviewerState {
   revisions: number;
   approved: string | null;
   outcome: LoopOutcome | undefined;
-  /** An ending that no later change reopens. */
+  /** It has ended for good: no later change reopens it. */
   settled: boolean;
   findings: string[];
 }
@@ -49,11 +49,11 @@ export interface LoopsDeps {
   work: Reviewed;
   phase: string;
   stream: number | null;
-  /** Told the state of a loop whenever it ends. */
+  /** Called with a loop each time it ends. */
   record: (loop: ReviewLoop) => void;
 }
 
-/** Review loops whose approvals name what they saw: a later change voids them, and they are asked again. */
+/** Review loops. An approval names the state it saw; a later change voids it, and the reviewer is asked again. */
 export function createLoops({ reviewers, work, phase, stream, record }: LoopsDeps) {
   const states = reviewers.map(
     (reviewer): ReviewerState => ({
@@ -122,7 +122,7 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
   }
 
   return {
-    /** Goes through the reviewers until each has approved the present state or has ended otherwise; false when one demands a stop. */
+    /** Asks the reviewers until each has approved the present state or given up; false if one that must approve did not. */
     async run(): Promise<boolean> {
       for (;;) {
         const next = states.find((state) => !state.settled && state.approved !== work.state());
@@ -131,7 +131,7 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
         if (next.outcome !== "approved" && next.reviewer.onExhausted === "fail") return false;
       }
     },
-    /** Writes down the loops that never began. */
+    /** Records the loops that never began, and approvals that later changes have voided. */
     close(): void {
       for (const state of states) {
         if (state.outcome === undefined && state.reviewer.approvedBefore === undefined) record(describe(state));

@@ -28,7 +28,7 @@ export function readVerdict(reply: string, approvalKeyword: string, clarificatio
   return takenBack ? "rejected" : "approved";
 }
 
-/** Whether a keyword on a line of its own belongs to the line before it, which denies it, or to the one after it, which limits it. */
+/** Whether a keyword on its own line is really part of a sentence: denied by the line before it, or limited by the one after. */
 function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
   const said = lines.map(bare).filter((line) => line !== "");
   const word = bare(keyword);
@@ -51,7 +51,7 @@ export function withoutKeyword(reply: string, keyword: string): string {
     .trim();
 }
 
-/** The lines of a reply that are its own words: fenced code and comments are somebody else's. */
+/** The lines of a reply without fenced code and comments, which may quote somebody else. */
 function plainLines(reply: string): string[] {
   const lines: string[] = [];
   let fence: string | undefined;
@@ -71,7 +71,7 @@ function isKeyword(line: string, keyword: string): boolean {
   return bare(line) === bare(keyword);
 }
 
-/** A line without its emphasis: what may stand around a verdict. Not "?", "~~", "!" in front or ">", which change its sense. */
+/** A line without emphasis. A "?", "~~", leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
   return simplified(line)
     .replace(/^(?:[\s#"'`*_•-]|✅|☑|✔|\uFE0F)+/u, "")

@@ -1,16 +1,17 @@
 import { z } from "zod";
-import { openRepo } from "../../git/repository.ts";
+import { applyBranch, openRepo } from "../../git/repository.ts";
 import type { RunContext } from "./context.ts";
-import { apply, type Ending } from "./execute.ts";
+import type { Ending } from "./execute.ts";
+import { runKeys } from "./keys.ts";
 
-/** The branch that is checked out when a run begins: the only one its result may be merged into. */
+/** The branch that was checked out when a run began: the only one its result may be merged into. */
 export function branchToApplyTo({ journal, workplace }: Pick<RunContext, "journal" | "workplace">): Promise<string | null> {
-  return journal.step(z.string().nullable(), { key: "run/checkout", kind: "git", phase: "run" }, {}, async () => ({
+  return journal.step(z.string().nullable(), { key: runKeys.checkout, kind: "git", phase: "run" }, {}, async () => ({
     value: workplace.kind === "branch" ? workplace.repo.branch : null,
   }));
 }
 
-/** Merges a result into the checkout, as was asked for; false, and a note that says why, when that cannot be. */
+/** Merges an approved result into the checkout. False if that cannot be done; a note then says why. */
 export async function applyTo(target: string | null, context: RunContext, { status, outcome }: Ending): Promise<boolean> {
   const { workplace } = context;
   if (status !== "done") return false;
@@ -25,7 +26,12 @@ export async function applyTo(target: string | null, context: RunContext, { stat
     return refuse(
       `it was on ${nameOf(target)} when the run began and is on ${nameOf(now)} now. Switch back, and merge it yourself`,
     );
-  return apply(context);
+  const { repo, branch } = workplace;
+  return context.journal.step(z.boolean(), { key: runKeys.apply, kind: "git", phase: "run" }, { branch }, async () => {
+    const why = await applyBranch(repo, branch);
+    if (why !== undefined) refuse(why);
+    return { value: why === undefined };
+  });
 }
 
 function nameOf(branch: string | null): string {

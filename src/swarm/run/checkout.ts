@@ -4,8 +4,9 @@ import { git } from "../../git/command.ts";
 import { usageError } from "../../lib/errors.ts";
 import { inside } from "../pipeline/agents.ts";
 import { FILE_NAME } from "../pipeline/file.ts";
+import type { RunSettings } from "../pipeline/settings.ts";
 
-/** The project that somebody who stands in a folder means: the folder if it has a pipeline of its own, else the top of its checkout. */
+/** The project around a folder: the folder itself if it has a pipeline file, else the top of its checkout. */
 export async function projectAround(folder: string): Promise<string> {
   if (existsSync(join(folder, FILE_NAME))) return folder;
   const top = await git(folder, ["rev-parse", "--show-toplevel"]);
@@ -17,6 +18,16 @@ export function openProject(path: string): string {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw usageError(`${folder}: is no folder. Name the project's folder.`);
   return realpathSync(folder);
+}
+
+/** Refuses a folder of agents that somebody set and that is not there. */
+export function checkAgentsDir(root: string, { agentsDir, agentsDirSet }: Pick<RunSettings, "agentsDir" | "agentsDirSet">): void {
+  if (!agentsDirSet) return;
+  const path = resolve(root, agentsDir);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw usageError(
+    `AGENTS_DIR: found ${JSON.stringify(agentsDir)}: ${path} is no folder. Name the folder that holds the agents, or unset it.`,
+  );
 }
 
 /** Refuses a folder for documents that cannot be one, before anything is begun. */

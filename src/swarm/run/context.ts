@@ -3,11 +3,10 @@ import type { ReviewLoop, RunModel, RunStream } from "../../protocol/runs.ts";
 import type { Background } from "../phases/prompts.ts";
 import type { SwarmTask } from "../phases/task-list.ts";
 import type { Agent } from "../pipeline/agents.ts";
-import type { ResolvedPipeline, Review } from "../pipeline/schema.ts";
+import type { Phase, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import type { Reviewer } from "../review/loop.ts";
 import type { Checks } from "../streams/checks.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller, Expected } from "./caller.ts";
 import type { Documents } from "./documents.ts";
 import type { Journal } from "./journal.ts";
 import type { Workplace } from "./workspace.ts";
@@ -31,8 +30,10 @@ export interface RunContext {
   tell: TellRun;
   /** The model that is asked for a name of the pipeline. */
   serving: (name: string) => RunModel;
-  /** Who was served by which model in a phase, or in one stream of it. */
-  served: (phase: string, stream?: number) => string;
+  /** Which model answered whom in a phase, or in one stream of it, as a line for a document. */
+  served: (phase: string, stream?: number | null) => string;
+  /** Who is asked first in the phases after this one, where that is known already. */
+  firstAskedAfter: (phase: Phase) => Expected[];
   note: (text: string) => void;
   recordLoop: (loop: ReviewLoop) => void;
   recordStream: (stream: RunStream) => void;
@@ -44,23 +45,7 @@ export interface Progress {
   tasks: SwarmTask[];
   design: string;
   streams: RunStream[];
-  /** The tree the run began with, and the one it has now. */
+  /** The tree the run began with, and the one it has now; empty while no phase changes the project. */
   baseTree: string;
   tree: string;
-}
-
-/** The reviewers of a list of reviews; a reviewer that is there twice has two. */
-export function reviewersOf(prefix: string, reviews: readonly Review[]): Reviewer[] {
-  return reviews.map((review, index) => {
-    const same = reviews.slice(0, index).filter((other) => other.agent === review.agent).length;
-    return {
-      key: `${prefix}/review:${review.agent}${same > 0 ? `~${same + 1}` : ""}`,
-      agent: review.agent,
-      maxIterations: review.maxIterations,
-      approvalKeyword: review.approvalKeyword,
-      clarificationAgent: review.clarificationAgent,
-      clarificationKeyword: review.clarificationAgent ? (review.clarificationKeyword ?? "CLARIFICATION_NEEDED") : undefined,
-      onExhausted: review.onExhausted,
-    };
-  });
 }

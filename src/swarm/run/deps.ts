@@ -1,12 +1,13 @@
 import type { Engine } from "../../engine/port.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Wrap } from "../../process/sandbox.ts";
+import type { Check } from "../../project/commands.ts";
 import type { Emit } from "../../protocol/events.ts";
 import type { Said } from "../../protocol/runs.ts";
 import type { ModelCall } from "../../protocol/usage.ts";
 import type { Store } from "../../store/open.ts";
-import type { Check } from "../streams/checks.ts";
-import type { Bind } from "./caller.ts";
+import type { PhaseKind } from "../phases/kind.ts";
+import type { Bind } from "./agent-sessions.ts";
 
 /** What Swarm is built of. */
 export interface SwarmDeps {
@@ -19,14 +20,16 @@ export interface SwarmDeps {
   /** Where runs keep their worktrees and documents. */
   runsFolder: string;
   log: Log;
-  /** What ships with us. */
+  /** The kinds of phases a pipeline may have. */
+  kinds?: readonly PhaseKind[];
+  /** The agents and the pipeline that ship with us. */
   shipped?: { agents: string; pipeline: string };
-  /** What the project's own checks get, without secrets; and where GITHUB_STEP_SUMMARY is read. */
+  /** Handed to the project's checks without its secrets; GITHUB_STEP_SUMMARY is read from it. */
   env?: NodeJS.ProcessEnv;
   onSay?: (said: Said) => void;
   recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
   checkDeadlineMs?: number;
-  /** Keeps the project's own checks, which run what agents wrote, from IO's secrets. */
+  /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap?: Wrap;
   now?: () => Date;
 }

@@ -4,16 +4,16 @@ import { writeFileAtomic } from "../../lib/atomic.ts";
 import { codeOf, UserError } from "../../lib/errors.ts";
 import type { Run } from "../../protocol/runs.ts";
 import { inside } from "../pipeline/agents.ts";
-import type { ResolvedPipeline } from "../pipeline/schema.ts";
+import type { RunSettings } from "../pipeline/settings.ts";
 import { describeEvidence, passed } from "../streams/checks.ts";
 import { currentEvidence } from "./current-evidence.ts";
 import { modelUses, otherNames, standIns } from "./served.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
-  /** `about` is told beside the time. */
+  /** `about` is shown next to the time. */
   write(name: string, title: string, body: string, about?: string): void;
-  /** Takes a document out of the checkout that has served its purpose. */
+  /** Removes a document from the checkout that is no longer needed. */
   remove(name: string): void;
 }
 
@@ -33,7 +33,7 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsDep
     write(name, title, body, about = "") {
       const head = [now().toISOString(), about].filter(Boolean).join(" · ");
       const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
-      // A run is long: somebody may have cleaned the checkout, and the folder with it, since the last document.
+      // A run is long: somebody may have deleted the folder since the last document.
       writeFileAtomic(join(openDocDir(projectPath, docDir), name), text, 0o644);
       if (copies) replace(join(copies, name), text);
     },
@@ -41,13 +41,13 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsDep
   };
 }
 
-/** The copy needs no wait for the disk: the journal can tell all of it again. */
+/** Need not wait for the disk: everything in the copy is in the journal too. */
 function replace(path: string, text: string): void {
   writeFileSync(`${path}.tmp`, text, { mode: 0o600 });
   renameSync(`${path}.tmp`, path);
 }
 
-/** Makes the documents' folder; it has to be inside the project, wherever links lead. */
+/** Makes the folder for documents, which must really be inside the project, whatever links it passes. */
 function openDocDir(projectPath: string, docDir: string): string {
   const path = join(projectPath, docDir);
   try {
@@ -61,20 +61,19 @@ function openDocDir(projectPath: string, docDir: string): string {
   return path;
 }
 
-/** The names of all files a run may write, as patterns relative to the project. */
-export function documentNames(pipeline: ResolvedPipeline, docDir: string, summaryFileName: string): string[] {
-  const agents = pipeline.pipeline.map((phase) => phase.agent);
-  const names = [
-    ...agents.flatMap((agent) => [`${agent}.md`, `${agent}-tasks.md`, `${agent}-stream-*.md`]),
-    "cross-model-review.md",
-    "plan.md",
-    "plan-draft.md",
-    summaryFileName,
-  ];
-  return [...new Set(names)].map((name) => join(docDir, name));
+/** The documents that planning writes. */
+export const PLAN = "plan.md";
+export const PLAN_DRAFT = "plan-draft.md";
+
+/** All files that a run or its planning may write, as patterns relative to the project. */
+export function documentNames(
+  ofPhases: readonly string[],
+  { docDir, summaryFileName }: Pick<RunSettings, "docDir" | "summaryFileName">,
+): string[] {
+  return [...new Set([...ofPhases, PLAN, PLAN_DRAFT, summaryFileName])].map((name) => join(docDir, name));
 }
 
-/** A run in a page: how it ended, what stood against it, what was really run, what it cost, and where it is. */
+/** A run on one page: how it ended and why, which checks ran, what it cost, and where the result is. */
 export function summaryOf(run: Run): string {
   const result = run.branch
     ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
@@ -103,7 +102,7 @@ export function summaryOf(run: Run): string {
           ]),
         ])}`
       : "",
-    `## CheckEvidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
+    `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
     run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${each}`).join("\n")}` : "",
     run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
   ];
@@ -130,13 +129,13 @@ function cell(text: string): string {
   return text.replace(/\s+/g, " ").replaceAll("|", "\\|").trim();
 }
 
-/** Shows the summary on the page of a GitHub job, where there is one. */
+/** Shows the summary on the page of a GitHub job, if this is one. */
 export function writeStepSummary(path: string | undefined, text: string): void {
   if (!path) return;
   try {
     appendFileSync(path, `${text}\n`);
   } catch (error) {
-    // The summary is in the documents too; a page that cannot be written is no reason to fail the run.
+    // The summary is among the documents too, so the run need not fail.
     if (codeOf(error) === undefined) throw error;
   }
 }

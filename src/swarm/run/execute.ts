@@ -1,38 +1,36 @@
 import { z } from "zod";
-import { applyBranch, must } from "../../git/repository.ts";
+import { must } from "../../git/repository.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
-import type { Run, RunOutcome, RunPhase } from "../../protocol/runs.ts";
-import { runCrossModel } from "../phases/cross-model.ts";
-import { runDecompose } from "../phases/decompose.ts";
-import { runDesign } from "../phases/design.ts";
-import { runImplement } from "../phases/implement.ts";
-import { decisionsOf, runSpec } from "../phases/spec.ts";
+import type { ReviewLoop, Run, RunOutcome, RunPhase } from "../../protocol/runs.ts";
+import { decisionsOf } from "../phases/decisions.ts";
+import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
+import { kindOf } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase } from "../pipeline/schema.ts";
 import { passed } from "../streams/checks.ts";
-import { type Progress, type RunContext, reviewersOf } from "./context.ts";
+import type { Progress, RunContext } from "./context.ts";
 import { currentEvidence } from "./current-evidence.ts";
 import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
-import { DECISIONS } from "./view.ts";
+import { recordKeys, runKeys } from "./keys.ts";
 
 export interface Ending {
-  /** "done": every phase came to its end, whatever was thought of it. */
+  /** "done" if every phase came to its end, approved or not. */
   status: "done" | "failed";
   outcome: RunOutcome;
   reason: string | null;
   tree: string | null;
 }
 
-/** Runs a pipeline from its first phase to its last, and says how it ended. Throws only when it was stopped, or for a fault of ours. */
-export async function execute(context: RunContext, view: () => Run): Promise<Ending> {
+/** Runs a pipeline's phases in order, and says how that ended. Throws only when it was stopped, or for a fault of ours. */
+export async function execute(context: RunContext, kinds: readonly PhaseKind[], view: () => Run): Promise<Ending> {
   const { pipeline, journal } = context;
   let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "" };
   try {
-    const baseTree = await startingTree(context);
+    const baseTree = await startingTree(context, kinds);
     progress = { ...progress, baseTree, tree: baseTree };
-    for (const phase of pipeline.pipeline) progress = await runPhase(context, phase, progress);
-    journal.put({ key: DECISIONS, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
+    for (const phase of pipeline.pipeline) progress = await runPhase(context, kindOf(kinds, phase), phase, progress);
+    journal.put({ key: runKeys.decisions, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { status: "done", ...judge(view(), progress.tree), tree: progress.tree || null };
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
@@ -41,9 +39,9 @@ export async function execute(context: RunContext, view: () => Run): Promise<End
   }
 }
 
-function startingTree({ journal, workplace, pipeline }: RunContext): Promise<string> {
-  if (!pipeline.pipeline.some((phase) => phase.phase === "implement")) return Promise.resolve("");
-  return journal.step(z.string(), { key: "run/base", kind: "git", phase: "run" }, {}, async () => ({
+function startingTree({ journal, workplace, pipeline }: RunContext, kinds: readonly PhaseKind[]): Promise<string> {
+  if (!pipeline.pipeline.some((phase) => kindOf(kinds, phase).workplace)) return Promise.resolve("");
+  return journal.step(z.string(), { key: runKeys.base, kind: "git", phase: "run" }, {}, async () => ({
     value:
       workplace.kind === "branch"
         ? await must(workplace.workspace.path, ["rev-parse", `${workplace.base}^{tree}`])
@@ -51,9 +49,9 @@ function startingTree({ journal, workplace, pipeline }: RunContext): Promise<str
   }));
 }
 
-async function runPhase(context: RunContext, phase: Phase, progress: Progress): Promise<Progress> {
+async function runPhase(context: RunContext, kind: PhaseKind, phase: Phase, progress: Progress): Promise<Progress> {
   const { journal, tell } = context;
-  const head = { key: `phase:${phase.phase}`, kind: "phase" as const, phase: phase.phase };
+  const head = { key: recordKeys.phase(phase.phase), kind: "phase" as const, phase: phase.phase };
   const startedAt = new Date().toISOString();
   const end = (status: RunPhase["status"], reason: string | null) => {
     const record: RunPhase = { name: phase.phase, status, reason, startedAt, finishedAt: new Date().toISOString() };
@@ -61,9 +59,10 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
     tell("phase.finished", { ...record });
   };
 
-  const skipped = whyLeftOut(context, phase, progress);
+  const models = comparedModels(phase, context, kind, context.serving);
+  const skipped = whySkipped(phase.condition, { models, tasks: progress.tasks }) ?? kind.whySkipped?.(phase, progress);
   if (skipped !== undefined) {
-    skipLoops(context, phase);
+    for (const reviewer of kind.reviewers?.(phase) ?? []) context.recordLoop(skippedLoop(phase, reviewer));
     end("skipped", skipped);
     return progress;
   }
@@ -71,7 +70,7 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   journal.put(head, "begun", begun);
   tell("phase.started", { ...begun });
   try {
-    const next = await dispatch(context, phase, progress);
+    const next = await kind.run(context, phase, progress);
     end("done", null);
     return next;
   } catch (error) {
@@ -80,52 +79,11 @@ async function runPhase(context: RunContext, phase: Phase, progress: Progress): 
   }
 }
 
-function dispatch(context: RunContext, phase: Phase, progress: Progress): Promise<Progress> {
-  switch (phase.phase) {
-    case "spec":
-      return runSpec(context, phase, progress);
-    case "decompose":
-      return runDecompose(context, phase, progress);
-    case "design":
-      return runDesign(context, phase, progress);
-    case "implement":
-      return runImplement(context, phase, progress);
-    case "cross-model-review":
-      return runCrossModel(context, phase, progress);
-  }
+function skippedLoop({ phase }: Phase, { key, agent }: { key: string; agent: string }): ReviewLoop {
+  return { key, phase, stream: null, agent, outcome: "skipped", reviews: 0, revisions: 0, approved: null, findings: null };
 }
 
-function whyLeftOut(context: RunContext, phase: Phase, progress: Progress): string | undefined {
-  const condition = "condition" in phase ? phase.condition : undefined;
-  const models = comparedModels(phase, context, context.serving);
-  const why = whySkipped(condition, { models, tasks: progress.tasks });
-  if (why !== undefined) return why;
-  return phase.phase === "cross-model-review" && progress.tree === progress.baseTree ? "nothing was changed" : undefined;
-}
-
-function skipLoops({ recordLoop }: RunContext, phase: Phase): void {
-  const reviews =
-    phase.phase === "cross-model-review"
-      ? [{ key: `${phase.phase}/review:${phase.agent}`, agent: phase.agent }]
-      : "reviews" in phase
-        ? reviewersOf(phase.phase, phase.reviews)
-        : [];
-  for (const { key, agent } of reviews) {
-    recordLoop({
-      key,
-      phase: phase.phase,
-      stream: null,
-      agent,
-      outcome: "skipped",
-      reviews: 0,
-      revisions: 0,
-      approved: null,
-      findings: null,
-    });
-  }
-}
-
-/** Everything that stands against calling a run approved. */
+/** A run is approved if no stream, no review loop and no check stands against it. */
 function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
   const against = [
     ...run.streams
@@ -141,15 +99,4 @@ function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
   return against.length === 0
     ? { outcome: "approved", reason: null }
     : { outcome: "unapproved", reason: [...new Set(against)].join("; ") };
-}
-
-/** Merges an approved result into the user's checkout; true when it is there. */
-export async function apply(context: RunContext): Promise<boolean> {
-  const { journal, workplace } = context;
-  if (workplace.kind === "in place") return false;
-  return journal.step(z.boolean(), { key: "run/apply", kind: "git", phase: "run" }, { branch: workplace.branch }, async () => {
-    const why = await applyBranch(workplace.repo, workplace.branch);
-    if (why !== undefined) context.note(`the result was not merged into the checkout: ${why}`);
-    return { value: why === undefined };
-  });
 }

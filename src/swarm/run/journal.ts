@@ -3,10 +3,11 @@ import type { z } from "zod";
 import { type Emit, newsOf } from "../../protocol/events.ts";
 import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
 import type { Usage } from "../../protocol/usage.ts";
-import { readJson } from "../../store/read-json.ts";
 import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
+import { IMPLEMENT, recordKeys } from "./keys.ts";
+import { readResult, unreadable } from "./stored.ts";
 
-/** Thrown through a run when it is told to stop; its journal then ends where it stands. */
+/** Thrown when a run is told to stop, so that its journal ends where it is. */
 export class RunStopped extends Error {
   override readonly name = "RunStopped";
 }
@@ -21,7 +22,7 @@ export class NotApproved extends RunFailed {
   override readonly name = "NotApproved";
 }
 
-/** What an earlier life knew of a step that it did not finish. */
+/** How far an earlier life got with a step that it did not finish. */
 export interface Earlier {
   attempts: number;
   sessionId: string | null;
@@ -48,9 +49,9 @@ export interface Journal {
   readonly runId: string;
   /** Which process, counted from 1, works on the run. */
   readonly life: number;
-  /** Does a step once: a finished one is answered from the journal, one that was cut off is done again. */
+  /** Does a step once: the result of a finished one comes from the journal; one that was cut off is done again. */
   step<T>(schema: z.ZodType<T>, head: StepHead, inputs: unknown, work: (life: StepLife) => Promise<StepOutcome<T>>): Promise<T>;
-  /** Writes a fact about the run down, over what was there under its key. */
+  /** Records a fact about the run, in place of what its key held before. */
   put(head: StepHead, state: "begun" | "done" | "failed", value: unknown, reason?: string): void;
 }
 
@@ -78,9 +79,9 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
       const known = runs.step(runId, head.key);
       const same = known?.inputs_hash === hash;
       if (known && same && known.state !== "begun" && known.result !== null) {
-        const value = readJson(schema, known.result);
-        if (value !== undefined) return value;
-        throw new RunFailed(`the step ${head.key} was written by another version of IO, which this one cannot go on with`);
+        const value = readResult(schema, known);
+        if (value === undefined) throw new RunFailed(unreadable(`step ${head.key}`));
+        return value;
       }
       if (signal.aborted) throw new RunStopped("the run was stopped");
       runs.begin(runId, head, hash, time());
@@ -119,16 +120,16 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
   };
 }
 
-/** Writes down what is known of a run besides its steps. */
+/** Records what is known of a run besides its steps. */
 export function recorders({ put }: Pick<Journal, "put">) {
   return {
-    note: (text: string) => put({ key: `note:${hashOf(text).slice(0, 12)}`, kind: "note", phase: "run" }, "done", text),
+    note: (text: string) => put({ key: recordKeys.note(hashOf(text)), kind: "note", phase: "run" }, "done", text),
     recordLoop: (loop: ReviewLoop) => {
       const { key, phase, stream, agent } = loop;
-      put({ key: `loop:${key}`, kind: "loop", phase, stream, agent }, "done", loop);
+      put({ key: recordKeys.loop(key), kind: "loop", phase, stream, agent }, "done", loop);
     },
     recordStream: (stream: RunStream) => {
-      const head = { key: `stream:${stream.number}`, kind: "stream" as const, phase: "implement", stream: stream.number };
+      const head = { key: recordKeys.stream(stream.number), kind: "stream" as const, phase: IMPLEMENT, stream: stream.number };
       put(head, stream.status === "failed" ? "failed" : "done", stream, stream.reason ?? undefined);
     },
   };

@@ -4,7 +4,7 @@ import { ExitCode, UserError } from "../../lib/errors.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { NamedModel } from "../pipeline/named-models.ts";
 
-/** How many of the models that are there are named. */
+/** How many of the available models an error lists. */
 const MOST_NAMED = 6;
 
 interface Missing {
@@ -23,14 +23,14 @@ export class MissingModels extends UserError {
   }
 }
 
-/** Tells those who do not stand at a command line how they let others stand in. */
+/** Words the refusal for callers who allow stand-ins by something else than `--stand-ins`. */
 export function allowedBy(howToAllow: string) {
   return (error: unknown): never => {
     throw error instanceof MissingModels ? new MissingModels(error.missing, error.available, howToAllow) : error;
   };
 }
 
-/** Finds out who serves for each name, and refuses all at once what a person named and is not there, unless others may stand in. */
+/** Finds the model that serves for each name. Unless stand-ins are allowed, refuses all missing ones that a person named at once. */
 export async function resolveModels(
   engine: Pick<Engine, "serving" | "models">,
   named: readonly NamedModel[],
@@ -70,7 +70,7 @@ function listOf(name: string, available: readonly string[]): string {
   return `${available.length === 1 ? "is" : "are"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** A slip of the pen first, then those that share most of the name's words and numbers. */
+/** A likely typo first, then the names that have most words and numbers in common with it. */
 function nearestFirst(name: string, available: readonly string[]): string[] {
   const slip = nearest(name, available);
   const words = wordsOf(name);

@@ -1,18 +1,23 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { unwrapped } from "../../process/sandbox.ts";
-import { type RunRow, type Runs, type StepRow, stepOf } from "../../store/runs.ts";
+import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
+import type { PhaseKind } from "../phases/kind.ts";
+import { whySkipped } from "../pipeline/conditions.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
 import type { Inputs } from "../pipeline/inputs.ts";
+import { kindOf } from "../pipeline/kind.ts";
+import { comparedModels } from "../pipeline/named-models.ts";
+import type { Phase } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { createChecks } from "../streams/checks.ts";
-import { createCaller } from "./caller.ts";
+import { createAgentSessions } from "./agent-sessions.ts";
+import { createCaller, type Expected } from "./caller.ts";
 import type { RunContext } from "./context.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { openDocuments } from "./documents.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
-import { openers } from "./prefetch.ts";
 import { servedLine } from "./served.ts";
 import { openRunWorkplace } from "./workplace.ts";
 
@@ -26,12 +31,18 @@ export interface RunLife {
   tell: RunContext["tell"];
 }
 
-type Parts = Omit<SwarmDeps, "store" | "shipped"> & { runs: Runs; now: () => Date };
+export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
+  runs: Runs;
+  kinds: readonly PhaseKind[];
+  env: NodeJS.ProcessEnv;
+  now: () => Date;
+}
 
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
-export async function openRun(parts: Parts, { row, loaded, inputs, settings, signal, tell }: RunLife): Promise<RunContext> {
-  const { engine, emit, bind, findChecks, runsFolder, onSay, recordUsage, runs, now } = parts;
-  const { checkDeadlineMs = 600_000, wrap = unwrapped, env = process.env } = parts;
+export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
+  const { engine, emit, bind, findChecks, runsFolder, onSay, recordUsage, runs, kinds, env, now } = deps;
+  const { checkDeadlineMs = 600_000, wrap = unwrapped } = deps;
+  const { row, loaded, inputs, settings, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
   const serving = servingAmong(inputs.models);
@@ -40,27 +51,29 @@ export async function openRun(parts: Parts, { row, loaded, inputs, settings, sig
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
-  const caller = createCaller({
-    engine,
-    bind,
-    journal,
+  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving });
+  const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
+  const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
+  const workplace = await openRunWorkplace({
     runs,
-    agents,
-    serving,
+    row,
+    pipeline,
+    kinds,
     settings,
-    signal,
-    recordUsage,
-    ...(onSay && { onSay }),
-  });
-  const workplace = await openRunWorkplace(runs, row, pipeline, settings, {
     folder,
-    onPlace: (cwd) => caller.expect(openers(pipeline, pipeline.pipeline[0], cwd)),
+    onPlace: (cwd) => caller.expect(pipeline.pipeline.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   const record = recorders(journal);
   // In a later life the run's own documents are among the changes.
   if (row.lives === 1 && workplace.kind === "branch" && workplace.repo.dirty && workplace.repo.head !== null) {
     record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
   }
+  /** Whether a phase is bound to be skipped because no other model would review. */
+  const isSkipped = (phase: Phase) => {
+    if (phase.condition !== "differentReviewModel") return false;
+    const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
+    return whySkipped(phase.condition, { models, tasks: [] }) !== undefined;
+  };
   return {
     runId: id,
     pipeline,
@@ -84,11 +97,15 @@ export async function openRun(parts: Parts, { row, loaded, inputs, settings, sig
     signal,
     tell,
     serving,
-    served: (phase, stream) => {
-      const here = (step: StepRow) => step.kind === "call" && step.phase === phase && step.stream === (stream ?? null);
-      const calls = runs.steps(id).filter(here);
+    served: (phase, stream = null) => {
+      const calls = runs.steps(id).filter((step) => step.kind === "call" && step.phase === phase && step.stream === stream);
       return servedLine(calls.map(stepOf), inputs.models);
     },
+    firstAskedAfter: (phase) =>
+      pipeline.pipeline
+        .slice(pipeline.pipeline.indexOf(phase) + 1)
+        .filter((later) => !isSkipped(later))
+        .flatMap((later) => firstAsked(later, workplace.workspace.cwd)),
     ...record,
   };
 }

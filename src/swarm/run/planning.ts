@@ -7,9 +7,10 @@ import { noUsage, type Usage } from "../../protocol/usage.ts";
 import { clip, untrusted } from "../phases/prompts.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { saysKeyword, withoutKeyword } from "../review/verdict.ts";
-import { add, type Bind } from "./caller.ts";
-import { openDocuments } from "./documents.ts";
+import type { Bind } from "./agent-sessions.ts";
+import { openDocuments, PLAN, PLAN_DRAFT } from "./documents.ts";
 import { type Served, servedLine } from "./served.ts";
+import { addUsage } from "./usage.ts";
 
 export const REQUIREMENTS_CLEAR = "REQUIREMENTS_CLEAR";
 export const MAX_ROUNDS = 10;
@@ -18,14 +19,14 @@ export interface PlanningInput {
   projectPath: string;
   issue: string;
   settings: RunSettings;
-  /** Puts the pm's questions to the person. Empty means: use your judgement; null: there is nobody (more) to ask. */
+  /** Puts the pm's questions to the person. An empty answer means "use your judgement", null that nobody is left to ask. */
   ask: (questions: string, round: number) => Promise<string | null>;
-  /** Let other models serve for those that a person named and that are not there. */
+  /** Let other models stand in for those that a person named and that are not there. */
   standIns?: boolean | undefined;
   signal?: AbortSignal | undefined;
-  /** Told which model is asked, before it is. */
+  /** Called with the model before it is asked. */
   onModel?: ((model: RunModel) => void) | undefined;
-  /** Told who is thinking now. */
+  /** Called with the agent whose turn begins. */
   onTurn?: ((agent: string) => void) | undefined;
   onSay?: ((said: Said) => void) | undefined;
 }
@@ -45,14 +46,11 @@ export interface PlanningResult {
 export interface PlanningDeps {
   engine: Pick<Engine, "session" | "deleteSession">;
   bind: Bind;
-  /** What the project's pipeline is run on. */
+  /** The primary model of the project's pipeline. */
   model: RunModel;
   now: () => Date;
 }
 
-const PLAN = "plan.md";
-/** What was answered so far, until the plan is whole. */
-const DRAFT = "plan-draft.md";
 const JUDGEMENT = "Use your judgement.";
 
 const PM = `You clarify a request before it is built. Look at the project first, so that you do not ask what its files already answer.
@@ -105,7 +103,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
           if (event.kind === "delta") input.onSay?.({ key: agent, agent, stream: null, text: event.text });
         },
       });
-      usage = add(usage, result.usage);
+      usage = addUsage(usage, result.usage);
       if (result.outcome === "done" && result.text.trim() !== "") {
         const served = result.served.join(", ") || model.model;
         answered.push({ agent, model: served, asked: served === model.name ? null : model.name });
@@ -114,7 +112,8 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
       why = result.error?.message ?? why;
       if (signal.aborted) break;
     }
-    const kept = rounds.length > 0 ? ` What was answered is in ${place(DRAFT)}: go on with swarm plan -p ${place(DRAFT)}` : "";
+    const kept =
+      rounds.length > 0 ? ` What was answered is in ${place(PLAN_DRAFT)}: go on with swarm plan -p ${place(PLAN_DRAFT)}` : "";
     if (signal.aborted) throw new UserError(`planning was interrupted.${kept}`, { exitCode: ExitCode.interrupted });
     throw new UserError(`planning ended early: ${agent} gave no answer: ${why}${kept}`);
   };
@@ -136,7 +135,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
     const answer = given?.trim() || JUDGEMENT;
     if (signal.aborted) break;
     rounds.push({ questions: reply, answer });
-    documents.write(DRAFT, "Plan, not finished", [request, ...told()].join("\n\n"));
+    documents.write(PLAN_DRAFT, "Plan, not finished", [request, ...told()].join("\n\n"));
     const last = nobody || rounds.length >= MAX_ROUNDS;
     reply = await talk("pm", last ? `${answer}\n\nThere will be no more answers. Write the requirements now.` : answer);
   }
@@ -148,7 +147,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
 
   const body = [request, `## Requirements\n\n${requirements}`, ...told(), `## Engineering analysis\n\n${analysis.trim()}`];
   documents.write(PLAN, "Plan", body.join("\n\n"), servedLine(answered, [model]));
-  documents.remove(DRAFT);
+  documents.remove(PLAN_DRAFT);
   for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A session that stays behind harms nobody.
   const served = [...new Set(answered.flatMap((each) => each.model ?? []))];
   return { path: place(PLAN), requirements, analysis, rounds, model, served, usage };

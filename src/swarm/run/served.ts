@@ -4,12 +4,12 @@ import { servingAmong } from "./models.ts";
 /** What is known of a call's model. */
 export type Served = Pick<RunStep, "agent" | "model" | "asked">;
 
-/** Who stands in for whom, a sentence each. */
+/** A sentence for each model that stands in for another. */
 export function standIns(models: readonly RunModel[]): string[] {
   return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${model} stands in for ${name}`);
 }
 
-/** Who was served by which model, and why it was not the one that was asked for, in a line. */
+/** One line that says which model answered whom, and why if it was not the one that was asked for. */
 export function servedLine(calls: readonly Served[], models: readonly RunModel[]): string {
   const used = models.filter(({ name }) => calls.some((call) => (call.asked ?? call.model) === name));
   const who = unique(calls.map(({ agent }) => agent)).map((agent) => {
@@ -26,7 +26,7 @@ export interface ModelUse {
   calls: number;
 }
 
-/** The models that answered in a run, and whom. */
+/** Which models answered in a run, and which agents they answered. */
 export function modelUses({ steps }: Pick<Run, "steps">): ModelUse[] {
   const uses = new Map<string, ModelUse>();
   for (const { kind, state, agent, model, asked } of steps) {
@@ -38,7 +38,7 @@ export function modelUses({ steps }: Pick<Run, "steps">): ModelUse[] {
   return [...uses.values()];
 }
 
-/** What answered under another name than it was asked by, though nothing stood in for it. */
+/** Models that answered under another name, though they are the ones that were asked for. */
 export function otherNames(calls: readonly Omit<Served, "agent">[], models: readonly RunModel[]): string[] {
   const serving = servingAmong(models);
   return unique(

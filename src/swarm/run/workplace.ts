@@ -2,23 +2,35 @@ import { join } from "node:path";
 import { dropMerged, removeWorktree } from "../../git/repository.ts";
 import type { Run } from "../../protocol/runs.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
+import type { PhaseKind } from "../phases/kind.ts";
+import { kindOf } from "../pipeline/kind.ts";
 import type { ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { documentNames } from "./documents.ts";
 import { openWorkplace, removeEmpty, streamBranch, type Workplace, type WorkplaceDeps } from "./workspace.ts";
 
-/** The place a run works in, and its branch, written down before anything is done there. */
-export async function openRunWorkplace(
-  runs: Runs,
-  row: RunRow,
-  pipeline: ResolvedPipeline,
-  settings: RunSettings,
-  place: Pick<WorkplaceDeps, "folder" | "onPlace">,
-): Promise<Workplace> {
-  const implement = pipeline.pipeline.find((phase) => phase.phase === "implement");
-  const leftOut = documentNames(pipeline, settings.docDir, settings.summaryFileName);
+export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "folder" | "onPlace"> {
+  runs: Pick<Runs, "setTree">;
+  row: RunRow;
+  pipeline: ResolvedPipeline;
+  kinds: readonly PhaseKind[];
+  settings: RunSettings;
+}
+
+/** Opens the place a run works in, and records its branch before anything is done there. */
+export async function openRunWorkplace({
+  runs,
+  row,
+  pipeline: { pipeline: phases },
+  kinds,
+  settings,
+  ...place
+}: RunWorkplaceDeps): Promise<Workplace> {
+  const parallel = phases.some((phase) => kindOf(kinds, phase).workplace?.(phase) === "branch");
+  const written = phases.flatMap((phase) => kindOf(kinds, phase).documents(phase));
+  const leftOut = documentNames(written, settings);
   const workplace = await openWorkplace(
-    { projectPath: row.project_path, runId: row.id, parallel: implement?.parallel ?? false, leftOut, ...place },
+    { projectPath: row.project_path, runId: row.id, parallel, leftOut, ...place },
     row.base === null ? undefined : { base: row.base },
   );
   if (workplace.kind === "branch" && row.base === null)
@@ -26,7 +38,7 @@ export async function openRunWorkplace(
   return workplace;
 }
 
-/** Takes away the trees an ended run no longer needs; nothing that holds uncommitted work. */
+/** Removes the worktrees an ended run no longer needs, except those that hold uncommitted work. */
 export async function putAway(workplace: Workplace, { streams }: Pick<Run, "streams">): Promise<void> {
   if (workplace.kind === "in place") return;
   for (const stream of streams.filter((each) => each.status === "done")) {

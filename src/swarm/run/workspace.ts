@@ -5,14 +5,14 @@ import { bringDependencies } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
 import { addWorktree, baseCommit, commitAll, current, openRepo, openShadow, type Repo, setAside } from "../../git/repository.ts";
 
-/** A folder that agents work in, whose every state has a name. */
+/** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
-  /** Where agents stand. */
+  /** The agents' working directory. */
   cwd: string;
-  /** Writes down the present state; its tree, and its commit where there is one. */
+  /** Saves the present state as a tree, and as a commit if it is on a branch. */
   save(message: string): Promise<{ tree: string; commit: string | null }>;
   diff(from: string, to: string): Promise<string>;
-  /** Puts what commands left in the tree out of the way, where it can be found again. */
+  /** Moves what commands left in the tree to a ref of its own; missing where the work is done in place. */
   tidy?(label: string): Promise<string | undefined>;
 }
 
@@ -27,13 +27,13 @@ export interface WorkplaceDeps {
   /** The run's own folder. */
   folder: string;
   parallel: boolean;
-  /** Files the run itself writes into the checkout. */
+  /** Files that the run itself writes into the checkout, which are no part of the work. */
   leftOut: readonly string[];
-  /** Told where agents will stand as soon as it is known, before it is filled. */
+  /** Called with the agents' working directory as soon as it is known, before there are files in it. */
   onPlace?: (cwd: string) => void;
 }
 
-/** Opens the place a run works in; the same again after a crash. */
+/** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
   { projectPath, runId, folder, parallel, leftOut, onPlace }: WorkplaceDeps,
   known?: { base: string },
@@ -54,14 +54,14 @@ export async function openWorkplace(
   const branch = await branchOf(repo, runId);
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
-  const stand = standIn(repo, path);
-  if (stand !== undefined) onPlace?.(stand);
+  const cwd = futureCwd(repo, path);
+  if (cwd !== undefined) onPlace?.(cwd);
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
   await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
 }
 
-/** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, be it here or where the result is pushed to. */
+/** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
 async function branchOf(repo: Repo, runId: string): Promise<string> {
   const has = async (ref: string) => (await git(repo.root, ["show-ref", "--verify", "--quiet", ref])).code === 0;
   const [begun, ...taken] = await Promise.all(
@@ -70,7 +70,7 @@ async function branchOf(repo: Repo, runId: string): Promise<string> {
   return begun || !taken.includes(true) ? `swarm/${runId}` : `swarm-${runId}`;
 }
 
-/** A worktree and branch for one stream, off a commit of the run's branch. */
+/** Makes a worktree and a branch for one stream, from a commit of the run's branch. */
 export async function openStream(
   workplace: Extract<Workplace, { kind: "branch" }>,
   number: number,
@@ -88,19 +88,19 @@ function pathOfStream({ folder }: { folder: string }, number: number): string {
   return join(folder, "worktrees", `stream-${number}`);
 }
 
-/** Where a stream's agents will stand; undefined when that cannot be made ready before it is filled. */
-export function standOfStream(workplace: Workplace, number: number): string | undefined {
-  return workplace.kind === "in place" ? workplace.workspace.cwd : standIn(workplace.repo, pathOfStream(workplace, number));
+/** The future working directory of a stream's agents; undefined if it cannot be made in advance. */
+export function futureCwdOfStream(workplace: Workplace, number: number): string | undefined {
+  return workplace.kind === "in place" ? workplace.workspace.cwd : futureCwd(workplace.repo, pathOfStream(workplace, number));
 }
 
-/** Git fills a folder that is there and empty, but not one with a folder in it. */
-function standIn(repo: Repo, path: string): string | undefined {
+/** Makes the working directory in advance. Git accepts an empty folder for a worktree, but not one with a folder in it. */
+function futureCwd(repo: Repo, path: string): string | undefined {
   if (repo.prefix !== "") return existsSync(join(path, ".git")) ? join(path, repo.prefix) : undefined;
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
 }
 
-/** Takes away the places that were made ready and not needed. */
+/** Removes the folders that were made in advance and never used. */
 export function removeEmpty(folder: string): void {
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     const path = join(folder, name);

@@ -3,26 +3,19 @@ import { z } from "zod";
 import { plainEnvironment } from "../../process/environment.ts";
 import { exec } from "../../process/exec.ts";
 import type { Wrap } from "../../process/sandbox.ts";
+import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
-
-/** One of a project's own commands that show whether it works. */
-export interface Check {
-  name: string;
-  /** A line for the shell, from the project's files and never from a request. */
-  command: string;
-  /** Where it stands, relative to the project. */
-  cwd: string;
-}
+import { checksKey } from "../run/keys.ts";
 
 export interface ChecksDeps {
   journal: Journal;
-  /** The commands of the pipeline file; without them they are looked for. */
+  /** The commands of the pipeline file; without them the project's own are looked for. */
   configured: readonly string[] | undefined;
   findChecks: (folder: string) => Promise<Check[]>;
   signal: AbortSignal;
   deadlineMs: number;
-  /** Keeps what runs the model's own code from what a model may not see. */
+  /** Keeps checks, which run code that agents wrote, away from secrets. */
   wrap: Wrap;
   env: NodeJS.ProcessEnv;
   now: () => Date;
@@ -30,7 +23,7 @@ export interface ChecksDeps {
 
 const TAIL = 4_000;
 
-/** Runs the checks on one tree, once: the same tree again has the same evidence, wherever it stands. */
+/** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
 export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, env, now }: ChecksDeps) {
   const clean = { ...plainEnvironment(env), CI: env.CI ?? "true" };
   const seen = new Map<string, CheckEvidence[]>();
@@ -61,7 +54,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
   }
 
   return {
-    /** `after` runs when the checks have ended, to put away what they left in the tree. */
+    /** `after` is called once the checks have ended, to clean up what they left in the tree. */
     async run(at: {
       prefix: string;
       phase: string;
@@ -71,7 +64,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
       after?: () => Promise<unknown>;
     }): Promise<CheckEvidence[]> {
       const head = {
-        key: `${at.prefix}/checks/${at.tree.slice(0, 12)}`,
+        key: checksKey(at.prefix, at.tree),
         kind: "checks" as const,
         phase: at.phase,
         stream: at.stream ?? null,

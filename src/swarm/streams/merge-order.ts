@@ -1,13 +1,13 @@
 export interface TurnsDeps {
-  /** Writes down whose a turn is, and says it: a turn that an earlier life gave keeps its owner. */
+  /** Records which stream has a turn, and returns it: a turn given in an earlier life keeps its stream. */
   give: (turn: number, first: number) => Promise<number>;
-  /** Told when a turn waits for a stream that has not come yet. */
+  /** Called when a turn has to wait for a stream that is not ready yet. */
   onAwait: () => void;
 }
 
 /**
- * Lets streams merge one after another, in the order they came. A resumed run keeps the order of its earlier lives: a stream
- * that was cut off in its turn goes on before any other touches the run's branch.
+ * Lets streams merge one after another, in the order in which they are ready. A resumed run keeps the order of its earlier lives:
+ * a stream that was cut off while merging goes on before another touches the run's branch.
  */
 export function createTurns({ give, onAwait }: TurnsDeps) {
   const waiting = new Map<number, { go: () => Promise<void>; fail: (error: unknown) => void }>();
@@ -40,14 +40,14 @@ export function createTurns({ give, onAwait }: TurnsDeps) {
   }
 
   return {
-    /** Does a stream's work when its turn has come. */
+    /** Does the work when it is the stream's turn. */
     take<T>(stream: number, work: () => Promise<T>): Promise<T> {
       return new Promise((done, fail) => {
         waiting.set(stream, { go: () => work().then(done, fail), fail });
         void goOn();
       });
     },
-    /** A stream that has ended takes no turn any more. */
+    /** Tells that a stream has ended and needs no turn. */
     end(stream: number): void {
       ended.add(stream);
       void goOn();

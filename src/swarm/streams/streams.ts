@@ -4,30 +4,28 @@ import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
 import { describeTask } from "../phases/prompts.ts";
 import type { SwarmTask } from "../phases/task-list.ts";
-import type { ImplementPhase } from "../pipeline/schema.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
-import { engineer } from "../run/prefetch.ts";
+import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
 import { openStream, type Workplace, worktree } from "../run/workspace.ts";
 import { describeEvidence, passed } from "./checks.ts";
+import { engineerOf } from "./engineers.ts";
 import { mergeStream } from "./merge.ts";
 import { createTurns, type Turns } from "./merge-order.ts";
-import { createStream, SavedState, type Stream, work } from "./stream.ts";
+import { createStream, type Stream, type StreamRules, work } from "./stream.ts";
+import { SavedState } from "./stream-tree.ts";
 
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
-/**
- * Takes every task through its stream: side by side on branches of their own, or one after another in place. Fails only when
- * no stream came to an end.
- */
-export async function runStreams(context: RunContext, phase: ImplementPhase, progress: Progress): Promise<RunStream[]> {
+/** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
+export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<RunStream[]> {
   const { workplace } = context;
   const limit = workplace.kind === "branch" ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
   let wake = () => {};
   const turns = createTurns({
     give: (turn, first) =>
-      context.journal.step(z.number(), { key: `implement/turn/${turn}`, kind: "git", phase: "implement" }, {}, async () => ({
+      context.journal.step(z.number(), { key: implementKeys.turn(turn), kind: "git", phase: IMPLEMENT }, {}, async () => ({
         value: first,
       })),
     onAwait: () => wake(),
@@ -45,7 +43,7 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
       ended.set(
         task.id,
         needs === undefined
-          ? await runStream({ context, phase, progress, workplace, turns, tip, failures }, task, record)
+          ? await runStream({ context, rules, progress, workplace, turns, tip, failures }, task, record)
           : finish(context, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
       );
     } catch (error) {
@@ -56,7 +54,7 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
   };
 
   while (waiting.length > 0 || running.size > 0) {
-    // Nobody begins any more, so nobody is waited for.
+    // After a crash no stream begins any more, so none may be waited for.
     if (crash) for (const { number } of waiting.splice(0)) turns.end(number);
     for (const next of waiting.filter(({ task }) => task.dependsOn.every((id) => ended.has(id)))) {
       if (running.size >= limit && !turns.awaits(next.number)) continue;
@@ -76,62 +74,90 @@ export async function runStreams(context: RunContext, phase: ImplementPhase, pro
 
 interface StreamSetting {
   context: RunContext;
-  phase: ImplementPhase;
+  rules: StreamRules;
   progress: Progress;
   workplace: Workplace;
   turns: Turns;
   tip: Tip;
-  /** Why streams could not go on. */
+  /** What ended the streams that failed. */
   failures: unknown[];
 }
 
-async function runStream(
-  { context, phase, progress, workplace, turns, tip, failures }: StreamSetting,
-  task: SwarmTask,
-  record: RunStream,
-): Promise<RunStream> {
-  const { journal } = context;
-  const { number } = record;
-  const at = { kind: "git" as const, phase: "implement", stream: number };
+/** Runs one stream to its end. Only a stop, or a fault of ours, is thrown: it ends the other streams too. */
+async function runStream(setting: StreamSetting, task: SwarmTask, record: RunStream): Promise<RunStream> {
+  const { context, rules, workplace, failures } = setting;
   context.recordStream({ ...record, status: "running" });
   context.tell("stream.started", { ...record, status: "running" });
   let stream: Stream | undefined;
+  const onStream = (begun: Stream) => {
+    stream = begun;
+  };
   try {
-    if (workplace.kind === "in place") {
-      const { tree } = await journal.step(SavedState, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
-        value: await workplace.workspace.save(""),
-      }));
-      stream = createStream({ context, phase, progress, record, task, workspace: workplace.workspace, baseTree: tree });
-      await work(stream, { context, progress });
-      return finish(context, { ...record, status: "done", tree: stream.state().tree, merged: true }, stream, phase.agent);
-    }
-    context.caller.expect(engineer(context.pipeline, workplace, context.runId, number));
-    const opened = await journal.step(Opened, { ...at, key: `implement/stream-${number}/open` }, {}, async () => ({
-      value: await openStream(workplace, number, tip.commit()),
-    }));
-    await addWorktree(workplace.repo, { ...opened, kept: true });
-    const workspace = worktree(workplace.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
-    const known = { ...record, branch: opened.branch };
-    stream = createStream({ context, phase, progress, record: known, task, workspace, baseTree: opened.tree });
-    const active = stream;
-    await work(active, { context, progress });
-    const merged = await turns.take(number, async () => {
-      const result = await mergeStream(active, { context, workplace, path: opened.path, base: opened.base });
-      await tip.advance(result.commit);
-      return result;
-    });
-    return finish(context, { ...known, status: "done", tree: merged.tree, merged: true }, stream, phase.agent);
+    const done =
+      workplace.kind === "in place"
+        ? await workInPlace(setting, workplace, task, record, onStream)
+        : await workOnBranch(setting, workplace, task, record, onStream);
+    return finish(context, done, stream, rules.agent);
   } catch (error) {
-    // One stream that cannot go on does not take the others with it; a stop, or a fault of ours, does.
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
     failures.push(error);
     return finish(
       context,
       { ...(stream?.record ?? record), status: "failed", tree: stream?.state().tree ?? null, reason: messageOf(error) },
       stream,
-      phase.agent,
+      rules.agent,
     );
   }
+}
+
+const openStep = (number: number) => ({
+  key: streamKeys(number).open,
+  kind: "git" as const,
+  phase: IMPLEMENT,
+  stream: number,
+});
+
+async function workInPlace(
+  { context, rules, progress }: StreamSetting,
+  { workspace }: Extract<Workplace, { kind: "in place" }>,
+  task: SwarmTask,
+  record: RunStream,
+  onStream: (stream: Stream) => void,
+): Promise<RunStream> {
+  const { tree } = await context.journal.step(SavedState, openStep(record.number), {}, async () => ({
+    value: await workspace.save(""),
+  }));
+  const stream = createStream({ context, rules, progress, record, task, workspace, baseTree: tree });
+  onStream(stream);
+  await work(stream, { context, progress });
+  return { ...record, status: "done", tree: stream.state().tree, merged: true };
+}
+
+/** Works in a worktree of the stream's own, and merges when it is the stream's turn. */
+async function workOnBranch(
+  { context, rules, progress, turns, tip }: StreamSetting,
+  workplace: Extract<Workplace, { kind: "branch" }>,
+  task: SwarmTask,
+  record: RunStream,
+  onStream: (stream: Stream) => void,
+): Promise<RunStream> {
+  const { number } = record;
+  context.caller.expect(engineerOf(context, rules.agent, number));
+  const opened = await context.journal.step(Opened, openStep(number), {}, async () => ({
+    value: await openStream(workplace, number, tip.commit()),
+  }));
+  await addWorktree(workplace.repo, { ...opened, kept: true });
+  const workspace = worktree(workplace.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
+  const known = { ...record, branch: opened.branch };
+  const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree });
+  onStream(stream);
+  await work(stream, { context, progress });
+  const merged = await turns.take(number, async () => {
+    const result = await mergeStream(stream, { context, workplace, path: opened.path, base: opened.base });
+    await tip.advance(result.commit);
+    return result;
+  });
+  return { ...known, status: "done", tree: merged.tree, merged: true };
 }
 
 function newRecord(task: SwarmTask, number: number): RunStream {
@@ -158,7 +184,7 @@ function finish(context: RunContext, record: RunStream, stream?: Stream, agent?:
       `${agent}-stream-${record.number}.md`,
       `Stream ${record.number} by ${agent}`,
       describe(record, stream),
-      context.served("implement", record.number),
+      context.served(IMPLEMENT, record.number),
     );
   context.tell("stream.finished", { ...record });
   return record;
@@ -181,7 +207,7 @@ function describe(record: RunStream, stream: Stream): string {
   ].join("\n\n");
 }
 
-/** The run's branch as far as it stands for good: a merge that may yet be undone is nothing for others to begin from. */
+/** The commit that new streams begin from: the latest on the run's branch that can no longer be undone. */
 function createTip(workplace: Workplace) {
   let commit = workplace.kind === "branch" ? workplace.base : "";
   return {

@@ -2,7 +2,7 @@ import { packageRoot, pathsOf } from "../../../src/lib/paths.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
 import { createSandbox } from "../../../src/process/sandbox.ts";
 import type { Store } from "../../../src/store/open.ts";
-import type { Bind } from "../../../src/swarm/run/caller.ts";
+import type { Bind } from "../../../src/swarm/run/agent-sessions.ts";
 import { fileOps } from "../../../src/tools/file-ops.ts";
 import { createGate } from "../../../src/tools/gate.ts";
 import { createPathGuard } from "../../../src/tools/guard.ts";

@@ -1,0 +1,117 @@
+import { nearest } from "../../lib/config.ts";
+import { type Agent, type AgentPlaces, agentsThere, BUILTIN, findAgent } from "./agents.ts";
+import { neededFor } from "./conditions.ts";
+import { isRecord, type Path, type Report, valueAt } from "./file-places.ts";
+
+type KindOrder = readonly { name: string; needs?: string }[];
+
+/** Checks what no schema can: that agents exist, that the order of phases works, that keywords can be told apart. */
+export function checkSense(
+  raw: object,
+  kinds: KindOrder,
+  places: AgentPlaces,
+  report: Report,
+): { agents: Map<string, Agent>; notes: string[] } {
+  const { agents, notes, refer } = findAgents(raw, places, report);
+  const phases = valueAt(raw, ["pipeline"]);
+  const seen: string[] = [];
+  for (const [index, phase] of (Array.isArray(phases) ? phases : []).entries()) {
+    if (!isRecord(phase)) continue;
+    const at: Path = ["pipeline", index];
+    for (const key of agentKeys(phase)) refer([...at, key]);
+    if ("clarificationKeyword" in phase && !("clarificationAgent" in phase)) {
+      report([...at, "clarificationKeyword"], 'nobody answers: name a "clarificationAgent" too');
+    }
+    checkOrder(at, phase, seen, kinds, report);
+    seen.push(kindNameOf(phase));
+    for (const [place, review] of (Array.isArray(phase.reviews) ? phase.reviews : []).entries()) {
+      if (isRecord(review)) checkReview([...at, "reviews", place], review, refer, report);
+    }
+    if (isRecord(phase.qa)) checkReview([...at, "qa"], phase.qa, refer, report);
+  }
+  return { agents, notes };
+}
+
+/** Finds the agents under "agents"; `refer` finds those that are only named elsewhere. */
+function findAgents(raw: object, places: AgentPlaces, report: Report) {
+  const agents = new Map<string, Agent>();
+  const notes: string[] = [];
+  const bad = new Set<string>();
+  const declared = valueAt(raw, ["agents"]);
+  const sources = new Map<string, string>(
+    isRecord(declared)
+      ? Object.entries(declared).flatMap(([name, source]) => (typeof source === "string" ? [[name, source] as const] : []))
+      : [],
+  );
+  for (const [name, source] of sources) {
+    if (source.trim() === "") continue;
+    const found = findAgent(name, source.trim(), places);
+    if ("problem" in found) {
+      bad.add(name);
+      report(["agents", name], `${source.startsWith(BUILTIN) ? `"${source}": ` : ""}${found.problem}`);
+    } else if ("unseen" in found) {
+      bad.add(name);
+      notes.push(`agents.${name}: ${found.unseen}`);
+    } else {
+      agents.set(name, found.agent);
+      notes.push(...found.notes);
+    }
+  }
+  const refer = (path: Path) => {
+    const name = valueAt(raw, path);
+    if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || agents.has(name) || bad.has(name)) return;
+    if (isRecord(declared) && Object.hasOwn(declared, name)) return;
+    const found = findAgent(name, undefined, places);
+    if ("problem" in found) {
+      const near = nearest(name, [...sources.keys(), ...agentsThere(places)]);
+      report(
+        path,
+        `no agent is called "${name}".${near ? ` Did you mean "${near}"?` : ""} It is not under "agents", and ${found.problem}`,
+      );
+    } else if ("agent" in found) {
+      agents.set(name, found.agent);
+      notes.push(...found.notes);
+    }
+  };
+  return { agents, notes, refer };
+}
+
+/** The keys that name an agent, the main one first. */
+function agentKeys(holder: Record<string, unknown>): string[] {
+  return [...("agent" in holder ? ["agent"] : []), ...Object.keys(holder).filter((key) => key.endsWith("Agent"))];
+}
+
+function kindNameOf({ phase }: Record<string, unknown>): string {
+  return typeof phase === "string" ? phase : "";
+}
+
+function checkOrder(at: Path, phase: Record<string, unknown>, before: readonly string[], kinds: KindOrder, report: Report): void {
+  const name = kindNameOf(phase);
+  const place = kinds.findIndex((kind) => kind.name === name);
+  const kind = kinds[place];
+  if (before.includes(name)) report([...at, "phase"], `"${name}" is there twice; a phase runs once`);
+  const later = kinds.find((each, index) => index > place && before.includes(each.name));
+  if (kind && later) report([...at, "phase"], `"${name}" must stand before "${later.name}"`);
+  const needed = neededFor(phase.condition);
+  if (needed !== undefined && !before.includes(needed)) {
+    report([...at, "condition"], `"${phase.condition}" needs a "${needed}" phase before it`);
+  }
+  if (kind?.needs !== undefined && !before.includes(kind.needs)) {
+    report([...at, "phase"], `"${name}" needs ${article(kind.needs)} "${kind.needs}" phase before it`);
+  }
+}
+
+function article(word: string): string {
+  return /^[aeiou]/i.test(word) ? "an" : "a";
+}
+
+function checkReview(at: Path, review: Record<string, unknown>, refer: (path: Path) => void, report: Report): void {
+  for (const key of agentKeys(review)) refer([...at, key]);
+  const { approvalKeyword, clarificationKeyword } = review;
+  if (typeof clarificationKeyword !== "string") return;
+  if (!("clarificationAgent" in review))
+    report([...at, "clarificationKeyword"], 'nobody answers: name a "clarificationAgent" too');
+  if (typeof approvalKeyword === "string" && approvalKeyword.toLowerCase() === clarificationKeyword.toLowerCase()) {
+    report([...at, "clarificationKeyword"], `"${clarificationKeyword}" is the approval keyword too; a reply could mean both`);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Engine, Session } from "../../engine/port.ts";
+import { clipToTokens } from "../../lib/estimate-tokens.ts";
+import type { RunModel } from "../../protocol/runs.ts";
+import type { EngineTool } from "../../protocol/turns.ts";
+import { readJson } from "../../store/read-json.ts";
+import type { Runs } from "../../store/runs.ts";
+import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
+import { Reply } from "./reply.ts";
+
+/** Gives the tools of these names, behind the gate, for work in a folder. */
+export type Bind = (tools: ToolName[], scope: { cwd: string; within?: string; actor: string }) => EngineTool[];
+
+/** What an agent's session depends on. */
+export interface SessionFor {
+  agent: string;
+  duty: Duty;
+  /** The name of the model, unless the agent has one of its own. */
+  model: string;
+  cwd: string;
+}
+
+export interface AgentSessionsDeps {
+  engine: Pick<Engine, "session">;
+  bind: Bind;
+  runId: string;
+  runs: Pick<Runs, "resultsIn">;
+  /** The model to ask for a name of the pipeline. */
+  serving: (name: string) => Pick<RunModel, "model">;
+}
+
+/** How much of one earlier answer is handed over to a new session. */
+const ANSWER_TOKENS = 1_500;
+
+/** The sessions in which the agents of a run are asked. */
+export function createAgentSessions({ engine, bind, runId, runs, serving }: AgentSessionsDeps) {
+  const begun = new Set<string>();
+
+  /** What an agent answered before, the latest first, for a session whose own record is lost. */
+  const answersIn = (sessionId: string): string =>
+    runs
+      .resultsIn(runId, sessionId)
+      .flatMap((result) => {
+        const reply = readJson(Reply, result);
+        return reply?.ok ? [`You answered: ${clipToTokens(reply.text, ANSWER_TOKENS)}`] : [];
+      })
+      .reverse()
+      .join("\n\n");
+
+  return {
+    open(call: SessionFor, agent: Agent, sessionId: string): Session {
+      begun.add(sessionId);
+      return engine.session({
+        id: sessionId,
+        model: serving(agent.model ?? call.model).model,
+        systemMessage: () => agent.instructions,
+        tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: actorOf(call) }),
+        workingDirectory: call.cwd,
+        handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),
+      });
+    },
+    begun: () => [...begun],
+  };
+}
+export type AgentSessions = ReturnType<typeof createAgentSessions>;
+
+/** The agent's name in the audit of tools and usage. */
+export function actorOf({ agent }: Pick<SessionFor, "agent">): string {
+  return `swarm:${agent}`;
+}

@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+
+/**
+ * The names of a run's steps and sessions: made here, and taken apart nowhere else. A resumed run finds its finished steps by
+ * them, so they must never change.
+ */
+
+/** What a run does outside its phases. */
+export const runKeys = {
+  base: "run/base",
+  checkout: "run/checkout",
+  decisions: "run/decisions",
+  apply: "run/apply",
+  summary: "run/summary",
+} as const;
+
+/** What is recorded about a run besides its steps. */
+export const recordKeys = {
+  phase: (name: string) => `phase:${name}`,
+  loop: (reviewerKey: string) => `loop:${reviewerKey}`,
+  stream: (number: number) => `stream:${number}`,
+  note: (hash: string) => `note:${hash.slice(0, 12)}`,
+};
+
+/** The first version of a text. */
+export const draftKey = (phase: string, agent: string) => `${phase}/draft:${agent}`;
+/** One request for the list of tasks. */
+export const tasksKey = (agent: string, round: number) => `decompose/tasks:${agent}/${round}`;
+
+/** A call that came back with a question: the call that answers it, and the one that goes on with the answer. */
+export const questionKeys = (call: string, round: number) => ({
+  clarify: `${call}/clarify/${round}`,
+  answered: `${call}/answered/${round}`,
+});
+
+/** The prefix for checks of merged trees, which belong to no single stream. */
+export const RUN_CHECKS = "run";
+export const checksKey = (prefix: string, tree: string) => `${prefix}/checks/${tree.slice(0, 12)}`;
+
+/** A reviewer; the same agent a second time in one list is another reviewer. */
+export const reviewerKey = (prefix: string, agent: string, occurrence = 1) =>
+  `${prefix}/review:${agent}${occurrence > 1 ? `~${occurrence}` : ""}`;
+export const qaKey = (prefix: string, agent: string) => `${prefix}/qa:${agent}`;
+/** The prefix for reviewers of an earlier phase who look once more. */
+export const secondLook = (phase: string) => `${phase}/again`;
+
+/** One round of a reviewer, and what follows from it. */
+export const roundKeys = (reviewer: string, round: number) => {
+  const review = `${reviewer}/${round}`;
+  return {
+    review,
+    clarify: `${review}/clarify`,
+    revise: (agent: string) => `${review}/revise:${agent}`,
+    fix: (agent: string) => `${review}/fix:${agent}`,
+    commit: `${review}/commit`,
+    tidy: `${review}/tidy`,
+    after: `${review}/after`,
+  };
+};
+
+/** Whether a step is a round's review or follows from it. */
+export const belongsToRound = (step: string, review: string) => step === review || step.startsWith(`${review}/`);
+
+/** The phase in which streams work. */
+export const IMPLEMENT = "implement";
+export const implementKeys = { result: `${IMPLEMENT}/result`, turn: (number: number) => `${IMPLEMENT}/turn/${number}` };
+
+/** One stream of `implement`. */
+export const streamKeys = (number: number) => {
+  const prefix = `${IMPLEMENT}/stream-${number}`;
+  return {
+    prefix,
+    open: `${prefix}/open`,
+    draft: `${prefix}/draft`,
+    commit: (count: number) => `${prefix}/commit/${count}`,
+    afterChecks: (count: number) => `${prefix}/commit/${count}/after-checks`,
+    merge: (round: number) => `${prefix}/merge/${round}`,
+    conflict: (round: number) => `${prefix}/conflict/${round}`,
+    settle: (round: number, attempt: number) => `${prefix}/conflict/${round}/settle/${attempt}`,
+    sync: (round: number) => `${prefix}/sync/${round}`,
+    mend: (round: number) => `${prefix}/mend/${round}`,
+    undo: (merges: number) => `${prefix}/undo/${merges}`,
+  };
+};
+
+/** The session of one attempt at a call. */
+export const attemptSession = (runId: string, call: string, attempt: number) => sessionOf(runId, `${call}#${attempt}`);
+/** The one session of a stream's engineer. */
+export const engineerSession = (runId: string, stream: number) => sessionOf(runId, `stream-${stream}`);
+/** The one session of whoever meets the findings of the cross-model review. */
+export const fixerSession = (runId: string) => sessionOf(runId, "cross-model-fix");
+
+/** The owner of a turn, to whom its tool calls are booked. */
+export const turnOwner = (runId: string, call: string, attempt: number) => `${runId}/${call}#${attempt}`;
+
+function sessionOf(runId: string, what: string): string {
+  return `swarm-${runId}-${createHash("sha256").update(what).digest("hex").slice(0, 16)}`;
+}

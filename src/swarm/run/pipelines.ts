@@ -1,0 +1,48 @@
+import { join, resolve } from "node:path";
+import { packageRoot } from "../../lib/paths.ts";
+import { PHASE_KINDS } from "../phases/index.ts";
+import type { PhaseKind } from "../phases/kind.ts";
+import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
+import { type NamedModel, namedModels } from "../pipeline/named-models.ts";
+import { type Plan, resolvePlan } from "../pipeline/plan.ts";
+import type { RunSettings } from "../pipeline/settings.ts";
+import { checkAgentsDir, openProject } from "./checkout.ts";
+
+export interface PipelinesDeps {
+  kinds?: readonly PhaseKind[] | undefined;
+  /** The agents and the pipeline that ship with us. */
+  shipped?: { agents: string; pipeline: string } | undefined;
+}
+
+const SHIPPED = { agents: join(packageRoot, "agents"), pipeline: join(packageRoot, "pipelines", "default.yaml") };
+
+export interface PipelineOf {
+  projectPath: string;
+  settings: RunSettings;
+  /** A pipeline file other than the project's own. */
+  pipelineFile?: string | undefined;
+}
+
+/** The pipelines of projects. Needs neither the store nor an engine. */
+export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: PipelinesDeps = {}) {
+  /** Throws one usage error with everything that is wrong. */
+  function load({ projectPath, settings, pipelineFile }: PipelineOf): LoadedPipeline {
+    const root = openProject(projectPath);
+    checkAgentsDir(root, settings);
+    const file = pipelineFile === undefined ? findPipelineFile(root, shipped.pipeline) : resolve(root, pipelineFile);
+    return loadPipeline(file, {
+      kinds,
+      places: { root, agentsDir: settings.agentsDir, shipped: shipped.agents },
+      models: settings,
+    });
+  }
+  return {
+    kinds,
+    load,
+    /** Who does what on which model, and the most it can cost. */
+    validate: (of: PipelineOf): Plan => resolvePlan(load(of), kinds, of.settings.maxRetries),
+    namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>
+      namedModels(loaded, { root: openProject(projectPath), shipped, kinds }),
+  };
+}
+export type Pipelines = ReturnType<typeof createPipelines>;

@@ -1,0 +1,81 @@
+import { missing } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { type Emit, type EventData, newsOf } from "../../protocol/events.ts";
+import type { Run, RunSummary } from "../../protocol/runs.ts";
+import type { Store } from "../../store/open.ts";
+import { openRuns, type RunRow } from "../../store/runs.ts";
+import { isUnattended } from "../pipeline/inputs.ts";
+import type { TellRun } from "./context.ts";
+import { statusOf, summarizeRun, viewRun } from "./view.ts";
+
+export interface RunRecordsDeps {
+  store: Store;
+  emit: Emit;
+  log: Log;
+  now?: (() => Date) | undefined;
+}
+
+/** The runs as the store has them. Needs no engine. */
+export function createRunRecords({ store, emit, log, now = () => new Date() }: RunRecordsDeps) {
+  const runs = openRuns(store);
+
+  function known(id: string): RunRow {
+    const row = runs.get(id);
+    if (!row) throw missing(`there is no run "${id}". List the runs to see which there are.`);
+    return row;
+  }
+  const view = (id: string): Run => viewRun(runs, known(id), now());
+
+  /** Tells the conversation that asked for a run, or everybody, what becomes of it. */
+  const teller =
+    ({ id, conversation }: RunRow): TellRun =>
+    (type, data) =>
+      emit(newsOf(type, { runId: id, ...data } as EventData<typeof type>, conversation));
+
+  return {
+    runs,
+    transaction: store.transaction,
+    known,
+    view,
+    teller,
+    status: (row: RunRow) => statusOf(row, now()),
+    summary: (id: string): RunSummary => summarizeRun(runs, known(id), now()),
+    list: ({ limit = 50, before }: { limit?: number; before?: string } = {}): RunSummary[] =>
+      runs.list(limit, before).map((row) => summarizeRun(runs, row, now())),
+    show(id: string): Run | undefined {
+      const row = runs.get(id);
+      return row && viewRun(runs, row, now());
+    },
+    /** Ends a run; whoever works on it, in this process or another, is asked to stop. */
+    cancel(id: string, workedOn = false): Run {
+      const row = known(id);
+      const status = statusOf(row, now());
+      if (workedOn || status === "running") runs.askToCancel(id);
+      else if (status === "interrupted") {
+        store.transaction(() => {
+          runs.finish(id, { status: "cancelled", outcome: "cancelled", reason: "it was cancelled", now: now().toISOString() });
+          teller(row)("run.finished", { ...view(id) });
+        });
+      }
+      return view(id);
+    },
+    /** The ids of the runs that somebody works on. */
+    running: (): string[] =>
+      runs
+        .unfinished()
+        .filter((row) => statusOf(row, now()) === "running")
+        .map(({ id }) => id),
+    orphans: (limit: number): Run[] =>
+      runs
+        .unfinished()
+        .slice(0, limit)
+        .filter((row) => {
+          if (statusOf(row, now()) !== "interrupted") return false;
+          const unattended = isUnattended(row.inputs);
+          if (unattended === undefined) log.warn("a run was left by another version and cannot be read", { run: row.id });
+          return unattended ?? false;
+        })
+        .map((row) => viewRun(runs, row, now())),
+  };
+}
+export type RunRecords = ReturnType<typeof createRunRecords>;

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import type { CheckEvidence } from "../../protocol/runs.ts";
+import type { RunContext } from "../run/context.ts";
+import { hashOf } from "../run/journal.ts";
+import { RUN_CHECKS, type roundKeys } from "../run/keys.ts";
+import { SavedState } from "./stream-tree.ts";
+
+/** The tree that all streams together have led to, while a later phase checks and changes it. */
+export function openMergedTree({ journal, checks, workplace: { workspace } }: RunContext, phase: string, began: string) {
+  let tree = began;
+  let evidence: CheckEvidence[] = [];
+
+  async function check(): Promise<void> {
+    evidence = await checks.run({
+      prefix: RUN_CHECKS,
+      phase,
+      folder: workspace.cwd,
+      tree,
+      after: async () => workspace.tidy?.(`cross-${tree.slice(0, 12)}`),
+    });
+  }
+
+  return {
+    tree: () => tree,
+    evidence: () => evidence,
+    diffFrom: (base: string) => workspace.diff(base, tree),
+    check,
+    /** Sets aside what a tester left in the tree; where that cannot be done, it becomes part of the work. */
+    async afterTester({ review, after }: ReturnType<typeof roundKeys>): Promise<void> {
+      const head = { key: after, kind: "git" as const, phase };
+      if (workspace.tidy)
+        await journal.step(z.string().nullable(), head, { tree }, async () => ({
+          value: (await workspace.tidy?.(hashOf(review).slice(0, 12))) ?? null,
+        }));
+      else tree = (await journal.step(SavedState, head, { tree }, async () => ({ value: await workspace.save("") }))).tree;
+    },
+    /** Commits and checks what a fix has changed. */
+    async commit(key: string, message: string): Promise<void> {
+      const saved = await journal.step(SavedState, { key, kind: "git", phase }, { from: tree }, async () => ({
+        value: await workspace.save(message),
+      }));
+      tree = saved.tree;
+      await check();
+    },
+  };
+}
