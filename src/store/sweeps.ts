@@ -17,7 +17,7 @@ const OPEN_MESSAGE = "EXISTS (SELECT 1 FROM messages WHERE id = owner AND status
 const OPEN_TASK = "EXISTS (SELECT 1 FROM agent_tasks WHERE id = owner AND status IN ('queued','running'))";
 
 export function createSweeps(store: Store): Sweep[] {
-  return [messages(store), events(store), toolCalls(store), usage(store), activity(store), smallFacts(store)];
+  return [messages(store), outbox(store), events(store), toolCalls(store), usage(store), activity(store), smallFacts(store)];
 }
 
 /** The moment before which things are too old; "" when they are kept for ever. */
@@ -87,7 +87,8 @@ function messages(store: Store): Sweep {
           table: "messages",
           key: "seq",
           // The end of a run is told once by its key, which a start asks for again.
-          kept: "status IN ('queued','running') OR coalesce(substr(idempotency_key, 1, 4), '') = 'run:'",
+          kept: `status IN ('queued','running') OR coalesce(substr(idempotency_key, 1, 4), '') = 'run:'
+            OR EXISTS (SELECT 1 FROM outbox WHERE key = 'reply:' || id AND state = 'owed')`,
           days: messagesDays,
           rows,
           remove(seq) {
@@ -95,6 +96,28 @@ function messages(store: Store): Sweep {
             for (const statement of own) statement.run(id);
             talk.run(conversation);
           },
+        },
+        now,
+      ),
+  };
+}
+
+/** What was delivered goes when its message would; whom a task or run was told for is asked while its message is open. */
+function outbox(store: Store): Sweep {
+  const remove = store.db.prepare("DELETE FROM outbox WHERE seq = ?");
+  const asked = "EXISTS (SELECT 1 FROM messages m WHERE m.idempotency_key = outbox.key AND m.status IN ('queued','running'))";
+  return {
+    what: "outbox",
+    steps: ({ messagesDays: days, messages: rows }, now) =>
+      aging(
+        store,
+        {
+          table: "outbox",
+          key: "seq",
+          kept: `state = 'owed' OR ${asked}`,
+          days,
+          rows: rows * 2,
+          remove: (seq) => remove.run(seq),
         },
         now,
       ),
@@ -163,10 +186,13 @@ function smallFacts(store: Store): Sweep {
   const decided = store.db.prepare(`DELETE FROM io_state WHERE key IN (SELECT key FROM io_state s
     WHERE key >= 'decided:' AND key < 'decided;' AND NOT EXISTS (SELECT 1 FROM runs WHERE id = substr(s.key, 9)
       AND (status <> 'done' OR seq > (SELECT max(seq) FROM runs) - ${LATEST_RUNS})) LIMIT ${SLICE})`);
+  const askers = store.db.prepare(`DELETE FROM io_state WHERE key IN (SELECT key FROM io_state s
+    WHERE key >= 'run-asker:' AND key < 'run-asker;' AND NOT EXISTS (SELECT 1 FROM runs WHERE id = substr(s.key, 11)
+      AND (status <> 'done' OR seq > (SELECT max(seq) FROM runs) - ${LATEST_RUNS})) LIMIT ${SLICE})`);
   return {
     what: "notes",
     *steps() {
-      for (const statement of [started, decided]) {
+      for (const statement of [started, decided, askers]) {
         for (let removed = SLICE; removed === SLICE; ) {
           removed = write(store, () => Number(statement.run().changes));
           yield removed;

@@ -200,3 +200,17 @@ test("a failed run's sessions go when it has long ended, and it can be resumed a
 function storedIn(folder: string, engine: Engine): StoredSessions {
   return { isReady: () => true, names: () => sessionNames(folder), delete: (id) => engine.deleteSession(id) };
 }
+
+test("what is still owed stays, with its message, and what was delivered goes", async () => {
+  const store = open();
+  furnish(store);
+  const owed = (about: string, state: string, at = OLD, key = `reply:${about}`) =>
+    `INSERT INTO outbox (key, lane, kind, about, conversation, source, state, created_at)
+     VALUES ('${key}', 'l', 'reply', '${about}', 'main', '{"channel":"api"}', '${state}', '${at}');`;
+  store.db.exec(`${owed("old", "owed")} ${owed("aside", "delivered")} ${owed("gone", "undeliverable")}
+    ${owed("young", "delivered", YOUNG)} ${owed("t_open", "delivered", OLD, "task:t_open")}
+    UPDATE messages SET idempotency_key = 'task:t_open' WHERE id = 'waiting';`);
+  await retentionOn(store, { messagesDays: 30 }).pass();
+  expect(idsIn(store, "SELECT about AS id FROM outbox ORDER BY about")).toEqual(["old", "t_open", "young"]);
+  expect(idsIn(store, "SELECT id FROM messages ORDER BY id")).toEqual(["old", "told", "waiting", "young"]);
+});
