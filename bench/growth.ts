@@ -17,6 +17,8 @@ const TURNS = 30;
 const READS = 60;
 const SEARCHES = 200;
 const LIMIT = 1.5;
+const TURNS_IN_A_LIFE = 5_000;
+const PER_CONVERSATION = 20;
 const USE_A_TOOL = "use a tool";
 
 /** What one home holds, and what was measured in it, by name. */
@@ -29,7 +31,7 @@ interface Home {
 
 /**
  * Whether what a user waits for costs the same however much is kept: `growth [rows] [wiki] [memory]`, all of them unless
- * named; a number is the largest count of rows, for a machine with little room.
+ * named; a number is the most rows, and the most turns, for a machine with little room.
  */
 export async function run(args: string[]): Promise<void> {
   const named = args.filter((arg) => !/^\d+$/.test(arg));
@@ -39,7 +41,7 @@ export async function run(args: string[]): Promise<void> {
   const most = Number(args.find((arg) => /^\d+$/.test(arg)) ?? ROWS.at(-1));
   build();
   if (has("rows") || has("wiki")) await measureHomes({ rows: has("rows"), wiki: has("wiki"), most });
-  if (has("memory")) await measureMemory();
+  if (has("memory")) await measureMemory(Math.min(most, TURNS_IN_A_LIFE));
 }
 
 async function measureHomes({ rows, wiki, most }: { rows: boolean; wiki: boolean; most: number }): Promise<void> {
@@ -85,7 +87,7 @@ async function measureRows(homes: Home[], daemons: BenchDaemon[], model: ModelSe
     "an older page": "/api/messages?conversation=main&limit=50&before=m20",
     conversations: "/api/conversations",
     status: "/api/status",
-    usage: "/api/usage?by=day",
+    usage: "/api/usage?by=model",
   };
   for (let round = 0; round < TURNS + 3; round += 1) {
     for (const [index, home] of homes.entries()) {
@@ -185,15 +187,15 @@ async function fillWiki(root: string, pages: number, material: string): Promise<
 }
 
 /** The daemon's own memory: what a turn leaves behind is not to add up. */
-async function measureMemory(): Promise<void> {
-  const [few, many, perConversation] = [500, 5_000, 20];
+async function measureMemory(many: number): Promise<void> {
+  const few = Math.floor(many / 10);
   const folder = temporaryFolder();
   const model = await startModelServer(() => ({ say: "Noted. ".repeat(100) }));
   const daemon = await startBenchDaemon(model.url, folder.path);
   try {
     let early = Number.NaN;
     for (let turn = 1; turn <= many; turn += 1) {
-      await daemon.ask(`message ${turn}: ${"words ".repeat(200)}`, `c${Math.floor(turn / perConversation)}`);
+      await daemon.ask(`message ${turn}: ${"words ".repeat(200)}`, `c${Math.floor(turn / PER_CONVERSATION)}`);
       model.requests.length = 0;
       model.bodies.length = 0;
       if (turn === few) early = await restingMb(daemon.pid);
