@@ -175,7 +175,7 @@ export async function createEngine({
         (login && explainGitHub(asTrouble(failure), login)) ??
         callFailed(failure, modelOf(spec.model), choice.names, list.available());
       const watch = (seen: Observer) => door.watch(name, seen);
-      return await followTurn({ sdk, died: life.died, request, begin, explain, troubled, watch });
+      return await followTurn({ sdk, onDeath: life.onDeath, request, begin, explain, troubled, watch });
     } finally {
       life.turns -= 1;
       sessions.release(spec.id);

@@ -1,24 +1,11 @@
-import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { CopilotClient, type CopilotClientOptions, RuntimeConnection } from "@github/copilot-sdk";
-import { isAlive } from "../lib/alive.ts";
+import { mkdirSync, rmSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { commandOf, hasEnvironment, residentMb, waitForExit } from "../process/processes.ts";
+import { residentMb } from "../process/processes.ts";
+import { endLeftoverRuntimes, pidFileOf } from "./leftover-runtimes.ts";
+import { beginLife, endLife, isResponsive, kill, type Life, type LifeDeps } from "./life.ts";
 import type { EngineState } from "./port.ts";
-
-/** One runtime process, from its start to its end. */
-export interface Life {
-  readonly client: CopilotClient;
-  readonly pid: number;
-  /** Resolves when the process has ended. */
-  readonly died: Promise<void>;
-  isDead(): boolean;
-  /** How many turns it is busy with. */
-  turns: number;
-}
 
 /** Keeps one Copilot runtime alive. */
 export interface Runtime {
@@ -35,33 +22,18 @@ export interface Runtime {
   replace(life: Life): Promise<void>;
 }
 
-export interface RuntimeDeps {
-  /** The runtime's home, which holds every session. */
-  folder: string;
-  /** The executable. */
-  path: string;
-  env: Record<string, string | undefined>;
-  client: Pick<CopilotClientOptions, "requestHandler" | "useLoggedInUser" | "onListModels">;
+export interface RuntimeDeps extends Omit<LifeDeps, "onPid"> {
   log: Log;
   maxMb: () => number;
   onState?: (state: EngineState) => void;
   healthEveryMs?: number;
 }
 
-const PING_MS = 5_000;
 const MAX_BACK_OFF_MS = 10_000;
 const STEADY_MS = 60_000;
 
-export function createRuntime({
-  folder,
-  path,
-  env,
-  client: clientOptions,
-  log,
-  maxMb,
-  onState,
-  healthEveryMs = 30_000,
-}: RuntimeDeps): Runtime {
+export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...deps }: RuntimeDeps): Runtime {
+  const { folder } = deps;
   const pidFile = pidFileOf(folder, process.pid);
   let state: EngineState = "stopped";
   let current: Promise<Life> | undefined;
@@ -81,28 +53,10 @@ export function createRuntime({
 
   async function open(): Promise<Life> {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const client = new CopilotClient({
-      ...clientOptions,
-      connection: RuntimeConnection.forStdio({ path }),
-      baseDirectory: folder,
-      workingDirectory: folder,
-      env,
-      logLevel: "error",
-    });
-    await client.start();
-    const child = childOf(client);
-    let dead = false;
-    const died = new Promise<void>((resolve) => {
-      child.once("exit", () => {
-        dead = true;
-        resolve();
-      });
-    });
-    const life: Life = { client, pid: child.pid ?? 0, died, isDead: () => dead, turns: 0 };
-    writeFileAtomic(pidFile, `${life.pid}\n`);
+    const life = await beginLife({ ...deps, onPid: (pid) => writeFileAtomic(pidFile, `${pid}\n`) });
     bornAt = performance.now();
-    version = await versionOf(life);
-    died.then(() => onDeath(life));
+    version = life.version;
+    life.onDeath(() => onDeath(life));
     return life;
   }
 
@@ -146,16 +100,7 @@ export function createRuntime({
   async function check(): Promise<void> {
     const life = alive;
     if (!life || life.isDead()) return;
-    if (!(await answers(life))) {
-      log.warn("the agents' runtime does not answer and is ended", { pid: life.pid });
-      kill(life.pid);
-      return;
-    }
-    const megabytes = await residentMb(life.pid);
-    if (megabytes > maxMb()) {
-      log.info("the agents' runtime is renewed because of its memory", { megabytes });
-      await replace(life);
-    }
+    if ((await conditionOf(life, maxMb, log)) === "too large") await replace(life);
   }
 
   async function replace(life: Life): Promise<void> {
@@ -174,7 +119,7 @@ export function createRuntime({
   function released(life: Life): void {
     if (!retiring.has(life) || life.turns > 0) return;
     retiring.delete(life);
-    const ending = end(life)
+    const ending = endLife(life)
       .catch((error: unknown) => log.warn("an old runtime did not end cleanly", { error: messageOf(error) }))
       .finally(() => endings.delete(ending));
     endings.add(ending);
@@ -183,7 +128,7 @@ export function createRuntime({
   return {
     async start() {
       become("starting");
-      await endLeftoverProcesses(folder, log);
+      await endLeftoverRuntimes(folder, log);
       await bringUp();
       health = setInterval(() => {
         check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
@@ -196,7 +141,7 @@ export function createRuntime({
       clearInterval(health);
       const lives = [...retiring, ...(alive ? [alive] : [])];
       alive = undefined;
-      await Promise.all([...lives.map(end), ...endings]);
+      await Promise.all([...lives.map(endLife), ...endings]);
       rmSync(pidFile, { force: true });
     },
     state: () => state,
@@ -210,76 +155,15 @@ export function createRuntime({
   };
 }
 
-/** Asks the runtime to end, and ends it if it does not. Sessions are on disk already. */
-async function end(life: Life): Promise<void> {
-  if (life.isDead()) return;
-  const asked = life.client.rpc.runtime.shutdown().catch(() => undefined);
-  await Promise.race([asked, life.died, new Promise((late) => setTimeout(late, 1_000).unref())]);
-  await life.client.forceStop().catch(() => undefined);
-  if (!(await waitForExit(life.pid, 2_000))) kill(life.pid);
-}
-
-async function answers(life: Life): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), PING_MS);
-  });
-  const pong = life.client.ping("health").then(
-    () => true,
-    () => false,
-  );
-  const answered = await Promise.race([pong, late]);
-  clearTimeout(timer);
-  return answered;
-}
-
-/** What the runtime calls itself; null when it ends before it says so. */
-function versionOf({ client, died }: Life): Promise<string | null> {
-  const told = client.getStatus().then(
-    (status) => status.version,
-    () => null,
-  );
-  return Promise.race([told, died.then(() => null)]);
-}
-
-/** Where the process that owns a runtime notes that runtime's pid: several processes may share one home. */
-export function pidFileOf(folder: string, owner: number): string {
-  return join(folder, `runtime-${owner}.pid`);
-}
-
-/** A runtime that outlived its killed owner must be gone before its sessions are resumed: two would write the same files. */
-async function endLeftoverProcesses(folder: string, log: Log): Promise<void> {
-  if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) {
-    const owner = Number(/^runtime-(\d+)\.pid$/.exec(name)?.[1]);
-    if (!owner || (owner !== process.pid && isAlive(owner))) continue;
-    const file = join(folder, name);
-    await endLeftover(Number.parseInt(readFileSync(file, "utf8"), 10), folder, log);
-    rmSync(file, { force: true });
+/** Looks after a runtime: one that no longer answers is ended, so that its death is noticed and it is started again. */
+async function conditionOf(life: Life, maxMb: () => number, log: Log): Promise<"well" | "ended" | "too large"> {
+  if (!(await isResponsive(life))) {
+    log.warn("the agents' runtime does not answer and is ended", { pid: life.pid });
+    kill(life.pid);
+    return "ended";
   }
-}
-
-async function endLeftover(pid: number, folder: string, log: Log): Promise<void> {
-  if (!Number.isInteger(pid) || pid < 2 || !isAlive(pid)) return;
-  if (!(await commandOf(pid)).includes("copilot") || hasEnvironment(pid, "COPILOT_HOME", folder) === false) return;
-  if (await waitForExit(pid, 1_500)) return;
-  log.warn("a runtime of an earlier life was still there and was ended", { pid });
-  kill(pid);
-  await waitForExit(pid, 2_000);
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended already.
-  }
-}
-
-/** The SDK tells nobody when its runtime ends, so its process is watched directly. */
-function childOf(client: CopilotClient): ChildProcess {
-  const { cliProcess } = client as unknown as { cliProcess?: ChildProcess | null };
-  if (!cliProcess)
-    throw new Error("this version of the SDK hides its runtime process: engine/runtime.ts has to learn where it is now");
-  return cliProcess;
+  const megabytes = await residentMb(life.pid);
+  if (megabytes <= maxMb()) return "well";
+  log.info("the agents' runtime is renewed because of its memory", { megabytes });
+  return "too large";
 }

@@ -6,9 +6,10 @@ import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import type { Log } from "../lib/log.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { Generations } from "./generations.ts";
+import type { Life } from "./life.ts";
 import type { SessionSpec } from "./port.ts";
 import { isWhole, sessionLog } from "./recover.ts";
-import type { Life, Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import { roomFor } from "./wire/context.ts";
 
 /** The turn a session is in, as its tools need to know it. */

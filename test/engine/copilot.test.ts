@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Choice, chooseEngine } from "../../src/engine/ladder.ts";
+import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
 import type { SessionSpec } from "../../src/engine/port.ts";
-import { pidFileOf } from "../../src/engine/runtime.ts";
 import { Config } from "../../src/lib/config.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { startEngine, turn } from "../support/engine.ts";
