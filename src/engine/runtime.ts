@@ -6,6 +6,7 @@ import { residentMb } from "../process/processes.ts";
 import { endLeftoverRuntimes, pidFileOf } from "./leftover-runtimes.ts";
 import { beginLife, endLife, isResponsive, kill, type Life, type LifeDeps } from "./life.ts";
 import type { EngineState } from "./port.ts";
+import { createRetirement } from "./retirement.ts";
 
 /** Keeps one Copilot runtime alive. */
 export interface Runtime {
@@ -42,8 +43,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   let failures = 0;
   let bornAt = 0;
   let version: string | null = null;
-  const retiring = new Set<Life>();
-  const endings = new Set<Promise<void>>();
+  const retiring = createRetirement(log);
 
   const become = (next: EngineState) => {
     if (next === state) return;
@@ -80,7 +80,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   }
 
   function onDeath(life: Life): void {
-    retiring.delete(life);
+    retiring.remove(life);
     // The SDK keeps a dead client's connection; this lets go of it. Its own complaint about that says nothing new.
     life.client.forceStop().catch(() => undefined);
     if (alive !== life || state === "stopped") return;
@@ -110,19 +110,10 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
     try {
       await bringUp();
     } catch (error) {
-      retiring.delete(life);
+      retiring.remove(life);
       throw error;
     }
-    released(life);
-  }
-
-  function released(life: Life): void {
-    if (!retiring.has(life) || life.turns > 0) return;
-    retiring.delete(life);
-    const ending = endLife(life)
-      .catch((error: unknown) => log.warn("an old runtime did not end cleanly", { error: messageOf(error) }))
-      .finally(() => endings.delete(ending));
-    endings.add(ending);
+    retiring.released(life);
   }
 
   return {
@@ -139,9 +130,9 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
       if (state === "stopped") return;
       become("stopped");
       clearInterval(health);
-      const lives = [...retiring, ...(alive ? [alive] : [])];
+      const lives = [...retiring.all(), ...(alive ? [alive] : [])];
       alive = undefined;
-      await Promise.all([...lives.map(endLife), ...endings]);
+      await Promise.all([...lives.map(endLife), retiring.settled()]);
       rmSync(pidFile, { force: true });
     },
     state: () => state,
@@ -150,7 +141,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
       if (state === "stopped") return Promise.reject(new Error("the engine was stopped"));
       return current ?? bringUp();
     },
-    released,
+    released: retiring.released,
     replace,
   };
 }
