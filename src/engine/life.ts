@@ -28,22 +28,36 @@ export interface LifeDeps {
 
 const PING_MS = 5_000;
 
-/** Starts a runtime process. */
-export async function beginLife({ folder, path, env, client: options, onPid }: LifeDeps): Promise<Life> {
-  const client = new CopilotClient({
-    ...options,
-    connection: RuntimeConnection.forStdio({ path }),
-    baseDirectory: folder,
-    workingDirectory: folder,
-    env,
-    logLevel: "error",
-  });
-  await client.start();
-  const child = childOf(client);
-  const { onDeath, isDead } = watchForDeath(child);
-  const pid = child.pid ?? 0;
-  onPid(pid);
-  return { client, pid, version: await versionOf(client, onDeath), onDeath, isDead, turns: 0 };
+/** Starts runtime processes, and gives up those that have not come up when they are no longer wanted. */
+export function createStarter({ folder, path, env, client: options, onPid }: LifeDeps) {
+  const starting = new Set<CopilotClient>();
+  return {
+    async start(): Promise<Life> {
+      const connection = RuntimeConnection.forStdio({ path });
+      const place = { baseDirectory: folder, workingDirectory: folder };
+      const client = new CopilotClient({ ...options, connection, ...place, env, logLevel: "error" });
+      starting.add(client);
+      try {
+        await client.start();
+        const child = childOf(client);
+        const { onDeath, isDead } = watchForDeath(child);
+        const pid = child.pid ?? 0;
+        onPid(pid);
+        return { client, pid, version: await versionOf(client, onDeath), onDeath, isDead, turns: 0 };
+      } finally {
+        starting.delete(client);
+      }
+    },
+    /** Ends the runtimes that have not come up yet. */
+    async abandon(): Promise<void> {
+      const ending = [...starting].map(async (client) => {
+        const pid = processOf(client)?.pid;
+        await client.forceStop().catch(() => undefined);
+        if (pid !== undefined) await waitForExit(pid, 2_000);
+      });
+      await Promise.all(ending);
+    },
+  };
 }
 
 /** Asks the runtime to end, and ends it if it does not. Sessions are on disk already. */
@@ -108,8 +122,11 @@ function versionOf(client: CopilotClient, onDeath: Life["onDeath"]): Promise<str
 
 /** The SDK tells nobody when its runtime ends, so its process is watched directly. */
 function childOf(client: CopilotClient): ChildProcess {
-  const { cliProcess } = client as unknown as { cliProcess?: ChildProcess | null };
-  if (!cliProcess)
-    throw new Error("this version of the SDK hides its runtime process: engine/life.ts has to learn where it is now");
-  return cliProcess;
+  const child = processOf(client);
+  if (!child) throw new Error("this version of the SDK hides its runtime process: engine/life.ts has to learn where it is now");
+  return child;
+}
+
+function processOf(client: CopilotClient): ChildProcess | undefined {
+  return (client as unknown as { cliProcess?: ChildProcess | null }).cliProcess ?? undefined;
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { residentMb } from "../process/processes.ts";
 import { endLeftoverRuntimes, pidFileOf } from "./leftover-runtimes.ts";
-import { beginLife, endLife, isResponsive, kill, type Life, type LifeDeps } from "./life.ts";
+import { createStarter, endLife, isResponsive, kill, type Life, type LifeDeps } from "./life.ts";
 import type { EngineState } from "./port.ts";
 import { createRetirement } from "./retirement.ts";
 
@@ -43,6 +43,8 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   let failures = 0;
   let bornAt = 0;
   let version: string | null = null;
+  const starter = createStarter({ ...deps, onPid: (pid) => writeFileAtomic(pidFile, `${pid}\n`) });
+  const coming = new Set<Promise<Life>>();
   const retiring = createRetirement(log);
 
   const become = (next: EngineState) => {
@@ -51,9 +53,14 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
     onState?.(next);
   };
 
+  /** Somebody may have said stop while a runtime was on its way. */
+  const stillWanted = () => {
+    if (state === "stopped") throw stopped();
+  };
+
   async function open(): Promise<Life> {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const life = await beginLife({ ...deps, onPid: (pid) => writeFileAtomic(pidFile, `${pid}\n`) });
+    const life = await starter.start();
     bornAt = performance.now();
     version = life.version;
     life.onDeath(() => onDeath(life));
@@ -61,22 +68,29 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   }
 
   function bringUp(): Promise<Life> {
-    const coming = open().then(
-      (life) => {
+    const next = open().then(
+      async (life) => {
+        if (state === "stopped") {
+          await endLife(life);
+          throw stopped();
+        }
         alive = life;
         become("ready");
         return life;
       },
       (error: unknown) => {
+        stillWanted();
         failures += 1;
         become("failed");
         log.error("the agents' runtime did not start", { error: messageOf(error), failures });
-        if (current === coming) current = undefined;
+        if (current === next) current = undefined;
         throw error;
       },
     );
-    current = coming;
-    return coming;
+    current = next;
+    coming.add(next);
+    next.catch(() => undefined).finally(() => coming.delete(next));
+    return next;
   }
 
   function onDeath(life: Life): void {
@@ -90,7 +104,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
     log.warn("the agents' runtime ended unexpectedly and is started again", { pid: life.pid, failures });
     const wait = failures === 1 ? 0 : Math.min(MAX_BACK_OFF_MS, 100 * 2 ** failures);
     current = new Promise<void>((go) => setTimeout(go, wait)).then(() => {
-      if (state === "stopped") throw new Error("the engine was stopped");
+      stillWanted();
       return bringUp();
     });
     // Whoever needs the runtime asks `life()` and is told there.
@@ -120,7 +134,9 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
     async start() {
       become("starting");
       await endLeftoverRuntimes(folder, log);
+      stillWanted();
       await bringUp();
+      stillWanted();
       health = setInterval(() => {
         check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
       }, healthEveryMs);
@@ -132,19 +148,22 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
       clearInterval(health);
       const lives = [...retiring.all(), ...(alive ? [alive] : [])];
       alive = undefined;
-      await Promise.all([...lives.map(endLife), retiring.settled()]);
+      await Promise.all([...lives.map(endLife), retiring.settled(), starter.abandon()]);
+      await Promise.allSettled(coming);
       rmSync(pidFile, { force: true });
     },
     state: () => state,
     version: () => version,
     life() {
-      if (state === "stopped") return Promise.reject(new Error("the engine was stopped"));
+      if (state === "stopped") return Promise.reject(stopped());
       return current ?? bringUp();
     },
     released: retiring.released,
     replace,
   };
 }
+
+const stopped = () => new Error("the engine was stopped");
 
 /** Looks after a runtime: one that no longer answers is ended, so that its death is noticed and it is started again. */
 async function conditionOf(life: Life, maxMb: () => number, log: Log): Promise<"well" | "ended" | "too large"> {
