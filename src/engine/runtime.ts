@@ -2,9 +2,9 @@ import { mkdirSync, rmSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { residentMb } from "../process/processes.ts";
+import { watchHealth } from "./health.ts";
 import { endLeftoverRuntimes, pidFileOf } from "./leftover-runtimes.ts";
-import { createStarter, endLife, isResponsive, kill, type Life, type LifeDeps } from "./life.ts";
+import { createStarter, endLife, type Life, type LifeDeps } from "./life.ts";
 import type { EngineState } from "./port.ts";
 import { createRetirement } from "./retirement.ts";
 
@@ -39,7 +39,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   let state: EngineState = "stopped";
   let current: Promise<Life> | undefined;
   let alive: Life | undefined;
-  let health: NodeJS.Timeout | undefined;
+  let stopWatching = () => {};
   let failures = 0;
   let bornAt = 0;
   let version: string | null = null;
@@ -111,12 +111,6 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
     current.catch(() => undefined);
   }
 
-  async function check(): Promise<void> {
-    const life = alive;
-    if (!life || life.isDead()) return;
-    if ((await conditionOf(life, maxMb, log)) === "too large") await replace(life);
-  }
-
   async function replace(life: Life): Promise<void> {
     // Whoever asks again while the successor is starting has nothing to do.
     if (alive !== life || retiring.has(life)) return;
@@ -137,15 +131,12 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
       stillWanted();
       await bringUp();
       stillWanted();
-      health = setInterval(() => {
-        check().catch((error: unknown) => log.warn("the health check failed", { error: messageOf(error) }));
-      }, healthEveryMs);
-      health.unref();
+      stopWatching = watchHealth({ everyMs: healthEveryMs, maxMb, alive: () => alive, replace, log });
     },
     async stop() {
       if (state === "stopped") return;
       become("stopped");
-      clearInterval(health);
+      stopWatching();
       const lives = [...retiring.all(), ...(alive ? [alive] : [])];
       alive = undefined;
       await Promise.all([...lives.map(endLife), retiring.settled(), starter.abandon()]);
@@ -164,16 +155,3 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
 }
 
 const stopped = () => new Error("the engine was stopped");
-
-/** Looks after a runtime: one that no longer answers is ended, so that its death is noticed and it is started again. */
-async function conditionOf(life: Life, maxMb: () => number, log: Log): Promise<"well" | "ended" | "too large"> {
-  if (!(await isResponsive(life))) {
-    log.warn("the agents' runtime does not answer and is ended", { pid: life.pid });
-    kill(life.pid);
-    return "ended";
-  }
-  const megabytes = await residentMb(life.pid);
-  if (megabytes <= maxMb()) return "well";
-  log.info("the agents' runtime is renewed because of its memory", { megabytes });
-  return "too large";
-}
