@@ -1,4 +1,5 @@
 #!/usr/bin/env node
-import { main } from "../dist/cli/io.js";
-
+// Stack traces name the files of src.
+process.setSourceMapsEnabled(true);
+const { main } = await import("../dist/cli/io.js");
 main("swarm", process.argv.slice(2));
