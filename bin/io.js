@@ -5,7 +5,5 @@ import { join } from "node:path";
 
 // Node 22 and later remember compiled code between starts.
 module.enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "io-orchestrator", "compiled"));
-// Stack traces name the files of src, for some 40 ms of the daemon's start.
-process.setSourceMapsEnabled(true);
 const { main } = await import("../dist/cli/io.js");
 main("io", process.argv.slice(2));

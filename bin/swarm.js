@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-// Stack traces name the files of src.
-process.setSourceMapsEnabled(true);
-const { main } = await import("../dist/cli/io.js");
+import { main } from "../dist/cli/io.js";
+
 main("swarm", process.argv.slice(2));

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { packageRoot } from "../src/lib/paths.ts";
+import { bundled } from "./support/bundled.ts";
 
 interface Component {
   group?: string;
@@ -13,7 +13,6 @@ interface Component {
   purl: string;
 }
 
-const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: packageRoot, encoding: "utf8" });
 const nameOf = ({ group, name }: Component) => (group ? `${group}/${name}` : name);
 
 test("the bill of materials names every library in the bundle, with its version and licence", () => {
@@ -42,20 +41,28 @@ test("the bill of materials names every library in the bundle, with its version 
   for (const component of components) expect(licences).toContain(`${nameOf(component)} ${component.version}\n`);
 });
 
-test("a stack trace of the bundle names files and lines of src", () => {
-  const built = pathToFileURL(join(packageRoot, "dist", "engine", "runtime-path.js")).href;
-  const script = `const { findRuntime } = await import("${built}");
-    await findRuntime({ COPILOT_CLI_PATH: "/nowhere/copilot" }).catch((error) => console.log(error.stack));`;
-  const { stdout } = node("--enable-source-maps", "--input-type=module", "-e", script);
-  const [, file, line] = /(src\/engine\/runtime-path\.ts):(\d+)/.exec(stdout) ?? [];
-  expect(file).toBeDefined();
-  const source = readFileSync(join(packageRoot, file!), "utf8").split("\n")[Number(line) - 1];
-  expect(source).toContain("throw");
-  expect(existsSync(join(packageRoot, "dist", "cli", "io.js.map"))).toBe(true);
+test("what is logged of a bug names files and lines of the sources, not of the bundle", async () => {
+  const program = await bundled(join(packageRoot, "test", "support", "logs-a-bug.ts"));
+  const { stdout } = spawnSync(process.execPath, [program], { encoding: "utf8" });
+  const { error } = JSON.parse(stdout);
+  for (const [stack, said] of [
+    [error.stack, "new Error("],
+    [error.cause.stack, "nothing.isNoFunction()"],
+  ]) {
+    expect(stack).not.toContain("/dist/");
+    const [, file, line] = /at .*?([\w/-]+\.ts):(\d+):\d+/.exec(stack) ?? [];
+    expect(file).toBe("test/support/logs-a-bug.ts");
+    expect(readFileSync(join(packageRoot, file!), "utf8").split("\n")[Number(line) - 1]).toContain(said);
+  }
 });
 
-test.each(["io", "swarm"])("%s has source maps switched on", (program) => {
-  const tell = "data:text/javascript,process.on('exit',()=>console.error('maps:'+process.sourceMapsEnabled))";
-  const { stderr } = node("--import", tell, join("bin", `${program}.js`), "--version");
-  expect(stderr).toContain("maps:true");
+test("every file of the bundle has a map that names files of src, and holds none of their text", () => {
+  const dist = join(packageRoot, "dist");
+  const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((name) => !name.startsWith("test"));
+  const built = files.filter((name) => name.endsWith(".js"));
+  expect(files.filter((name) => name.endsWith(".map")).sort()).toEqual(built.map((name) => `${name}.map`).sort());
+  const map = JSON.parse(readFileSync(join(dist, "engine", "runtime-path.js.map"), "utf8"));
+  expect(map.sourcesContent).toBeUndefined();
+  const sources = built.flatMap((name) => JSON.parse(readFileSync(join(dist, `${name}.map`), "utf8")).sources as string[]);
+  expect(sources.filter((source) => /^(\.\.\/)+src\/engine\/runtime-path\.ts$/.test(source))).not.toEqual([]);
 });

@@ -2,6 +2,7 @@ import { type Client, connect } from "../client/client.ts";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
+import { stackOf } from "../lib/stack.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
@@ -39,7 +40,7 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */
 export function report(error: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
-  const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
   process.stderr.write(`${terminalSafe(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;

@@ -19,6 +19,7 @@ export async function bundled(program: string): Promise<string> {
     target: "node20",
     external: ["@photostructure/sqlite", "koffi"],
     banner: { js: REQUIRE },
+    sourcemap: "linked",
     logLevel: "warning",
   });
   return outfile;
