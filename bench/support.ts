@@ -4,7 +4,7 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pidFileOf } from "../src/engine/runtime.ts";
+import { pidFileOf } from "../src/engine/leftover-runtimes.ts";
 import { readDaemonFile } from "../src/lib/daemon-file.ts";
 import { packageRoot } from "../src/lib/paths.ts";
 import type { Message } from "../src/protocol/messages.ts";

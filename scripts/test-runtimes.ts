@@ -1,4 +1,4 @@
-// Runs the tests of the engine, of recovery and of skills on each Copilot runtime that this platform can install:
+// Runs the tests of the engine, of recovery (with the kill sweeps) and of skills on each Copilot runtime that this platform can install:
 // all of them, or the versions given as arguments. --at-least <n> fails when fewer could be had.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -55,7 +55,9 @@ function wanted(versions: readonly string[]): readonly TestedRuntime[] {
 function passes({ version }: TestedRuntime, path: string): boolean {
   const vitest = join(packageRoot, "node_modules", "vitest", "vitest.mjs");
   const env = { ...process.env, COPILOT_CLI_PATH: path, IO_TEST_RUNTIME: version };
-  return spawnSync(process.execPath, [vitest, "run", ...TESTS], { cwd: packageRoot, env, stdio: "inherit" }).status === 0;
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [vitest, "run", ...args], { cwd: packageRoot, env, stdio: "inherit" }).status === 0;
+  return run(...TESTS) && run("--config", "vitest.crash.config.ts");
 }
 
 /** The runtime's executable; undefined when npm has no such package for this platform. */

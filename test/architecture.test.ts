@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { packageRoot } from "../src/lib/paths.ts";
 
@@ -34,10 +35,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const OPEN_TO_ALL = ["lib", "protocol"];
 const SDK = "@github/copilot-sdk";
 const MAX_LINES = 400;
+const MAX_FUNCTION_LINES = 120;
 
 interface Source {
   path: string;
   room: string;
+  text: string;
   lines: number;
   /** Relative imports as paths below src, others by their name. */
   imports: string[];
@@ -63,10 +66,14 @@ describe("the house", () => {
     const long = sources.filter(({ lines }) => lines > MAX_LINES);
     expect(long.map(({ path, lines }) => `src/${path} has ${lines} lines: at most ${MAX_LINES} are allowed.`)).toEqual([]);
   });
+
+  test(`no function of src is longer than ${MAX_FUNCTION_LINES} lines`, () => {
+    expect(sources.flatMap(longFunctions)).toEqual([]);
+  });
 });
 
 describe("the rules themselves", () => {
-  const source = (path: string, ...imports: string[]): Source => ({ path, room: roomOf(path), lines: 1, imports });
+  const source = (path: string, ...imports: string[]): Source => ({ path, room: roomOf(path), text: "", lines: 1, imports });
 
   test("an import against the direction is named with its file and rule", () => {
     expect(forbiddenImports(source("store/open.ts", "orchestrator/inbox.ts"))).toEqual([
@@ -84,6 +91,23 @@ describe("the rules themselves", () => {
     const circle = [source("a/x.ts", "b/y.ts"), source("b/y.ts", "c/z.ts"), source("c/z.ts", "a/x.ts")];
     expect(findCycle(circle)).toBe("a/x.ts -> b/y.ts -> c/z.ts -> a/x.ts");
   });
+
+  test("a long function is named with its file and length, whichever way it is written", () => {
+    const body = "\n".repeat(MAX_FUNCTION_LINES);
+    const text = [
+      `export function plain() {${body}}`,
+      `const arrow = () => {${body}};`,
+      `class Thing {\n  method() {${body}}\n}`,
+      `const made = { member: function () {${body}} };`,
+      "function short() {}",
+    ].join("\n");
+    const length = MAX_FUNCTION_LINES + 1;
+    expect(longFunctions({ ...source("lib/long.ts"), text })).toEqual(
+      ["plain", "arrow", "method", "member"].map(
+        (name) => `src/lib/long.ts: ${name} has ${length} lines: at most ${MAX_FUNCTION_LINES} are allowed.`,
+      ),
+    );
+  });
 });
 
 function forbiddenImports({ path, room, imports }: Source): string[] {
@@ -94,6 +118,29 @@ function forbiddenImports({ path, room, imports }: Source): string[] {
     .filter((name) => name.endsWith(".ts"))
     .filter((name) => roomOf(name) !== room && !allowed.includes(roomOf(name)))
     .map((name) => `src/${path} imports src/${name}: ${room} may import only ${allowed.join(", ") || "from itself"}.`);
+}
+
+/** A function counts with everything inside it, from its first line to its last. */
+function longFunctions({ path, text }: Source): string[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line;
+  const visit = (node: ts.Node): string[] => {
+    const inner: string[] = [];
+    ts.forEachChild(node, (child) => void inner.push(...visit(child)));
+    if (!ts.isFunctionLike(node) || !("body" in node)) return inner;
+    const lines = lineOf(node.end) - lineOf(node.getStart(file)) + 1;
+    if (lines <= MAX_FUNCTION_LINES) return inner;
+    return [`src/${path}: ${nameOf(node)} has ${lines} lines: at most ${MAX_FUNCTION_LINES} are allowed.`, ...inner];
+  };
+  return visit(file);
+}
+
+/** A function's own name, or that of what it is given to. */
+function nameOf(node: ts.SignatureDeclaration): string {
+  if (node.name) return node.name.getText();
+  const { parent } = node;
+  const isNamed = ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent) || ts.isPropertyDeclaration(parent);
+  return isNamed ? parent.name.getText() : "a function without a name";
 }
 
 function findCycle(all: readonly Source[]): string | undefined {
@@ -134,6 +181,6 @@ function readSources(): Source[] {
             .join("/")
         : given,
     );
-    return { path, room: roomOf(path), lines: text.split("\n").length - 1, imports };
+    return { path, room: roomOf(path), text, lines: text.split("\n").length - 1, imports };
   });
 }

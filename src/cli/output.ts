@@ -4,6 +4,7 @@ import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
+import { stackOf } from "../lib/stack.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
@@ -63,7 +64,7 @@ export function guardOutput(): void {
 export function report(thrown: unknown, { json }: { json: boolean }): void {
   const error = fileError(thrown) ?? thrown;
   const known = error instanceof UserError;
-  const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
   process.stderr.write(`${terminalSafe(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;

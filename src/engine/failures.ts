@@ -1,10 +1,21 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
 import type { TurnErrorCode, TurnResult } from "../protocol/turns.ts";
+import { noUsage } from "../protocol/usage.ts";
 import { type ModelFacts, nearestModels } from "./models.ts";
 import { isUnpaid, PAGE, type WireFailure } from "./wire/failure.ts";
 
 /** A failure for a person: the whole of it in `message`, and of that what to do once more by itself. */
 export type TurnError = NonNullable<TurnResult["error"]> & { remedy?: string };
+
+/** The part of a turn's result that is there whatever happened, for a turn in which nothing was said. */
+export function nothingSaid(): Pick<TurnResult, "text" | "usage" | "tools" | "served"> {
+  return { text: "", usage: noUsage(), tools: [], served: [] };
+}
+
+/** A turn that failed before anything was said in it. */
+export function failedTurn({ code, message, remedy }: TurnError): TurnResult {
+  return { ...nothingSaid(), outcome: "failed", error: { code, message }, ...(remedy !== undefined && { remedy }) };
+}
 
 /** The settings that a failure may be about, by name and place, so that a person knows what to change. */
 export interface SettingNames {

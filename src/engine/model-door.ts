@@ -59,3 +59,4 @@ export function createModelDoor({ choice, list, memo, log }: ModelDoorDeps) {
     },
   };
 }
+export type ModelDoor = ReturnType<typeof createModelDoor>;

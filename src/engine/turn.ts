@@ -8,8 +8,8 @@ import type { WireFailure } from "./wire/failure.ts";
 
 export interface TurnDeps {
   sdk: CopilotSession;
-  /** Resolves when the runtime that holds this session has ended. */
-  died: Promise<void>;
+  /** Calls back when the runtime that holds this session has ended, until told to stop. */
+  onDeath: (listener: () => void) => () => void;
   request: TurnRequest;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
@@ -25,7 +25,7 @@ export interface TurnDeps {
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, died, request, begin, watch, explain, troubled }: TurnDeps): Promise<TurnResult> {
+export async function followTurn({ sdk, onDeath, request, begin, watch, explain, troubled }: TurnDeps): Promise<TurnResult> {
   const { signal, silenceMs, capMs } = request;
   const heard = createListener(request.onEvent, explain, troubled);
   let finish: (ending: Ending) => void = () => {};
@@ -50,7 +50,7 @@ export async function followTurn({ sdk, died, request, begin, watch, explain, tr
   const cap = setTimeout(() => finish({ kind: "too long", ms: capMs }), capMs);
   const onAbort = () => finish({ kind: "aborted" });
   signal.addEventListener("abort", onAbort, { once: true });
-  died.then(() => finish({ kind: "died" }));
+  const stopWaiting = onDeath(() => finish({ kind: "died" }));
 
   try {
     if (signal.aborted) return heard.result("aborted", turnError("aborted"));
@@ -65,19 +65,20 @@ export async function followTurn({ sdk, died, request, begin, watch, explain, tr
       case "refused":
         return heard.result("failed", troubled({ message: ending.message }));
       case "aborted":
-        await rest(sdk, died);
+        await rest(sdk, onDeath);
         return heard.result("aborted", turnError("aborted"));
       case "timed out":
-        await rest(sdk, died);
+        await rest(sdk, onDeath);
         return heard.result("timed out", heard.failure() ?? turnError("timed_out", `after ${Math.round(ending.ms / 1000)} s`));
       case "too long":
-        await rest(sdk, died);
+        await rest(sdk, onDeath);
         return heard.result("timed out", heard.failure() ?? turnError("too_long", `${Math.round(ending.ms / 1000)} s`));
     }
   } finally {
     clearTimeout(silence);
     clearTimeout(cap);
     signal.removeEventListener("abort", onAbort);
+    stopWaiting();
     stopListening();
     stopWatching();
   }
@@ -91,21 +92,18 @@ type Ending =
   | { kind: "timed out" | "too long"; ms: number };
 
 /** Ends the turn in the runtime and waits until it is at rest, or gone, or takes too long over it. */
-async function rest(sdk: CopilotSession, died: Promise<void>): Promise<void> {
-  const idle = new Promise<void>((resolve) => {
-    const stop = sdk.on("session.idle", () => {
-      stop();
-      resolve();
-    });
-  });
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, REST_MS);
-  });
+async function rest(sdk: CopilotSession, onDeath: TurnDeps["onDeath"]): Promise<void> {
   // An abort that fails leaves a session that is not at rest; the next turn begins by making a new handle of it.
   const aborted = sdk.abort().catch(() => undefined);
+  const stop: (() => void)[] = [];
+  const idle = new Promise<void>((resolve) => stop.push(sdk.on("session.idle", () => resolve())));
+  const died = new Promise<void>((resolve) => stop.push(onDeath(resolve)));
+  const tooLong = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, REST_MS);
+    stop.push(() => clearTimeout(timer));
+  });
   await Promise.race([Promise.all([aborted, idle]), died, tooLong]);
-  clearTimeout(timer);
+  for (const each of stop) each();
 }
 
 /** Adds up what is heard of a turn, from the runtime and from the calls to the model themselves. */

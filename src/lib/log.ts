@@ -1,6 +1,7 @@
 import { appendFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Redactor } from "./redact.ts";
+import { stackOf } from "./stack.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -70,7 +71,7 @@ function plain(fields: Fields): Fields {
 function describe(error: Error): Fields {
   return {
     message: error.message,
-    stack: error.stack,
+    stack: stackOf(error),
     ...(error.cause instanceof Error ? { cause: describe(error.cause) } : {}),
   };
 }

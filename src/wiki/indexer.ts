@@ -1,13 +1,13 @@
-import { statSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
-import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { dropIndexFile, type IndexFile, isBroken, openIndexFile } from "./index-file.ts";
-import { type IsSecret, type PageDoc, readDoc, readText, stampOf, stampText } from "./page-file.ts";
-import { createPageIndex, type PageIndex } from "./page-index.ts";
+import { createChangeWatch } from "./change-watch.ts";
+import { createChangedPages } from "./changed-pages.ts";
+import { isBroken } from "./index-file.ts";
+import { createIndexHandle } from "./index-handle.ts";
+import { createIndexing } from "./indexing.ts";
+import { type IsSecret, type PageDoc, readDoc, readText, stampOf } from "./page-file.ts";
+import type { PageIndex } from "./page-index.ts";
 import type { Versions } from "./versions.ts";
-import { createWatcher, walk } from "./watch.ts";
 
 /** The index together with the pages that changed, or went, since they were indexed: those are read from their files. */
 export interface View {
@@ -45,292 +45,107 @@ export interface IndexerDeps {
   onForeign: (path: string, doc: PageDoc | undefined) => void;
 }
 
-const DRAIN_DELAY_MS = 250;
-const NOTICE_DELAY_MS = 100;
-/** How long one slice of indexing may hold up everything else. */
-const SLICE_MS = 40;
-const BULK_SLICE_MS = 150;
-const BULK = 1_000;
-/** A file this young may change again within one tick of the file system's clock: its stamp proves nothing yet. */
-const RACY_NS = 50_000_000n;
-const FOREIGN_AT_ONCE = 200;
-
 export function createIndexer({ root, file, versions, isSecret, log, onIndexed, onForeign }: IndexerDeps): Indexer {
   const fileOf = (path: string) => join(root, path);
-  let opened = openFirst(file);
-  let index = createPageIndex(opened.db);
-  let unswept = true;
-  let sweeping: Promise<void> | undefined;
-  let draining: Promise<void> | undefined;
-  let drainTimer: NodeJS.Timeout | undefined;
-  let noticeTimer: NodeJS.Timeout | undefined;
+  const read = (path: string) => readDoc(path, fileOf(path), isSecret);
   let viewers = 0;
   let closed = false;
-  /** The state of pages that this process wrote or has told about; "" for removed ones. */
-  const told = new Map<string, string>();
-  /** Changed pages that could not be marked yet, another process being busy with the index. */
-  const unmarked = new Set<string>();
+  const isClosed = () => closed;
 
-  const watcher = createWatcher(join(root, "pages"), () => {
-    if (noticeTimer !== undefined || closed) return;
-    noticeTimer = setTimeout(() => {
-      noticeTimer = undefined;
-      softly(notice);
-    }, NOTICE_DELAY_MS).unref();
+  const handle = createIndexHandle({ file, log, onDoubt: () => watch.doubt() });
+  const index = () => handle.current();
+  const changed = createChangedPages({ root, index, log, onMarked: () => indexing.soon() });
+  const indexing = createIndexing({
+    index,
+    read,
+    versions,
+    log,
+    isBusy: () => viewers > 0,
+    isClosed,
+    markAll: () => changed.mark([]),
+    onIndexed,
+    onError: handle.recover,
   });
+  const watch = createChangeWatch({ root, handle, changed, isClosed, onForeign: (path) => onForeign(path, read(path)) });
 
-  const reopen = (drop: boolean) => {
-    try {
-      index.close();
-    } catch {
-      // A file that broke while it was open may not close cleanly; it is left behind.
-    }
-    opened = { ...opened, inode: -1 };
-    if (drop) dropIndexFile(file);
-    opened = openIndexFile(file);
-    index = createPageIndex(opened.db);
-    unswept = true;
-  };
-  const sameFile = () => {
-    if (statSync(file, { throwIfNoEntry: false })?.ino === opened.inode) return;
-    log.info("the wiki's index was replaced; reading the pages again");
-    reopen(false);
-  };
-  const trouble = (error: unknown) => {
-    unswept = true;
-    log.warn("the wiki's index is in trouble", { error: messageOf(error) });
-    if (!isBroken(error)) return;
-    try {
-      reopen(true);
-    } catch (failure) {
-      // The next question opens it again; until then pages are saved and read without it.
-      log.error("the wiki's index cannot be made anew", { error: messageOf(failure) });
-    }
-  };
-  const softly = (work: (index: PageIndex) => void) => {
-    if (closed) return;
-    try {
-      sameFile();
-      work(index);
-    } catch (error) {
-      trouble(error);
-    }
-  };
-
-  const remember = (path: string) => {
-    const stamp = stampOf(fileOf(path));
-    if (told.size > 5_000) told.clear();
-    told.set(path, stamp ? stampText(stamp) : "");
-  };
-
-  const mark = (paths: Iterable<string>) => {
-    for (const path of paths) unmarked.add(path);
-    if (unmarked.size === 0) return;
-    try {
-      index.transaction(() => unmarked.forEach(index.mark));
-      unmarked.clear();
-    } catch (error) {
-      if (isBroken(error)) throw error;
-      log.info("the wiki's index is busy; changed pages are read from their files meanwhile", { error: messageOf(error) });
-    }
-    later();
-  };
-
-  /** Marks what the watcher told of, unless the index already knows it so. */
-  const notice = () => {
-    const { pages, all } = watcher.take();
-    if (all) unswept = true;
-    const foreign: string[] = [];
-    const changed: string[] = [];
-    for (const path of pages) {
-      const stamp = stampOf(fileOf(path));
-      const now = stamp ? stampText(stamp) : "";
-      if (told.get(path) !== now) foreign.push(path);
-      if ((index.get(path)?.stamp ?? "") !== now) changed.push(path);
-    }
-    mark(changed);
-    if (foreign.length <= FOREIGN_AT_ONCE) {
-      for (const path of foreign) {
-        remember(path);
-        onForeign(path, readDoc(path, fileOf(path), isSecret));
-      }
-    }
-    if (unswept) void sweep().catch(trouble);
-  };
-
-  const sweep = () => {
-    sweeping ??= sweepOnce().finally(() => {
-      sweeping = undefined;
-    });
-    return sweeping;
-  };
-  const sweepOnce = async () => {
-    unswept = false;
-    const known = index.stamps();
-    const changed: string[] = [];
-    let seen = 0;
-    for (const path of walk(join(root, "pages"))) {
-      const stamp = stampOf(fileOf(path));
-      if (stamp === undefined || known.get(path) !== stampText(stamp)) changed.push(path);
-      known.delete(path);
-      seen += 1;
-      if (seen % 500 === 0) await turn();
-    }
-    changed.push(...known.keys());
-    for (let at = 0; at < changed.length; at += 5_000) {
-      mark(changed.slice(at, at + 5_000));
-      await turn();
-    }
-  };
-
-  const absorb = (path: string, copies: boolean) => {
-    const doc = readDoc(path, fileOf(path), isSecret);
-    if (doc === undefined) index.remove(path);
-    else {
-      const age = BigInt(Date.now()) * 1_000_000n - doc.stamp.mtimeNs;
-      const racy = age < RACY_NS && age > -RACY_NS;
-      index.put({ ...doc, stamp: racy ? "" : stampText(doc.stamp) }, doc.text);
-    }
-    index.unmark(path);
-    if (doc === undefined || !copies) return;
-    try {
-      versions.keepCopy(path, doc.stamp, doc.text);
-    } catch (error) {
-      log.warn("an earlier version of a page cannot be kept", { path, error: messageOf(error) });
-    }
-  };
-  const drainAll = async () => {
-    mark([]);
-    const bulk = index.marked(BULK + 1).length > BULK;
-    let any = false;
-    for (;;) {
-      while (viewers > 0) await turn();
-      if (closed) return;
-      const waiting = index.marked(2_000);
-      if (waiting.length === 0) break;
-      any = true;
-      const until = performance.now() + (waiting.length >= BULK ? BULK_SLICE_MS : SLICE_MS);
-      index.transaction(() => {
-        for (const path of waiting) {
-          absorb(path, !bulk);
-          if (performance.now() > until) break;
-        }
-      });
-      await turn();
-    }
-    const chores = [...(bulk ? [index.tidy()] : []), index.recount()];
-    for (const chore of chores) {
-      for (const _ of chore) {
-        await turn();
-        if (closed) return;
-      }
-    }
-    if (any) onIndexed();
-  };
-  const drain = () => {
-    clearTimeout(drainTimer);
-    drainTimer = undefined;
-    draining ??= drainAll().finally(() => {
-      draining = undefined;
-    });
-    return draining;
-  };
-  const later = () => {
-    if (drainTimer !== undefined || closed) return;
-    drainTimer = setTimeout(() => {
-      drainTimer = undefined;
-      drain().catch(trouble);
-    }, DRAIN_DELAY_MS).unref();
-  };
-
-  /** Lets the system's news of changes made before now come in: two full turns of the event loop. */
-  const settle = async () => {
-    await turn();
-    await turn();
-    sameFile();
-    if (!watcher.prompt) unswept = true;
-    notice();
-    while (unswept || sweeping) await sweep();
-  };
   const look = async (): Promise<View> => {
-    await settle();
+    await watch.settle();
     return {
-      index,
-      fresh: new Set([...index.marked(), ...unmarked]),
+      index: index(),
+      fresh: changed.all(),
       has: (path) => stampOf(fileOf(path)) !== undefined,
-      read: (path) => readDoc(path, fileOf(path), isSecret),
+      read,
       text: (path) => readText(fileOf(path)),
     };
-  };
-  const view = async <T>(work: (view: View) => Promise<T>): Promise<T> => {
-    viewers += 1;
-    try {
-      return await work(await look());
-    } catch (error) {
-      if (!isBroken(error)) throw error;
-      trouble(error);
-      return await work(await look());
-    } finally {
-      viewers -= 1;
-    }
   };
 
   return {
     changing(path, work) {
-      let outcome: { value: ReturnType<typeof work> } | { error: unknown } | undefined;
-      const attempt = () => {
-        try {
-          return { value: work() };
-        } catch (error) {
-          return { error };
-        }
-      };
+      const attempt = () => outcomeOf(work);
+      let outcome: Outcome<ReturnType<typeof work>> | undefined;
       try {
-        sameFile();
-        index.transaction(() => {
-          index.mark(path);
+        handle.check();
+        index().transaction(() => {
+          index().mark(path);
           outcome = attempt();
         });
       } catch (error) {
-        trouble(error);
+        handle.recover(error);
       }
       // An index in trouble is no reason not to save.
       const result = outcome ?? attempt();
-      remember(path);
-      later();
+      watch.remember(path);
+      indexing.soon();
       if ("error" in result) throw result.error;
       return result.value;
     },
-    softly,
-    view,
+    softly(work) {
+      if (closed) return;
+      try {
+        handle.check();
+        work(index());
+      } catch (error) {
+        handle.recover(error);
+      }
+    },
+    async view(work) {
+      viewers += 1;
+      try {
+        return await work(await look());
+      } catch (error) {
+        if (!isBroken(error)) throw error;
+        handle.recover(error);
+        return await work(await look());
+      } finally {
+        viewers -= 1;
+      }
+    },
     async drain() {
-      await settle();
-      await drain();
+      await watch.settle();
+      await indexing.now();
     },
     async rebuild() {
-      await draining;
-      reopen(true);
-      await settle();
-      await drain();
+      await indexing.atRest();
+      handle.renew();
+      await watch.settle();
+      await indexing.now();
     },
     async close() {
       closed = true;
-      await sweeping;
-      await draining;
-      clearTimeout(drainTimer);
-      clearTimeout(noticeTimer);
-      watcher.close();
-      index.close();
+      await watch.close();
+      await indexing.atRest();
+      indexing.stop();
+      handle.close();
     },
   };
 }
 
-function openFirst(file: string): IndexFile {
+type Outcome<T> = { value: T } | { error: unknown };
+
+function outcomeOf<T>(work: () => T): Outcome<T> {
   try {
-    return openIndexFile(file);
+    return { value: work() };
   } catch (error) {
-    throw new UserError(`${file}: ${messageOf(error)}. Check that the folder can be written and that the disk has room.`, {
-      cause: error,
-    });
+    return { error };
   }
 }

@@ -6,10 +6,10 @@ export function normalize(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");
 }
 
-/** The text around a place in the folded text: 100 characters either side, cut ends marked. */
-export function snippetAt(text: string, folded: string, at: number, length: number, around = 100): string {
-  const start = unfolded(text, folded, at);
-  const end = unfolded(text, folded, at + length);
+/** The text around a place in the normalized text: 100 characters either side, cut ends marked. */
+export function snippetAt(text: string, normalized: string, at: number, length: number, around = 100): string {
+  const start = placeIn(text, normalized, at);
+  const end = placeIn(text, normalized, at + length);
   const from = start > around ? start - around : 0;
   const to = Math.min(text.length, end + around);
   const cut = text
@@ -19,9 +19,9 @@ export function snippetAt(text: string, folded: string, at: number, length: numb
   return `${from > 0 ? "…" : ""}${cut}${to < text.length ? "…" : ""}`;
 }
 
-/** Where a place of the folded text stands in the text: a few letters change their length when folded. */
-function unfolded(text: string, folded: string, at: number): number {
-  if (text.length === folded.length) return at;
+/** Where a place of the normalized text stands in the text: a few letters change their length when they are normalized. */
+function placeIn(text: string, normalized: string, at: number): number {
+  if (text.length === normalized.length) return at;
   let seen = 0;
   let place = 0;
   for (const letter of text) {
@@ -32,7 +32,7 @@ function unfolded(text: string, folded: string, at: number): number {
   return place;
 }
 
-/** The different words of a folded query. */
-export function wordsOf(folded: string): string[] {
-  return [...new Set(folded.split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== ""))];
+/** The different words of a normalized query. */
+export function wordsOf(normalized: string): string[] {
+  return [...new Set(normalized.split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== ""))];
 }

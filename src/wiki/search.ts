@@ -2,7 +2,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import type { View } from "./indexer.ts";
 import { normalize, snippetAt, wordsOf } from "./normalize.ts";
-import { type Candidate, type Entry, gramsOf } from "./page-index.ts";
+import type { Candidate, Entry } from "./page-index.ts";
+import { gramsOf } from "./trigrams.ts";
 
 export interface Hit {
   path: string;
@@ -159,24 +160,24 @@ function* everything(index: View["index"]): Generator<Candidate[]> {
 }
 
 function textMatch(text: string, wanted: string): Omit<Match, "path"> | undefined {
-  const folded = normalize(text);
-  const at = folded.indexOf(wanted);
+  const normalized = normalize(text);
+  const at = normalized.indexOf(wanted);
   if (at < 0) return undefined;
-  return { snippet: snippetAt(text, folded, at, wanted.length), rank: textRank(folded, wanted, at) };
+  return { snippet: snippetAt(text, normalized, at, wanted.length), rank: textRank(normalized, wanted, at) };
 }
 
 function wordsMatch(text: string, path: string, words: readonly string[]): Omit<Match, "path"> | undefined {
-  const folded = normalize(text);
+  const normalized = normalize(text);
   const name = normalize(path);
   const places: number[] = [];
   for (const word of words) {
-    const at = folded.indexOf(word);
+    const at = normalized.indexOf(word);
     if (at < 0 && !name.includes(word)) return undefined;
     places.push(at);
   }
   const first = Math.max(0, Math.min(...places));
-  const rank = words.reduce((sum, word, at) => sum + textRank(folded, word, places[at]!), 0) / words.length;
-  return { snippet: snippetAt(text, folded, first, 0), rank };
+  const rank = words.reduce((sum, word, at) => sum + textRank(normalized, word, places[at]!), 0) / words.length;
+  return { snippet: snippetAt(text, normalized, first, 0), rank };
 }
 
 /** The title being the query beats beginning with it beats holding it; all beat any hit in the text alone. */
@@ -190,14 +191,14 @@ const WORDY = /[\p{L}\p{N}_]/u;
 const COUNTED_PLACES = 10;
 
 /** More places count for more, a whole word more than a part of one, a short page more than a long one. */
-function textRank(folded: string, wanted: string, first: number): number {
+function textRank(normalized: string, wanted: string, first: number): number {
   let places = 0;
   let whole = 0;
-  for (let at = first; at >= 0 && places < COUNTED_PLACES; at = folded.indexOf(wanted, at + wanted.length)) {
+  for (let at = first; at >= 0 && places < COUNTED_PLACES; at = normalized.indexOf(wanted, at + wanted.length)) {
     places += 1;
-    if (!WORDY.test(folded.charAt(at - 1)) && !WORDY.test(folded.charAt(at + wanted.length))) whole += 1;
+    if (!WORDY.test(normalized.charAt(at - 1)) && !WORDY.test(normalized.charAt(at + wanted.length))) whole += 1;
   }
-  return Math.log2(1 + places) + 2 * Math.log2(1 + whole) - 0.3 * Math.log2(1 + folded.length / 2_000);
+  return Math.log2(1 + places) + 2 * Math.log2(1 + whole) - 0.3 * Math.log2(1 + normalized.length / 2_000);
 }
 
 /** The hits with what the index knows of their pages, best first, then newest. */

@@ -7,40 +7,17 @@ import type { Log } from "../lib/log.ts";
 import { type Emit, newsOf } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { createIndexer } from "./indexer.ts";
+import { infoOf, type ListOptions, listPages, type PageInfo, type PageList } from "./list.ts";
 import { metaOf } from "./markdown.ts";
-import { type IsSecret, MAX_PAGE_BYTES, readDoc, stampOf } from "./page-file.ts";
-import type { Entry } from "./page-index.ts";
+import { type IsSecret, MAX_PAGE_BYTES, type PageDoc, readDoc, stampOf } from "./page-file.ts";
 import { type PagePlace, placeOf } from "./paths.ts";
 import { type Hits, type SearchOptions, searchPages } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
-import { countPages, SUMMARY_TOKENS, summarize } from "./summary.ts";
+import { SUMMARY_TOKENS, summarize } from "./summary.ts";
 import { createVersions, type Version } from "./versions.ts";
-
-export interface PageInfo {
-  path: string;
-  title: string;
-  tags: string[];
-  bytes: number;
-  updatedAt: string;
-}
 
 export interface Page extends PageInfo {
   content: string;
-}
-
-export interface PageList {
-  items: PageInfo[];
-  /** How many pages there are, listed or not. */
-  total: number;
-  /** Give it as `after` for the pages that follow; absent at the end. */
-  next?: string;
-}
-
-export interface ListOptions {
-  /** A folder below `pages/`, such as "projects". */
-  under?: string;
-  after?: string;
-  limit?: number;
 }
 
 /** IO's long memory: markdown files that a person may read and edit too. */
@@ -76,7 +53,6 @@ export interface WikiDeps {
 }
 
 export const CATEGORIES = ["preferences", "projects", "people", "general"] as const;
-const DEFAULT_LIST = 1_000;
 const MOST_UNLISTED = 64;
 const CLOSING_MS = 2_000;
 
@@ -119,15 +95,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
 
   catalogue.changed();
 
-  const existing = (place: PagePlace) => {
-    const doc = readDoc(place.path, place.file, isSecret);
-    if (doc !== undefined) return doc;
-    const stamp = stampOf(place.file);
-    if (stamp && stamp.size > MAX_PAGE_BYTES)
-      throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
-    if (stamp) throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
-    throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
-  };
+  const existing = (place: PagePlace) => readExisting(place, isSecret);
 
   const wiki: Wiki = {
     read(path) {
@@ -170,18 +138,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       tell("page.deleted", info);
       return info;
     },
-    list: ({ under, after = "", limit = DEFAULT_LIST } = {}) =>
-      indexer.view(async (view) => {
-        const prefix =
-          under === undefined ? "pages/" : `pages/${under.replace(/^pages\/?/, "").replace(/\/+$/, "")}/`.replace("//", "/");
-        const inRange = (path: string) => path.startsWith(prefix) && path > after;
-        const fresh = [...view.fresh].filter(inRange).flatMap((path) => view.read(path) ?? []);
-        const known = view.index.page(prefix, after, limit + 1 + view.fresh.size).filter(({ path }) => !view.fresh.has(path));
-        const all = [...known, ...fresh].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
-        const items = all.slice(0, limit).map(infoOf);
-        const last = items.at(-1)?.path;
-        return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
-      }),
+    list: (options) => indexer.view(async (view) => listPages(view, options)),
     search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
     history: (path) => {
       const place = placeOf(pages, path);
@@ -208,6 +165,16 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   return wiki;
 }
 
+function readExisting(place: PagePlace, isSecret: IsSecret): PageDoc {
+  const doc = readDoc(place.path, place.file, isSecret);
+  if (doc !== undefined) return doc;
+  const stamp = stampOf(place.file);
+  if (stamp && stamp.size > MAX_PAGE_BYTES)
+    throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+  if (stamp) throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
+  throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
+}
+
 function savePage(place: PagePlace, content: string): void {
   try {
     writeFileAtomic(place.file, content);
@@ -221,10 +188,6 @@ function savePage(place: PagePlace, content: string): void {
 
 function mtimeOf(file: string): number {
   return lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-}
-
-function infoOf({ path, title, tags, bytes, mtime }: Omit<Entry, "excerpt">): PageInfo {
-  return { path, title, tags, bytes, updatedAt: new Date(mtime).toISOString() };
 }
 
 /** Takes away what a killed writer left behind; a younger one may still be at work. */

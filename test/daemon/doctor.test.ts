@@ -6,7 +6,7 @@ import { packageRoot, pathsOf } from "../../src/lib/paths.ts";
 import type { Finding } from "../../src/protocol/doctor.ts";
 import { runIo } from "../support/daemon.ts";
 import { startGateway } from "../support/gateway.ts";
-import { temporaryHome } from "../support/home.ts";
+import { type AtTheEnd, temporaryHome } from "../support/home.ts";
 import {
   type Act,
   type Provider,
@@ -33,8 +33,12 @@ const always =
   () =>
     act;
 
-async function finding(provider: Record<string, unknown> | undefined, env: NodeJS.ProcessEnv = {}): Promise<Finding> {
-  const home = temporaryHome(provider ? { provider } : { ollamaUrl: "http://127.0.0.1:9" });
+async function finding(
+  provider: Record<string, unknown> | undefined,
+  env: NodeJS.ProcessEnv = {},
+  atTheEnd: AtTheEnd = onTestFinished,
+): Promise<Finding> {
+  const home = temporaryHome(provider ? { provider } : { ollamaUrl: "http://127.0.0.1:9" }, atTheEnd);
   const all = { PATH: process.env.PATH, HOME: home, IO_HOME: home, COPILOT_CLI_PATH: process.env.COPILOT_CLI_PATH, ...env };
   const found = (await checkModel({ paths: pathsOf(all), env: all })).at(-1)!;
   const said = `${found.found} ${found.remedy ?? ""}`;
@@ -47,7 +51,7 @@ async function finding(provider: Record<string, unknown> | undefined, env: NodeJ
 
 interface Fine {
   name: string;
-  start: () => Promise<Provider>;
+  start: (atTheEnd: AtTheEnd) => Promise<Provider>;
   provider: (server: Provider) => Record<string, unknown>;
   found: RegExp;
 }
@@ -126,7 +130,7 @@ const FINE: Fine[] = [
 ];
 
 test.each(FINE)("$name: which model answered, where, and with what window", async ({ start, provider, found }) => {
-  const server = await start();
+  const server = await start(onTestFinished);
   const result = await finding(provider(server));
   expect(result).toMatchObject({ state: "ok", found: expect.stringMatching(found) });
   const asked = server.requests.filter(({ text }) => text.includes("ready"));
@@ -159,7 +163,7 @@ interface Wrong extends Omit<Fine, "found"> {
   found: RegExp;
   remedy: RegExp;
 }
-const openAi = (script: Script = obeys) => startOpenAi({ key: KEY, script });
+const openAi = (atTheEnd: AtTheEnd, script: Script = obeys) => startOpenAi({ key: KEY, script }, atTheEnd);
 const plain = ({ origin }: Provider) => ({ baseUrl: origin, model: "gpt-4o", apiKey: KEY });
 
 const WRONG_ONES: Wrong[] = [
@@ -197,7 +201,7 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "OpenAI's key at Anthropic's",
-    start: () => startAnthropic({ key: "sk-ant-right" }),
+    start: (atTheEnd) => startAnthropic({ key: "sk-ant-right" }, atTheEnd),
     provider: ({ origin }) => ({ type: "anthropic", baseUrl: origin, model: "claude-sonnet-4-5", apiKey: KEY }),
     found: /HTTP 401: invalid x-api-key/,
     remedy: /looks like one of OpenAI's, but the address .* is Anthropic's/,
@@ -242,63 +246,63 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a model that Anthropic does not have",
-    start: () => startAnthropic({ key: KEY }),
+    start: (atTheEnd) => startAnthropic({ key: KEY }, atTheEnd),
     provider: ({ origin }) => ({ type: "anthropic", baseUrl: origin, model: "claude-sonet-4-5", apiKey: KEY }),
     found: /does not have the model/,
     remedy: /There are: .*claude-sonnet-4-5-20250929/,
   },
   {
     name: "a model that OpenRouter does not have",
-    start: () => startOpenRouter({ key: KEY }),
+    start: (atTheEnd) => startOpenRouter({ key: KEY }, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "gpt-4o", apiKey: KEY }),
     found: /does not have the model .*not a valid model ID/,
     remedy: /There are: openai\/gpt-4o/,
   },
   {
     name: "a model that was not pulled",
-    start: () => startOllama(),
+    start: (atTheEnd) => startOllama({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "llama3.3" }),
     found: /does not have the model/,
     remedy: /There are: llama3\.2:latest(?!.*nomic).*Or run "ollama pull llama3\.3"\./,
   },
   {
     name: "a model that vLLM does not serve",
-    start: () => startVllm(),
+    start: (atTheEnd) => startVllm({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "qwen" }),
     found: /does not have the model/,
     remedy: /There are: Qwen\/Qwen2\.5-7B-Instruct/,
   },
   {
     name: "a model that LM Studio does not have",
-    start: () => startLmStudio(),
+    start: (atTheEnd) => startLmStudio({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "qwen2.5" }),
     found: /does not have the model/,
     remedy: /There are: qwen2\.5-7b-instruct(?!.*embedding)/,
   },
   {
     name: "a deployment that is not there",
-    start: () => startAzure({ key: KEY }),
+    start: (atTheEnd) => startAzure({ key: KEY }, atTheEnd),
     provider: ({ origin }) => ({ type: "azure", baseUrl: origin, model: "gpt-4o", apiKey: KEY }),
     found: /does not have the model/,
     remedy: /Azure asks by the deployment's name, not the model's: set it by provider\.model in config\.json/,
   },
   {
     name: "an embedder",
-    start: () => startOllama(),
+    start: (atTheEnd) => startOllama({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "nomic-embed-text" }),
     found: /is not one to talk with/,
     remedy: /^Name another: the name is set by provider\.model in config\.json\. There are: llama3\.2:latest/,
   },
   {
     name: "a model of Ollama's without tools",
-    start: () => startOllama(),
+    start: (atTheEnd) => startOllama({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "gemma3:1b" }),
     found: /cannot use tools, and IO works by tools/,
     remedy: /^Name another with provider\.model in config\.json, or set "tools": false/,
   },
   {
     name: "a model of OpenRouter's without tools",
-    start: () => startOpenRouter({ key: KEY }),
+    start: (atTheEnd) => startOpenRouter({ key: KEY }, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "google/gemma-2-9b-it", apiKey: KEY }),
     found: /cannot use tools/,
     remedy: /"tools": false/,
@@ -312,14 +316,14 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "vLLM that was started without tools",
-    start: () => startVllm(),
+    start: (atTheEnd) => startVllm({}, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "Qwen/Qwen2.5-7B-Instruct" }),
     found: /cannot use tools/,
     remedy: /--enable-auto-tool-choice/,
   },
   {
     name: "llama.cpp that was started without tools",
-    start: () => startLlamaCpp({ jinja: false, model: "m.gguf" }),
+    start: (atTheEnd) => startLlamaCpp({ jinja: false, model: "m.gguf" }, atTheEnd),
     asks: 1,
     provider: ({ url }) => ({ baseUrl: url, model: "m.gguf" }),
     found: /cannot use tools/,
@@ -334,7 +338,7 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a model that does not call its tool",
-    start: () => openAi(always({ say: "OK" })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ say: "OK" })),
     provider: plain,
     state: "warning",
     found: /^gpt-4o-2024-08-06 answered for "gpt-4o" at .*, but did not call the tool/,
@@ -342,7 +346,8 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a model that writes its call down",
-    start: () => openAi(always({ say: '<tool_call>{"name": "report", "arguments": {"word": "ready"}}</tool_call>' })),
+    start: (atTheEnd) =>
+      openAi(atTheEnd, always({ say: '<tool_call>{"name": "report", "arguments": {"word": "ready"}}</tool_call>' })),
     provider: plain,
     state: "warning",
     found: /did not call the tool/,
@@ -357,28 +362,28 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a page in place of an API",
-    start: () => startOpenRouter({ key: KEY }),
+    start: (atTheEnd) => startOpenRouter({ key: KEY }, atTheEnd),
     provider: ({ origin }) => ({ baseUrl: `${origin}/docs`, model: "openai/gpt-4o", apiKey: KEY }),
     found: /not a model's API \(a web page came in place of an answer\)/,
     remedy: /^Correct the address/,
   },
   {
     name: "LM Studio's 200 for a wrong path",
-    start: () => startLmStudio(),
+    start: (atTheEnd) => startLmStudio({}, atTheEnd),
     provider: ({ origin }) => ({ baseUrl: `${origin}/api`, model: "qwen2.5-7b-instruct" }),
     found: /not a model's API .*Unexpected endpoint/,
     remedy: /^Correct the address/,
   },
   {
     name: "no credit",
-    start: () => startOpenRouter({ key: KEY, affordable: 10 }),
+    start: (atTheEnd) => startOpenRouter({ key: KEY, affordable: 10 }, atTheEnd),
     provider: ({ url }) => ({ baseUrl: url, model: "openai/gpt-4o", apiKey: KEY }),
     found: /no credit or quota left \(HTTP 402/,
     remedy: /^Add credit there.*provider\.apiKey in config\.json.*maxOutputTokens/,
   },
   {
     name: "no quota",
-    start: () => openAi(always({ busy: "quota" })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ busy: "quota" })),
     provider: plain,
     asks: 1,
     found: /no credit or quota left \(HTTP 429: You exceeded your current quota/,
@@ -386,21 +391,21 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a key that may not",
-    start: () => openAi(always({ status: 403, message: "Project does not have access to model" })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ status: 403, message: "Project does not have access to model" })),
     provider: plain,
     found: /HTTP 403: Project does not have access/,
     remedy: /^The key is provider\.apiKey in config\.json: see what it is allowed to do/,
   },
   {
     name: "a request that is refused with the key in its words",
-    start: () => openAi(always({ status: 400, message: `the key ${KEY} is not for this` })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ status: 400, message: `the key ${KEY} is not for this` })),
     provider: plain,
     found: /did not accept the request \(HTTP 400: the key \[secret\] is not for this\)\.$/,
     remedy: /in brackets is the provider's own word.*provider\.model in config\.json/,
   },
   {
     name: "a rate limit",
-    start: () => openAi(always({ busy: "rate", retryAfter: 120 })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ busy: "rate", retryAfter: 120 })),
     provider: plain,
     asks: 1,
     found: /limiting the rate/,
@@ -408,24 +413,25 @@ const WRONG_ONES: Wrong[] = [
   },
   {
     name: "a provider that fails",
-    start: () => openAi(always({ status: 500, message: "The server had an error" })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ status: 500, message: "The server had an error" })),
     provider: plain,
     found: /provider is failing \(HTTP 500: The server had an error/,
     remedy: /^Try again later, or use another\.$/,
   },
   {
     name: "a gateway whose provider is down",
-    start: () => openAi(always({ html: 502 })),
+    start: (atTheEnd) => openAi(atTheEnd, always({ html: 502 })),
     provider: plain,
     found: /provider is failing \(HTTP 502: a web page/,
     remedy: /^Try again later/,
   },
 ];
 
-test.each(WRONG_ONES)("$name is told with the setting and what to do", { timeout: 60_000 }, async (wrong) => {
-  const server = await wrong.start();
+// Side by side: much of their time is the runtime's wait before it asks again.
+test.concurrent.for(WRONG_ONES)("$name is told with the setting and what to do", { timeout: 60_000 }, async (wrong, test) => {
+  const server = await wrong.start(test.onTestFinished);
   const { state = "failed", found, remedy } = wrong;
-  expect(await finding(wrong.provider(server), wrong.env)).toMatchObject({
+  expect(await finding(wrong.provider(server), wrong.env, test.onTestFinished)).toMatchObject({
     state,
     found: expect.stringMatching(found),
     remedy: expect.stringMatching(remedy),
@@ -443,23 +449,28 @@ test("nothing that listens, a name that is not there, and TLS where there is non
   const gone = (closed.address() as AddressInfo).port;
   await new Promise<void>((done) => void closed.close(() => done()));
 
-  expect(await finding({ baseUrl: `http://127.0.0.1:${gone}/v1`, model: "m" })).toMatchObject({
+  const { port } = server.address() as AddressInfo;
+  const [nobody, nowhere, plainly] = await Promise.all([
+    finding({ baseUrl: `http://127.0.0.1:${gone}/v1`, model: "m" }),
+    finding({ baseUrl: "http://models.invalid/v1", model: "m" }),
+    finding({ baseUrl: `https://127.0.0.1:${port}/v1`, model: "m" }),
+  ]);
+  expect(nobody).toMatchObject({
     found: expect.stringMatching(/no answer came .*\(nothing listens at 127\.0\.0\.1:\d+\)/),
     remedy: "Start it, or correct its address (provider.baseUrl in config.json).",
   });
-  expect(await finding({ baseUrl: "http://models.invalid/v1", model: "m" })).toMatchObject({
+  expect(nowhere).toMatchObject({
     found: expect.stringContaining("(the name models.invalid could not be looked up)"),
     remedy: expect.stringMatching(/^(?:Correct the name in its address \(provider\.baseUrl|Check this machine's network)/),
   });
-  const { port } = server.address() as AddressInfo;
-  expect(await finding({ baseUrl: `https://127.0.0.1:${port}/v1`, model: "m" })).toMatchObject({
+  expect(plainly).toMatchObject({
     found: expect.stringContaining("does not speak TLS"),
     remedy: expect.stringMatching(/^Write http:\/\/ in place of https:\/\/ in its address \(provider\.baseUrl/),
   });
 });
 
 test("the environment's provider is told by the environment's names", async () => {
-  const server = await openAi();
+  const server = await openAi(onTestFinished);
   const env = { COPILOT_PROVIDER_BASE_URL: server.origin, COPILOT_MODEL: "gpt-4o", OPENAI_API_KEY: KEY };
   expect(await finding(undefined, env)).toMatchObject({
     found: expect.stringMatching(/"gpt-4o" \(COPILOT_MODEL\) at \S+ \(COPILOT_PROVIDER_BASE_URL\)/),
@@ -477,7 +488,7 @@ test("a key that is set while the rehearsal model plays is told of", async () =>
 });
 
 test("the command shows the finding with its remedy below it, and ends with 1", async () => {
-  const server = await openAi();
+  const server = await openAi(onTestFinished);
   const key = "mistyped-key-of-somebody-0123";
   const home = temporaryHome({ provider: { baseUrl: server.origin, model: "gpt-4o", apiKey: key } });
   const { code, stdout } = await runIo(["doctor"], home);

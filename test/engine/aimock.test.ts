@@ -6,7 +6,7 @@ import { Config } from "../../src/lib/config.ts";
 import type { TurnEvent } from "../../src/protocol/turns.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { turn } from "../support/engine.ts";
-import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { type AtTheEnd, temporaryFolder, temporaryHome } from "../support/home.ts";
 import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
 
 const KEY = "sk-the-key-that-aimock-knows-0000";
@@ -19,7 +19,7 @@ const WIRES = [
   { name: "azure", settings: (url: string) => ({ type: "azure", baseUrl: url, model: "my-deployment" }) },
 ];
 
-async function startMock(atTheEnd: typeof afterAll | typeof onTestFinished): Promise<LLMock> {
+async function startMock(atTheEnd: AtTheEnd): Promise<LLMock> {
   const mock = new LLMock({ port: 0, strict: true, auth: { apiKeys: [KEY] } });
   await mock.start();
   atTheEnd(() => mock.stop());
@@ -222,11 +222,12 @@ const LASTING = [
 ];
 const CODES = ["rate_limited", "failing", "unauthorized", "no_model", "failing", "unreachable"];
 
-test.each(WIRES)("what does not pass is told as what it is on $name", { timeout: 60_000 }, async ({ settings }) => {
-  const mock = await startMock(onTestFinished);
-  const folder = temporaryFolder();
-  const engine = await engineOn(folder, { ...settings(mock.url), apiKey: KEY });
-  onTestFinished(() => engine.stop());
+// Side by side: nearly all of their time is the runtime's wait before it asks again.
+test.concurrent.for(WIRES)("what does not pass is told as what it is on $name", { timeout: 60_000 }, async (wire, test) => {
+  const mock = await startMock(test.onTestFinished);
+  const folder = temporaryFolder(test.onTestFinished);
+  const engine = await engineOn(folder, { ...wire.settings(mock.url), apiKey: KEY });
+  test.onTestFinished(() => engine.stop());
   const results = await Promise.all(
     LASTING.map(({ what, response, chaos }, index) => {
       mock.onMessage(`always ${what}`, response, chaos && { chaos });

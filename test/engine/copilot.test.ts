@@ -1,14 +1,14 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Choice, chooseEngine } from "../../src/engine/ladder.ts";
+import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
 import type { SessionSpec } from "../../src/engine/port.ts";
-import { pidFileOf } from "../../src/engine/runtime.ts";
 import { Config } from "../../src/lib/config.ts";
 import { startDaemonProcess } from "../support/daemon.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { type Answer, type GitHub, standInForGitHub } from "../support/github.ts";
-import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { type AtTheEnd, temporaryFolder, temporaryHome } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
 const TOKEN = "gho_0123456789abcdefghijklmnopqrstuvwxyz";
@@ -32,11 +32,16 @@ const mona = { host: "https://github.com", login: "mona" };
 const users = { loggedInUsers: [{ ...mona, kind: "githubDotCom" }], lastLoggedInUser: mona };
 
 /** An engine on whatever the ladder finds in this environment. */
-async function engineFor(github: GitHub, env: NodeJS.ProcessEnv, config: Record<string, unknown> = NO_OLLAMA) {
-  const folder = temporaryFolder();
+async function engineFor(
+  github: GitHub,
+  env: NodeJS.ProcessEnv,
+  config: Record<string, unknown> = NO_OLLAMA,
+  atTheEnd: AtTheEnd = onTestFinished,
+) {
+  const folder = temporaryFolder(atTheEnd);
   const all = { PATH: process.env.PATH, HOME: folder, ...runtime, ...github.env, ...env };
   const choice = await chooseEngine(Config.parse(config), all);
-  const engine = await startEngine(folder, "", config, { env: all, choice });
+  const engine = await startEngine(folder, "", config, { env: all, choice }, atTheEnd);
   return { folder, choice, engine, ask: () => engine.session(spec("one", folder)).run(turn("Hello?")) };
 }
 
@@ -254,12 +259,15 @@ describe("what fails is told apart, and names the login", () => {
     });
   });
 
-  test("silence is waited for no longer than half a minute, and the next message is served when GitHub is back", async () => {
-    const github = await standInForGitHub();
+  // These two side by side: nearly all of their time is waiting for a GitHub that is silent.
+  test.concurrent("silence is waited for no longer than half a minute, and the next message is served when GitHub is back", async ({
+    onTestFinished: atTheEnd,
+  }) => {
+    const github = await standInForGitHub({ atTheEnd });
     github.answer["/copilot_internal/user"] = "never";
-    const home = temporaryFolder();
+    const home = temporaryFolder(atTheEnd);
     logIn(home, { ...users, authTokens: { "https://github.com:mona": { token: TOKEN } } });
-    const { ask } = await engineFor(github, { HOME: home });
+    const { ask } = await engineFor(github, { HOME: home }, NO_OLLAMA, atTheEnd);
     const begun = performance.now();
     expect((await ask()).error).toMatchObject({
       code: "unreachable",
@@ -270,9 +278,9 @@ describe("what fails is told apart, and names the login", () => {
     expect((await ask()).outcome).toBe("done");
   }, 60_000);
 
-  test("silence after the runtime was killed is waited for no longer either", async () => {
-    const github = await standInForGitHub();
-    const { folder, engine, ask } = await engineFor(github, { GH_TOKEN: TOKEN });
+  test.concurrent("silence after the runtime was killed is waited for no longer either", async ({ onTestFinished: atTheEnd }) => {
+    const github = await standInForGitHub({ atTheEnd });
+    const { folder, engine, ask } = await engineFor(github, { GH_TOKEN: TOKEN }, NO_OLLAMA, atTheEnd);
     expect((await ask()).outcome).toBe("done");
     github.answer["/models"] = "never";
     process.kill(Number(readFileSync(pidFileOf(folder, process.pid), "utf8")), "SIGKILL");

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
 import type { SessionSpec } from "../../src/engine/port.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
-import { pidFileOf } from "../../src/engine/runtime.ts";
 import { isAlive } from "../../src/lib/alive.ts";
 import { Config } from "../../src/lib/config.ts";
 import { startEngine, turn } from "../support/engine.ts";

@@ -23,7 +23,7 @@ const isSummary = (text: string) => /detailed summary of the conversation so far
 
 /** A model that knows only what stands in the request; it summarises well, or not at all. */
 const talker =
-  (good: boolean, say = "lorem ipsum dolor sit amet ".repeat(12)): Script =>
+  (good: boolean, say = "lorem ipsum dolor sit amet ".repeat(24)): Script =>
   ({ body, lastUser }) => {
     if (isSummary(lastUser)) return { say: good && knows(body) ? `The user's code is ${FACT}.` : "They talked." };
     return { say: `${knows(body) ? FACT : "unknown"} ${say}` };
@@ -95,7 +95,7 @@ const HOUSES: House[] = [
   },
 ];
 
-const chat = (index: number) => `message ${index}: ${"alpha beta gamma delta ".repeat(25)}`;
+const chat = (index: number) => `message ${index}: ${"alpha beta gamma delta ".repeat(50)}`;
 
 async function begin(house: House, script: Script): Promise<{ engine: Engine; provider: Provider; folder: string }> {
   const provider = await house.start(script);
@@ -156,16 +156,16 @@ test.each(HOUSES.slice(0, 4))(
     const { engine, provider, folder } = await begin(house, (asked, index) =>
       isSummary(asked.lastUser) || asked.afterTool
         ? talking(asked, index)
-        : { say: "Noting.", call: [{ tool: "note", args: { text: "word ".repeat(60) } }] },
+        : { say: "Noting.", call: [{ tool: "note", args: { text: "word ".repeat(120) } }] },
     );
     const notes: unknown[] = [];
     const session = engine.session(sessionSpec("tools", folder, [noteTool(notes)]));
     await session.run(turn(`Remember this: my code is ${FACT}.`));
-    for (let index = 0; index < 75; index += 1)
-      expect(await session.run(turn(`${index} ${"alpha beta gamma ".repeat(35)}`))).toMatchObject({ outcome: "done" });
+    for (let index = 0; index < 38; index += 1)
+      expect(await session.run(turn(`${index} ${"alpha beta gamma ".repeat(70)}`))).toMatchObject({ outcome: "done" });
     const { text } = await session.run(turn("What is my code?"));
     expect(text).toContain(FACT);
-    expect(notes).toHaveLength(77);
+    expect(notes).toHaveLength(40);
     expect(Math.max(...provider.asked.map(({ inputTokens }) => inputTokens))).toBeLessThanOrEqual(WINDOW);
     expect(tooLong(provider)).toEqual([]);
   },

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { readEvents, type ServerEvent } from "../../src/client/sse.ts";
-import { pidFileOf } from "../../src/engine/runtime.ts";
+import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
 import { isAlive } from "../../src/lib/alive.ts";
 import { readDaemonFile } from "../../src/lib/daemon-file.ts";
 import { packageRoot } from "../../src/lib/paths.ts";

@@ -5,6 +5,7 @@ import { Config } from "../../src/lib/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { TurnRequest } from "../../src/protocol/turns.ts";
+import type { AtTheEnd } from "./home.ts";
 
 export const quietLog = createLog({ redactor: createRedactor() });
 
@@ -14,6 +15,7 @@ export async function startEngine(
   modelUrl: string,
   config: Record<string, unknown> = {},
   more: Partial<EngineDeps> = {},
+  atTheEnd: AtTheEnd = onTestFinished,
 ): Promise<Engine> {
   const parsed = Config.parse(config);
   const engine = await createEngine({
@@ -33,7 +35,7 @@ export async function startEngine(
     ...more,
   });
   await engine.start();
-  onTestFinished(() => engine.stop());
+  atTheEnd(() => engine.stop());
   return engine;
 }
 

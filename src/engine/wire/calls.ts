@@ -1,4 +1,4 @@
-import { recordIn, textIn } from "./dialect.ts";
+import { recordIn, textIn } from "./fields.ts";
 import { createLetters, type Letters } from "./stream.ts";
 
 /** A tool call that is told piece by piece. */

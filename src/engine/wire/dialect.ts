@@ -1,3 +1,4 @@
+import { recordIn, textIn } from "./fields.ts";
 import type { StreamEvent } from "./stream.ts";
 
 /** The three ways in which providers are talked to. */
@@ -73,20 +74,9 @@ export function noTokens(): Tokens {
   return { input: 0, output: 0, cached: 0 };
 }
 
-export function numberIn(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
-}
-
-export function recordIn(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-export function listIn(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
+/** A tool call as a summary tells it. */
+export function inWords(tool: unknown, args: unknown): string {
+  return `[calls ${textIn(tool)} ${textIn(args)}]`;
 }
 
 export function withoutTools(body: Body): Body {

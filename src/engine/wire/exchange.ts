@@ -1,7 +1,7 @@
 import type { Log } from "../../lib/log.ts";
 import type { ModelCall } from "../../protocol/usage.ts";
 import type { Outgoing } from "./carrier.ts";
-import { completions, parsed } from "./completions.ts";
+import { completions } from "./completions.ts";
 import { type Context, roomFor } from "./context.ts";
 import { type Assembler, type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
 import { readRefusal, WireFailure, windowIn } from "./failure.ts";
@@ -9,6 +9,7 @@ import { messages } from "./messages.ts";
 import { type Change, fitted, lessonIn } from "./parameters.ts";
 import { responses } from "./responses.ts";
 import { readStream, type StreamEvent, toJson } from "./stream.ts";
+import { parsed } from "./stream-errors.ts";
 import type { Incoming, Transport } from "./transport.ts";
 
 /** What is known of a model, and what its answers teach. */

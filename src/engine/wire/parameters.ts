@@ -1,6 +1,6 @@
 import type { Body, Wire } from "./dialect.ts";
-import { recordIn } from "./dialect.ts";
 import type { WireFailure } from "./failure.ts";
+import { recordIn } from "./fields.ts";
 
 /** A change to a request: a parameter left out, sent under another name, or kept below a limit. */
 export type Change = { without: string } | { rename: string; to: string } | { cap: string; at: number };

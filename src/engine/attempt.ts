@@ -1,0 +1,67 @@
+import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
+import { beginTurn } from "./begin-turn.ts";
+import type { Explainer } from "./explain.ts";
+import { failedTurn, nothingSaid } from "./failures.ts";
+import type { Generations } from "./generations.ts";
+import type { ModelDoor } from "./model-door.ts";
+import type { ModelList } from "./model-list.ts";
+import type { SessionSpec } from "./port.ts";
+import type { RecoveryPlan } from "./recover.ts";
+import type { Runtime } from "./runtime.ts";
+import type { LiveSession, Sessions } from "./sessions.ts";
+import { followTurn } from "./turn.ts";
+
+export interface AttemptDeps {
+  runtime: Runtime;
+  sessions: Sessions;
+  generations: Generations;
+  list: ModelList;
+  door: ModelDoor;
+  explainer: Explainer;
+  modelOf: (wanted: string | undefined) => string;
+  /** Opens a session within its deadline. */
+  opening: (open: () => Promise<LiveSession>) => Promise<LiveSession>;
+}
+
+/** One try at a turn: a fresh prompt, or going on from where the session stands. Rejects when no session can be had. */
+export type Attempt = (spec: SessionSpec, request: TurnRequest, plan: RecoveryPlan, number: number) => Promise<TurnResult>;
+
+export function createAttempt({ runtime, sessions, generations, list, door, explainer, modelOf, opening }: AttemptDeps): Attempt {
+  return async (spec, request, { recovery: planned, settled }, number) => {
+    if (planned.kind === "answered")
+      return {
+        ...nothingSaid(),
+        outcome: "done",
+        text: planned.text,
+        tools: planned.tools,
+        served: planned.model ? [planned.model] : [],
+      };
+    const shut = await list.ready(spec.model);
+    if (shut) return failedTurn(shut);
+    const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
+    const expected = generations.current(spec.id).session;
+    const { sdk, life, name } = await opening(() =>
+      sessions.acquire(spec, turn, { continuePendingWork: planned.kind === "answer calls" }),
+    );
+    // A session that had to be begun anew holds nothing of the turn that was planned for the old one.
+    const recovery = name === expected ? planned : ({ kind: "send" } as const);
+    const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
+    const invocation = { ...turn, sessionId: spec.id, flush };
+    life.turns += 1;
+    try {
+      return await followTurn({
+        sdk,
+        request,
+        onDeath: life.onDeath,
+        begin: () => beginTurn(recovery, { sdk, tools: spec.tools, request, invocation }),
+        watch: (observer) => door.watch(name, observer),
+        explain: (failure) => explainer.failed(failure, modelOf(spec.model), list.available()),
+        troubled: explainer.troubled,
+      });
+    } finally {
+      life.turns -= 1;
+      sessions.release(spec.id);
+      runtime.released(life);
+    }
+  };
+}

@@ -1,0 +1,28 @@
+const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
+const HANDED_ON = [
+  "PATH",
+  "HOME",
+  "TMPDIR",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  ...PROXIES.flatMap((name) => [name, name.toLowerCase()]),
+  "SSL_CERT_FILE",
+  "NODE_EXTRA_CA_CERTS",
+  "SystemRoot",
+  "APPDATA",
+  "LOCALAPPDATA",
+  "USERPROFILE",
+  "COPILOT_DEBUG_GITHUB_API_URL",
+];
+
+/** The runtime gets what a program needs and no secret but its own. */
+export function runtimeEnvironment(
+  env: NodeJS.ProcessEnv,
+  folder: string,
+  gitHubHost: string | undefined,
+): Record<string, string | undefined> {
+  const kept = Object.fromEntries(HANDED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+  // Offline for GitHub Copilot too: a session with a token of its own is served all the same, and nothing else is sent.
+  return { ...kept, COPILOT_HOME: folder, COPILOT_OFFLINE: "true", ...(gitHubHost && { COPILOT_GH_HOST: gitHubHost }) };
+}

@@ -1,0 +1,25 @@
+/** Readers of what a provider or the runtime sent: whatever is not of the wanted kind reads as nothing. */
+
+export function numberIn(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
+export function recordIn(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+export function listIn(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Text that stands as it is, or in parts. */
+export function textOfParts(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listIn(content)
+    .map((part) => textIn(recordIn(part).text))
+    .join("");
+}

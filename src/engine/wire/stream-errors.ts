@@ -1,0 +1,32 @@
+import { readRefusal, WireFailure } from "./failure.ts";
+import { recordIn, textIn } from "./fields.ts";
+
+/** An event's data; whatever is not an object is no answer. */
+export function parsed(data: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(data);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Told below, as anything else that is not an event.
+  }
+  throw new WireFailure(`the provider sent what is no event: ${data.slice(0, 200)}`, { status: 502 });
+}
+
+/** An error that came inside a stream, with the status it names or stands for. */
+export function errorIn(data: Record<string, unknown>): WireFailure {
+  const { code, status, type } = recordIn(data.error ?? data);
+  const named = [code, status].map(Number).find((each) => each >= 400 && each < 600);
+  const words = `${textIn(code)} ${textIn(type)}`;
+  const meant = MEANT.find(([pattern]) => pattern.test(words))?.[1] ?? 400;
+  return readRefusal(named ?? meant, JSON.stringify(data));
+}
+
+/** What the words of an error stand for, where it has no number. */
+const MEANT: [RegExp, number][] = [
+  [/rate_limit/, 429],
+  [/overloaded|server_error|api_error|internal|unavailable|timeout/, 503],
+  [/authentication/, 401],
+  [/permission/, 403],
+  [/billing|insufficient_quota/, 402],
+  [/not_found/, 404],
+];

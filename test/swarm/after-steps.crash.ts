@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { git } from "../support/swarm/index.ts";
+import { asked, type Life, live, runOf, scene } from "../support/swarm/lives.ts";
+
+test("a run with two streams that is killed after every single step ends in the same result, and no finished call is made again", async () => {
+  const whole = await scene();
+  const undisturbed = await live(whole.base);
+  expect(undisturbed.code).toBe(0);
+  const { outcome, tree, steps } = JSON.parse(undisturbed.said);
+  expect(outcome).toBe("approved");
+  const { steps: finished } = runOf(whole.home);
+  const expectedSteps = finished
+    .filter(({ kind }) => ["call", "checks", "git"].includes(kind))
+    .map(({ key }) => key)
+    .sort();
+  const total = expectedSteps.length;
+  expect(total).toBeGreaterThan(15);
+  expect(steps).toBe(0);
+
+  const { home, project, model, base } = await scene();
+  let resume: string | undefined;
+  let lives = 0;
+  let inFlight = 0;
+  let last: Life | undefined;
+  for (; lives < total * 2; lives += 1) {
+    last = await live({ ...base, killOn: "step.finished", killAt: 1, ...(resume && { resume }) });
+    const { row, steps: left } = runOf(home);
+    inFlight += left.filter(({ kind, state }) => kind === "call" && state === "begun").length;
+    resume = row?.id;
+    if (last.signal === null) break;
+    expect(last.signal).toBe("SIGKILL");
+  }
+  expect(last?.code).toBe(0);
+  expect(JSON.parse(last!.said)).toMatchObject({ status: "done", outcome: "approved", tree });
+  expect(git(project, "rev-parse", `swarm/${resume}^{tree}`)).toBe(tree);
+  expect(lives).toBeGreaterThanOrEqual(Math.floor(total / 2));
+  const { steps: rows } = runOf(home);
+  expect(
+    rows
+      .filter(({ kind }) => ["call", "checks", "git"].includes(kind))
+      .map(({ key }) => key)
+      .sort(),
+  ).toEqual(expectedSteps);
+
+  const once = asked(whole.model.requests);
+  const again = asked(model.requests);
+  expect(new Set(again)).toEqual(new Set(once));
+  // A call of one stream may be in flight when a step of the other ends and the process dies: only such a call is asked again.
+  expect(again.length - once.length).toBeLessThanOrEqual(inFlight);
+  for (const line of once.filter((each) => !/^(engineer|eng-code-reviewer|tester)/.test(each))) {
+    expect(again.filter((each) => each === line)).toHaveLength(1);
+  }
+}, 600_000);
