@@ -10,7 +10,7 @@ import type { Owed } from "../protocol/outbox.ts";
 import type { Activity, Agent, Decision, Squad, Task, TaskStatus } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
-import { createSquadStore } from "../store/squads.ts";
+import { createSquadStore, type SquadStore } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
 import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
@@ -63,17 +63,7 @@ export function createSquads(deps: SquadsDeps) {
   const note = createTaskNotes({ activity, emit, log });
   const leaving = new Set<string>();
 
-  async function forgetSessions(ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
-      try {
-        await engine.deleteSession(id);
-        store.forgetSession(id);
-      } catch (error) {
-        log.warn("a session is still on disk; it is deleted at the next start", { session: id, error: messageOf(error) });
-      }
-    }
-  }
-
+  const forgetSessions = (ids: readonly string[]) => deleteSessions(ids, { engine, store, log });
   const isLeaving = (slug: string) => leaving.has(slug);
   const teams = createTeams({ database, store, sessions, emit, isLeaving, forgetSessions });
   const agents = createAgents({
@@ -179,3 +169,18 @@ export function createSquads(deps: SquadsDeps) {
   };
 }
 export type Squads = ReturnType<typeof createSquads>;
+
+/** One that cannot be deleted now is at the next start. */
+async function deleteSessions(
+  ids: readonly string[],
+  { engine, store, log }: { engine: Engine; store: SquadStore; log: Log },
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      await engine.deleteSession(id);
+      store.forgetSession(id);
+    } catch (error) {
+      log.warn("a session is still on disk; it is deleted at the next start", { session: id, error: messageOf(error) });
+    }
+  }
+}

@@ -28,6 +28,53 @@ const Version = z.object({ version: z.string(), savedAt: z.string(), bytes: z.nu
 const Hit = PageInfo.omit({ bytes: true }).extend({ snippet: z.string(), match: z.enum(["text", "words"]) });
 const listOf = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
 
+const pageParams = { params: z.object({ path: z.string() }) };
+/** Routes whose path may hold slashes: what serves them reads the address itself, so they are described here. */
+const ROUTES_WITH_A_PATH = [
+  createRoute({
+    method: "get",
+    path: "/api/wiki/pages/{path}",
+    summary: "One page; its path may hold slashes",
+    request: pageParams,
+    responses: answers(200, Page),
+  }),
+  createRoute({
+    method: "put",
+    path: "/api/wiki/pages/{path}",
+    summary: "Makes (201) or replaces (200) a page, as JSON or text/markdown",
+    request: { ...pageParams, body: contentBody },
+    responses: { ...answers(201, PageInfo), ...answers(200, PageInfo) },
+  }),
+  createRoute({
+    method: "delete",
+    path: "/api/wiki/pages/{path}",
+    summary: "Deletes a page; its history stays",
+    request: pageParams,
+    responses: answers(200, PageInfo),
+  }),
+  createRoute({
+    method: "get",
+    path: "/api/wiki/history/{path}",
+    summary: "Earlier versions of a page; with version, what it held then",
+    request: { ...pageParams, query: z.object({ version: z.string().optional() }) },
+    responses: answers(200, z.union([listOf(Version), z.object({ content: z.string() })])),
+  }),
+  createRoute({
+    method: "get",
+    path: "/api/wiki/sources/{name}",
+    summary: "One source",
+    request: { params: z.object({ name: z.string() }) },
+    responses: answers(200, Source),
+  }),
+  createRoute({
+    method: "put",
+    path: "/api/wiki/sources/{name}",
+    summary: "Stores a source",
+    request: { params: z.object({ name: z.string() }), body: contentBody },
+    responses: answers(200, SourceInfo),
+  }),
+];
+
 /** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
 export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
   const list = createRoute({
@@ -65,52 +112,7 @@ export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
     return context.json(await wiki.search(q, { limit }), 200);
   });
 
-  const pageParams = { params: z.object({ path: z.string() }) };
-  const documented = [
-    createRoute({
-      method: "get",
-      path: "/api/wiki/pages/{path}",
-      summary: "One page; its path may hold slashes",
-      request: pageParams,
-      responses: answers(200, Page),
-    }),
-    createRoute({
-      method: "put",
-      path: "/api/wiki/pages/{path}",
-      summary: "Makes (201) or replaces (200) a page, as JSON or text/markdown",
-      request: { ...pageParams, body: contentBody },
-      responses: { ...answers(201, PageInfo), ...answers(200, PageInfo) },
-    }),
-    createRoute({
-      method: "delete",
-      path: "/api/wiki/pages/{path}",
-      summary: "Deletes a page; its history stays",
-      request: pageParams,
-      responses: answers(200, PageInfo),
-    }),
-    createRoute({
-      method: "get",
-      path: "/api/wiki/history/{path}",
-      summary: "Earlier versions of a page; with version, what it held then",
-      request: { ...pageParams, query: z.object({ version: z.string().optional() }) },
-      responses: answers(200, z.union([listOf(Version), z.object({ content: z.string() })])),
-    }),
-    createRoute({
-      method: "get",
-      path: "/api/wiki/sources/{name}",
-      summary: "One source",
-      request: { params: z.object({ name: z.string() }) },
-      responses: answers(200, Source),
-    }),
-    createRoute({
-      method: "put",
-      path: "/api/wiki/sources/{name}",
-      summary: "Stores a source",
-      request: { params: z.object({ name: z.string() }), body: contentBody },
-      responses: answers(200, SourceInfo),
-    }),
-  ];
-  for (const route of documented) app.openAPIRegistry.registerPath(route);
+  for (const route of ROUTES_WITH_A_PATH) app.openAPIRegistry.registerPath(route);
 
   app.get("/api/wiki/pages/*", (context) => context.json(wiki.read(rest(context, "/api/wiki/pages/")), 200));
   app.put("/api/wiki/pages/*", async (context) => {
