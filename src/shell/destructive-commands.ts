@@ -84,7 +84,10 @@ function ruinInLine(line: Line, place: Place, around: Surroundings, judging: Jud
 
 function ruinBy(command: Command, place: Place, around: Surroundings, judging: Judging): string | undefined {
   const { here } = place;
-  const words = unwrap(command.words.map((word) => (isAssignment(word.text) ? word.text : expand(word, here, around))));
+  const known = command.words.map((word) => (isAssignment(word.text) ? word.text : expand(word, here, around)));
+  // What is empty, or may turn out to be, leaves the next word to be the program.
+  const start = known.findIndex((word) => word !== undefined && word !== "");
+  const words = unwrap(start < 0 ? [] : known.slice(start));
   const [name, ...args] = words;
   if (name === undefined) return undefined;
   const script = scriptOf(words, inputOf(command));

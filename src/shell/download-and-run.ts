@@ -21,6 +21,7 @@ interface Act {
 
 /** How many commands after a clone a script without the clone's name is still taken for one of its own. */
 const NEAR = 10;
+const NO_FILE = /^(?:\d+|\/dev\/.*)$/;
 /** How many quotes within quotes are looked into. */
 const MAX_QUOTES = 4;
 
@@ -117,17 +118,19 @@ function segmentsOf(text: string): string[][] {
     if (word !== "") segments.at(-1)!.push(word);
     word = "";
   };
+  const endSegment = () => {
+    endWord();
+    segments.push([]);
+  };
   const addLine = (line: Line, depth: number) => {
     for (const [index, command] of line.flatMap(({ pipe }) => pipe).entries()) {
-      if (index > 0) {
-        endWord();
-        segments.push([]);
-      }
+      if (index > 0) endSegment();
       if (command.group) addLine(command.group, depth);
       let nextArrow = 0;
       for (const [at, each] of [...command.words, undefined].entries()) {
         for (; command.redirects[nextArrow] && command.redirects[nextArrow]!.at <= at; nextArrow += 1) {
           const { operator, target } = command.redirects[nextArrow]!;
+          if (NO_FILE.test(target.text)) continue;
           word = operator.startsWith("<") ? "<" : ">";
           endWord();
           addWord(target, depth);
@@ -144,7 +147,11 @@ function segmentsOf(text: string): string[][] {
         addLine(piece.line, depth);
         endWord();
       } else if (piece.kind === "text" && piece.isQuoted && /[\s;&|()<>`]/.test(piece.text) && depth < MAX_QUOTES) {
+        if (/^[\s)]*[;&|]/.test(piece.text)) endSegment();
+        else if (/^[\s()<>]/.test(piece.text)) endWord();
         addLine(readShell(bared(piece.text)), depth + 1);
+        if (/[;&|]\s*$/.test(piece.text)) endSegment();
+        else if (/[\s()<>]$/.test(piece.text)) endWord();
       } else word += piece.text.replace(/["'{}`()]/g, "");
     }
     endWord();

@@ -1,4 +1,4 @@
-import type { Line, Redirect } from "./syntax.ts";
+import type { Command, Line, Redirect } from "./syntax.ts";
 
 /** Nothing that people write is nested so deep, and whoever walks what was read needs a stack for it. */
 export const MAX_DEPTH = 100;
@@ -19,6 +19,8 @@ export interface Reading {
   inArithmetic: boolean;
   /** The inputs that `<<` announced and whose lines are still to come. */
   awaited: Awaited[];
+  /** The substitutions met so far in the commands that are being read. */
+  readonly substitutions: Line[];
   /** Where the last `}` stands. */
   readonly lastBrace: number;
   /** Reads the commands up to the mark that closes them. */
@@ -28,8 +30,8 @@ export interface Reading {
 }
 
 export interface Awaited {
+  command: Command;
   redirect: Redirect;
-  within: Line[];
   /** The line that ends it. */
   end: string;
   isIndented: boolean;
@@ -37,12 +39,13 @@ export interface Awaited {
   isPlain: boolean;
 }
 
-/** Takes what the pattern, which has to be sticky, finds at this place. */
-export function take(reading: Reading, pattern: RegExp): RegExpExecArray | null {
+/** Takes what the pattern, which has to be sticky, finds at this place; "" if that is nothing. */
+export function take(reading: Reading, pattern: RegExp): string {
   pattern.lastIndex = reading.at;
-  const found = pattern.exec(reading.text);
-  if (found) reading.at += found[0].length;
-  return found;
+  if (!pattern.test(reading.text)) return "";
+  const start = reading.at;
+  reading.at = pattern.lastIndex;
+  return reading.text.slice(start, reading.at);
 }
 
 /** Takes everything up to a mark, and the mark. */

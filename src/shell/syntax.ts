@@ -13,7 +13,7 @@ export interface Part {
 
 export interface Command {
   words: Word[];
-  redirects: Redirect[];
+  redirects: readonly Redirect[];
   /** What stands in `( … )` or `{ … }`, in place of words. */
   group?: Line;
   /** Whether the group has a shell of its own, as in `( … )`. */
@@ -21,7 +21,7 @@ export interface Command {
   /** The body of the function that it defines, which does not run yet. */
   defines?: Line;
   /** Everything that runs so that its words and inputs are known: `$( … )`, backticks, `<( … )`. */
-  within: Line[];
+  within: readonly Line[];
 }
 
 export interface Word {

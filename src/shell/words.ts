@@ -13,19 +13,20 @@ const PLAIN: Readonly<Record<Mode, RegExp>> = {
   text: /[^\\`$]+/y,
 };
 const isInQuotes = (mode: Mode) => mode !== "space" && mode !== "brace";
-const NAMED = /\$(?:([A-Za-z_]\w*)|\d|[@*#?$!-])/y;
+const NAME = /[A-Za-z_]\w*/y;
+const SPECIAL = /[\d@*#?$!-]/y;
 const OPERATOR = /:?[-=?+]|%%?|##?|\^\^?|,,?|\/\/?|[:@]/y;
 
-/** Reads one word; the commands that run so that it is known go to `within`. */
-export function readWord(reading: Reading, within: Line[], ending: Ending = "space"): Word {
+/** Reads one word; the commands that run so that it is known go to the reading's substitutions. */
+export function readWord(reading: Reading, ending: Ending = "space"): Word {
   const word: Word = { text: "", pieces: [] };
   const { text } = reading;
   let inQuotes = false;
   while (reading.at < text.length && !reading.isCut) {
     const sign = text[reading.at]!;
     const mode = inQuotes ? "quote" : ending;
-    const plain = take(reading, PLAIN[mode])?.[0];
-    if (plain !== undefined) addText(word, plain, isInQuotes(mode));
+    const plain = take(reading, PLAIN[mode]);
+    if (plain !== "") addText(word, plain, isInQuotes(mode));
     else if (sign === "\\") addText(word, readEscape(reading, mode), true);
     else if (sign === '"') {
       inQuotes = !inQuotes;
@@ -34,8 +35,8 @@ export function readWord(reading: Reading, within: Line[], ending: Ending = "spa
     } else if (sign === "'") {
       reading.at += 1;
       addText(word, takeUntil(reading, "'"), true);
-    } else if (sign === "$") readDollar(reading, word, within, mode);
-    else if (sign === "`") addCommands(word, within, readBackticks(reading));
+    } else if (sign === "$") readDollar(reading, word, mode);
+    else if (sign === "`") addCommands(reading, word, readBackticks(reading));
     else {
       if (ending !== "space") reading.at += 1;
       break;
@@ -52,8 +53,8 @@ function addText(word: Word, text: string, isQuoted: boolean): void {
 }
 
 /** Adds what commands print. */
-export function addCommands(word: Word, within: Line[], line: Line): void {
-  within.push(line);
+export function addCommands(reading: Reading, word: Word, line: Line): void {
+  reading.substitutions.push(line);
   word.text += "$()";
   word.pieces.push({ kind: "commands", line } satisfies Piece);
 }
@@ -65,10 +66,10 @@ function readEscape(reading: Reading, mode: Mode): string {
   return !isInQuotes(mode) || /[$`"\\]/.test(next) ? next : `\\${next}`;
 }
 
-function readDollar(reading: Reading, word: Word, within: Line[], mode: Mode): void {
+function readDollar(reading: Reading, word: Word, mode: Mode): void {
   const start = reading.at;
   if (take(reading, /\$\(/y)) {
-    addCommands(word, within, reading.inner(")"));
+    addCommands(reading, word, reading.inner(")"));
     return;
   }
   if (!isInQuotes(mode) && take(reading, /\$'/y)) {
@@ -76,10 +77,7 @@ function readDollar(reading: Reading, word: Word, within: Line[], mode: Mode): v
     return;
   }
   if (!isInQuotes(mode) && take(reading, /\$(?=")/y)) return;
-  const named = take(reading, NAMED);
-  const variable = named
-    ? { name: named[1] ?? "", operator: "" }
-    : readBraced(reading, within, isInQuotes(mode) ? "quoted brace" : "brace");
+  const variable = readNamed(reading) ?? readBraced(reading, isInQuotes(mode) ? "quoted brace" : "brace");
   if (variable === undefined) {
     reading.at += 1;
     addText(word, "$", isInQuotes(mode));
@@ -90,13 +88,24 @@ function readDollar(reading: Reading, word: Word, within: Line[], mode: Mode): v
   word.pieces.push({ kind: "variable", text: spelled, ...variable });
 }
 
+type Held = Omit<Variable, "kind" | "text">;
+
+/** Reads `$name`, or one of the shell's own such as `$1`. */
+function readNamed(reading: Reading): Held | undefined {
+  reading.at += 1;
+  const name = take(reading, NAME);
+  if (name !== "" || take(reading, SPECIAL) !== "") return { name, operator: "" };
+  reading.at -= 1;
+  return undefined;
+}
+
 /** Reads `${ … }`; a brace that nothing closes is no variable. */
-function readBraced(reading: Reading, within: Line[], ending: Ending): Omit<Variable, "kind" | "text"> | undefined {
+function readBraced(reading: Reading, ending: Ending): Held | undefined {
   if (reading.depth >= MAX_DEPTH || reading.lastBrace < reading.at || !take(reading, /\$\{/y)) return undefined;
-  const name = take(reading, /[A-Za-z_]\w*/y)?.[0] ?? "";
-  const operator = take(reading, OPERATOR)?.[0] ?? "";
+  const name = take(reading, NAME);
+  const operator = take(reading, OPERATOR);
   reading.depth += 1;
-  const operand = readWord(reading, within, ending);
+  const operand = readWord(reading, ending);
   reading.depth -= 1;
   // `${x[0]}` and the like are spelled with a name, but are not what that name holds.
   if (operator === "" && operand.text !== "") return { name: "", operator, operand };
