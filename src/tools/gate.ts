@@ -6,7 +6,7 @@ import type { EngineTool, ToolInvocation } from "../protocol/turns.ts";
 import type { Store } from "../store/open.ts";
 import { createToolCalls, type NewToolCall, type ToolCall, type ToolCallEnd, type ToolCalls } from "../store/tool-calls.ts";
 import { explainArguments, parametersOf } from "./schema.ts";
-import { type Tool, ToolError, type ToolScope } from "./tool.ts";
+import { Refusal, type Tool, ToolError, type ToolScope } from "./tool.ts";
 
 /** Says why a call may not be made, or nothing. */
 export type Policy = (tool: Tool, args: Record<string, unknown>, scope: ToolScope) => string | undefined;
@@ -174,6 +174,7 @@ export function createGate({
       const text = `${tool.name} was stopped before it finished${kind === "effect" ? "; a part of it may have been done" : ""}.`;
       return { state: kind === "effect" ? "unknown" : "failed", answer: { ok: false, text } };
     }
+    if (end.ending === "failed" && end.error instanceof Refusal) return refused(redactor.clean(end.error.message));
     if (end.ending === "failed" && (end.error instanceof ToolError || end.error instanceof UserError)) {
       return { state: "failed", answer: { ok: false, text: redactor.clean(end.error.message) } };
     }
