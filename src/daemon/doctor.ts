@@ -10,6 +10,7 @@ import type { EngineStatus } from "../engine/port.ts";
 import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
+import { git } from "../git/command.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
 import { readDaemonFile } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -39,7 +40,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["modes", modes],
     ["database", database],
     ["port", port],
-    ["git", git],
+    ["git", gitProgram],
     ["gh", gh],
     ["sandbox", sandbox],
     ["model", model],
@@ -152,8 +153,8 @@ const port: Examination = async ({ paths, env }) => {
   ];
 };
 
-const git: Examination = async () => {
-  const result = await exec("git", ["--version"], { deadlineMs: 5_000 });
+const gitProgram: Examination = async () => {
+  const result = await git(packageRoot, ["--version"], { deadlineMs: 5_000 });
   if (result.code === 0) return [ok("git", result.stdout.trim())];
   return [
     { check: "git", state: "failed", found: "git was not found", remedy: "Install git: squads and swarm work in repositories." },
