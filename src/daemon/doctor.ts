@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
+import isAtLeast from "semver/functions/gte.js";
 import { createEngine } from "../engine/engine.ts";
 import { SettingError } from "../engine/failures.ts";
 import { type Choice, chooseEngine } from "../engine/ladder.ts";
@@ -64,8 +65,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
 const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
 
 const node: Examination = () => {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return [ok("node", `Node ${process.versions.node}`)];
+  if (isAtLeast(process.versions.node, "20.19.0")) return [ok("node", `Node ${process.versions.node}`)];
   return [{ check: "node", state: "failed", found: `Node ${process.versions.node}`, remedy: "Install Node 20.19 or newer." }];
 };
 
