@@ -17,10 +17,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   shell: [],
   engine: ["process"],
   git: ["process"],
-  project: ["process"],
+  project: ["process", "git"],
   tools: ["store", "process", "shell"],
   wiki: ["store", "tools"],
-  skills: ["process", "shell", "tools"],
+  skills: ["process", "shell", "git", "tools"],
   squads: ["store", "engine", "process", "shell", "git", "project", "tools"],
   swarm: ["store", "engine", "process", "git", "project", "tools"],
   orchestrator: ["store", "engine", "squads", "swarm"],
@@ -56,6 +56,13 @@ describe("the house", () => {
   test("only the engine knows the Copilot SDK", () => {
     const others = sources.filter(({ room, imports }) => room !== "engine" && imports.some((name) => name.startsWith(SDK)));
     expect(others.map(({ path }) => `src/${path} imports ${SDK}: only src/engine may.`)).toEqual([]);
+  });
+
+  test("only the runner of git starts git", () => {
+    const starters = sources.filter(({ path }) =>
+      /\b(?:exec|spawn|wrap)\w*\(\s*\[?"git"/.test(readFileSync(join(src, path), "utf8")),
+    );
+    expect(starters.map(({ path }) => path)).toEqual(["git/command.ts"]);
   });
 
   test("no imports run in a circle", () => {

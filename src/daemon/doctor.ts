@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { DatabaseSync } from "@photostructure/sqlite";
+import isAtLeast from "semver/functions/gte.js";
 import { createEngine } from "../engine/engine.ts";
 import { SettingError } from "../engine/failures.ts";
 import { type Choice, chooseEngine } from "../engine/ladder.ts";
@@ -8,6 +9,7 @@ import type { Engine, EngineStatus } from "../engine/port.ts";
 import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
+import { git } from "../git/command.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
 import { findDaemon } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -43,7 +45,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["modes", modes],
     ["database", database],
     ["port", port],
-    ["git", git],
+    ["git", gitProgram],
     ["gh", gh],
     ["sandbox", sandbox],
     ["model", model],
@@ -68,8 +70,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
 const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
 
 const node: Examination = () => {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  if (major > 20 || (major === 20 && minor >= 19)) return [ok("node", `Node ${process.versions.node}`)];
+  if (isAtLeast(process.versions.node, "20.19.0")) return [ok("node", `Node ${process.versions.node}`)];
   return [{ check: "node", state: "failed", found: `Node ${process.versions.node}`, remedy: "Install Node 20.19 or newer." }];
 };
 
@@ -165,8 +166,8 @@ const port: Examination = async ({ paths, env }) => {
   ];
 };
 
-const git: Examination = async () => {
-  const result = await exec("git", ["--version"], { deadlineMs: 5_000 });
+const gitProgram: Examination = async () => {
+  const result = await git(packageRoot, ["--version"], { deadlineMs: 5_000 });
   if (result.code === 0) return [ok("git", result.stdout.trim())];
   return [
     { check: "git", state: "failed", found: "git was not found", remedy: "Install git: squads and swarm work in repositories." },

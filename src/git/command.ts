@@ -2,38 +2,49 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { plainEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
+import { unwrapped, type Wrap } from "../process/sandbox.ts";
 
 export interface GitOptions {
-  env?: Record<string, string>;
+  /** Variables besides the usual ones. */
+  env?: NodeJS.ProcessEnv;
+  /** What git gets to know of the environment, in place of everything that is no secret. */
+  environment?: NodeJS.ProcessEnv;
+  /** Settings besides the usual ones, as `name=value`. */
+  settings?: readonly string[];
+  /** Keeps git, which a repository's own settings can make start programs, from what those may not see. */
+  wrap?: Wrap;
+  /** Folders that git may write although it is wrapped. */
+  writable?: readonly string[];
   input?: string;
   signal?: AbortSignal;
+  deadlineMs?: number;
   maxOutput?: number;
 }
 
-const QUIET = [
-  "-c",
+const SETTINGS = [
   "core.fsmonitor=false",
-  "-c",
   "core.hooksPath=/dev/null",
-  "-c",
   "commit.gpgsign=false",
-  "-c",
   "merge.verifySignatures=false",
-  "-c",
   "gc.auto=0",
-  "-c",
   "advice.detachedHead=false",
+  "advice.addEmbeddedRepo=false",
 ];
+/** Nobody is asked anything, and what went wrong is read from git's own words. */
+const SILENT = { GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C" };
 const DEADLINE_MS = 300_000;
 const LOCK_TRIES = 30;
 
-/** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. */
+/** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. Nobody else starts git. */
 export async function git(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> {
+  const { wrap = unwrapped, writable, settings = [], environment = plainEnvironment(process.env) } = options;
+  const named = [...SETTINGS, ...settings].flatMap((setting) => ["-c", setting]);
   for (let tries = 1; ; tries += 1) {
-    const result = await exec("git", [...QUIET, ...args], {
+    const [program, ...rest] = await wrap(["git", ...named, ...args], cwd, writable && { writable });
+    const result = await exec(program, rest, {
       cwd,
-      env: { ...plainEnvironment(process.env), GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C", ...options.env },
-      deadlineMs: DEADLINE_MS,
+      env: { ...environment, ...SILENT, ...options.env },
+      deadlineMs: options.deadlineMs ?? DEADLINE_MS,
       maxOutput: options.maxOutput ?? 200_000,
       ...(options.input !== undefined && { input: options.input }),
       ...(options.signal && { signal: options.signal }),

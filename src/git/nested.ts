@@ -37,8 +37,8 @@ export async function unnest(path: string): Promise<{ folder: string; keptAs: st
 
 /** Whether the index holds a link to a repository, a submodule's or another. */
 export async function hasLinks(path: string): Promise<boolean> {
-  const staged = await must(path, ["ls-files", "--stage", "-z"], { maxOutput: 20_000_000 });
-  return staged.startsWith("160000 ") || staged.includes("\u0000160000 ");
+  const indexed = await must(path, ["ls-files", "--stage", "-z"], { maxOutput: 20_000_000 });
+  return indexed.startsWith("160000 ") || indexed.includes("\u0000160000 ");
 }
 
 async function nestedIn(path: string): Promise<string[]> {

@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { type ExecResult, exec } from "../process/exec.ts";
+import { plainEnvironment } from "../process/environment.ts";
+import type { ExecResult } from "../process/exec.ts";
 import type { Wrap } from "../process/sandbox.ts";
+import { git } from "./command.ts";
 
 export interface SnapshotDeps {
   /** Keeps a program that a project's own settings may start away from what the agents may not see either. */
@@ -23,35 +25,28 @@ export interface Snapshots {
 }
 
 const DEADLINE_MS = 30_000;
+const MAX_OUTPUT = 4_000_000;
 const MAX_FILES = 500;
-const QUIET = [
-  "core.fsmonitor=false",
-  "core.hooksPath=/dev/null",
-  "core.quotePath=false",
-  "advice.addEmbeddedRepo=false",
-  "gc.auto=0",
-].flatMap((setting) => ["-c", setting]);
 
 export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
   const waiting = new Map<string, Promise<string | null>>();
   const latest = new Map<string, Promise<unknown>>();
 
-  async function git(cwd: string, args: readonly string[], index?: string, input?: string): Promise<ExecResult> {
-    const [program, ...rest] = await wrap(["git", ...QUIET, ...args], cwd);
-    const clean = Object.entries(env()).filter(([name]) => !name.startsWith("GIT_") || name === "GIT_EXEC_PATH");
-    return exec(program, rest, {
-      cwd,
-      env: { ...Object.fromEntries(clean), GIT_TERMINAL_PROMPT: "0", LC_ALL: "C", ...(index && { GIT_INDEX_FILE: index }) },
-      deadlineMs: DEADLINE_MS,
-      maxOutput: 4_000_000,
+  /** Through an index of our own, if one is given. */
+  const ask = (cwd: string, args: readonly string[], index?: string, input?: string): Promise<ExecResult> =>
+    git(cwd, args, {
+      wrap,
+      environment: plainEnvironment(env()),
+      ...(index && { env: { GIT_INDEX_FILE: index } }),
       ...(input !== undefined && { input }),
+      deadlineMs: DEADLINE_MS,
+      maxOutput: MAX_OUTPUT,
     });
-  }
 
   async function indexOf(folder: string): Promise<string | undefined> {
     const plain = join(folder, ".git");
     if (statSync(plain, { throwIfNoEntry: false })?.isDirectory()) return join(plain, "index");
-    const found = await git(folder, ["rev-parse", "--git-path", "index"]);
+    const found = await ask(folder, ["rev-parse", "--git-path", "index"]);
     return found.code === 0 ? resolve(folder, found.stdout.trim()) : undefined;
   }
 
@@ -64,10 +59,10 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
       const index = join(temporary, "index");
       // What git already knows of each file saves reading it again.
       if (existsSync(own)) copyFileSync(own, index);
-      const added = await git(folder, ["add", "-A", "--ignore-errors", "--", "."], index);
-      if (added.code !== 0 && (await git(folder, ["check-ignore", "-q", "."])).code === 0)
+      const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], index);
+      if (added.code !== 0 && (await ask(folder, ["check-ignore", "-q", "."])).code === 0)
         return unknown(folder, "the repository ignores it");
-      const tree = await git(folder, ["write-tree"], index);
+      const tree = await ask(folder, ["write-tree"], index);
       const written = tree.code === 0 ? tree : await withoutUnmerged(folder, index);
       return written.code === 0 ? written.stdout.trim() : unknown(folder, written.stderr);
     } finally {
@@ -77,10 +72,10 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
 
   /** A merge that waits elsewhere in the repository is nothing to this folder, yet it keeps git from writing a tree. */
   async function withoutUnmerged(folder: string, index: string): Promise<ExecResult> {
-    const listed = await git(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], index);
+    const listed = await ask(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], index);
     const gone = listed.stdout.replace(/\d+ ([0-9a-f]+) \d\t/g, (_, hash: string) => `0 ${"0".repeat(hash.length)}\t`);
-    await git(folder, ["update-index", "-z", "--index-info"], index, gone);
-    return git(folder, ["write-tree"], index);
+    await ask(folder, ["update-index", "-z", "--index-info"], index, gone);
+    return ask(folder, ["write-tree"], index);
   }
 
   function unknown(folder: string, why: string): null {
@@ -109,7 +104,7 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
     async changed(folder, before, after) {
       if (before === null || after === null || before === after) return [];
       const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--relative", before, after];
-      const listed = await git(folder, args);
+      const listed = await ask(folder, args);
       if (listed.code !== 0) return ["… which ones, git could not tell"];
       const files = listed.stdout.split("\0").filter((file) => file !== "");
       return files.length <= MAX_FILES ? files : [...files.slice(0, MAX_FILES), `… and ${files.length - MAX_FILES} more`];

@@ -1,7 +1,8 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
+import { codeOf, messageOf } from "../lib/errors.ts";
 
 export interface ExecOptions {
   cwd?: string;
@@ -44,13 +45,21 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
   let ending: ExecResult["ending"] = "exited";
 
   return new Promise((done) => {
-    const whole = outputFile === undefined ? undefined : openSync(outputFile, "w", 0o600);
-    const child = spawn(file, args, {
-      cwd,
-      env: env ?? process.env,
-      detached: true,
-      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-    });
+    let whole: number | undefined;
+    let child: ChildProcess;
+    try {
+      if (outputFile !== undefined) whole = openSync(outputFile, "w", 0o600);
+      child = spawn(file, args, {
+        cwd,
+        env: env ?? process.env,
+        detached: true,
+        stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+      });
+    } catch (error) {
+      if (whole !== undefined) closeSync(whole);
+      done(notStarted(whyNotStarted(error, file, cwd), performance.now() - started));
+      return;
+    }
 
     const end = (why: ExecResult["ending"]) => {
       if (ending !== "exited") return;
@@ -99,9 +108,10 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     child.stdout?.on("data", take(out));
     child.stderr?.on("data", take(err));
     child.once("error", (error) => {
+      const why = whyNotStarted(error, file, cwd);
       ending = "not-started";
-      both.add(error.message);
-      err.add(error.message);
+      both.add(why);
+      err.add(why);
       finish(null);
     });
     let exitCode: number | null = null;
@@ -123,6 +133,21 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       child.stdin?.end(input);
     }
   });
+}
+
+function notStarted(why: string, durationMs: number): ExecResult {
+  const sha256 = createHash("sha256").digest("hex");
+  return { code: null, ending: "not-started", output: why, stdout: "", stderr: why, bytes: 0, sha256, durationMs };
+}
+
+/** The system's own words, and those that it leaves out or nobody would understand. */
+function whyNotStarted(error: unknown, file: string, cwd: string | undefined): string {
+  const code = codeOf(error);
+  if (code === "ENOENT" && cwd !== undefined && !existsSync(cwd)) return `the folder ${cwd} does not exist (ENOENT)`;
+  if (code === "ENOTDIR" && cwd !== undefined) return `${cwd} is not a folder (ENOTDIR)`;
+  if (code === "E2BIG") return `${file} was given more arguments, or longer ones, than this system takes (E2BIG)`;
+  if (code === "ERR_INVALID_ARG_VALUE") return `${file} was given a NUL character, which no argument can hold`;
+  return messageOf(error);
 }
 
 /** Ends a whole process group, at once. */

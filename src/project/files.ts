@@ -1,8 +1,9 @@
 import { closeSync, constants, mkdtempSync, openSync, readdirSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { git } from "../git/command.ts";
 import { codeOf } from "../lib/errors.ts";
-import { type ExecResult, exec } from "../process/exec.ts";
+import type { ExecResult } from "../process/exec.ts";
 
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
@@ -36,7 +37,7 @@ const listing = (source: Listing["source"], files: string[]): Listing => ({
 async function listOutside(root: string, signal?: AbortSignal): Promise<Listing | undefined> {
   const temporary = mkdtempSync(join(tmpdir(), "io-list-"));
   try {
-    if ((await git(temporary, ["init", "-q", "--bare", "--template=", "."], signal)).code !== 0) return undefined;
+    if ((await ask(temporary, ["init", "-q", "--bare", "--template=", "."], signal)).code !== 0) return undefined;
     const skipped = [...SKIPPED].flatMap((name) => ["-x", `${name}/`]);
     const place = [`--git-dir=${temporary}`, `--work-tree=${root}`];
     const found = await listByGit(root, ["-o", ...skipped], signal, place);
@@ -59,19 +60,12 @@ async function listByGit(
   signal?: AbortSignal,
   place: readonly string[] = [],
 ): Promise<string[] | undefined> {
-  const listed = await git(root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
+  const listed = await ask(root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
   return listed.code === 0 ? [...new Set(listed.stdout.split("\0"))].filter((file) => file !== "") : undefined;
 }
 
-async function git(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<ExecResult> {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")));
-  const result = await exec("git", ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false", ...args], {
-    cwd,
-    env,
-    deadlineMs: 60_000,
-    maxOutput: 256_000_000,
-    ...(signal ? { signal } : {}),
-  });
+async function ask(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<ExecResult> {
+  const result = await git(cwd, args, { deadlineMs: 60_000, maxOutput: 256_000_000, ...(signal && { signal }) });
   signal?.throwIfAborted();
   return result;
 }

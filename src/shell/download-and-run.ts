@@ -1,13 +1,16 @@
+import { readShell } from "./read.ts";
+import type { Line, Word } from "./syntax.ts";
+
 /** A command of a text, and the line it begins at. */
-export interface Command {
+export interface Statement {
   text: string;
   line: number;
 }
 
 /** A download, and the command that runs what came. */
-export interface StagedRun {
-  download: Command;
-  run: Command;
+export interface DownloadRun {
+  download: Statement;
+  run: Statement;
 }
 
 /** What a command does with a file, or with a folder of files. */
@@ -18,6 +21,9 @@ interface Act {
 
 /** How many commands after a clone a script without the clone's name is still taken for one of its own. */
 const NEAR = 10;
+const NO_FILE = /^(?:\d+|\/dev\/.*)$/;
+/** How many quotes within quotes are looked into. */
+const MAX_QUOTES = 4;
 
 const FETCHERS = new Set(["curl", "wget", "aria2c", "iwr", "irm", "invoke-webrequest", "invoke-restmethod"]);
 const INTERPRETER = /^(?:(?:ba|z|da|k|fi)?sh|python[\d.]*|perl|ruby|node|php|deno|bun|powershell|pwsh|source|\.)$/;
@@ -33,14 +39,14 @@ const EVALUATES =
   /(?:(?<![.\w])(?<!\b(?:function|def) )|\b(?:window|globalThis|builtins)\.)(?:exec|eval|Function)\s*\(\s*(?![\s)'"`])|\.then\(\s*(?:eval|Function)\b|\brunIn(?:This|New)?Context\s*\(\s*(?![\s)'"`])/;
 
 /** The downloads of a text that a command after them runs, each told once. */
-export function findStagedRuns(commands: readonly Command[]): StagedRun[] {
-  const found = new Map<Command, Command>();
-  const files = new Map<string, Command>();
-  const clones = new Map<string, Command>();
-  let newest: { clone: Command; index: number } | undefined;
-  let fetched: Command | undefined;
+export function findDownloadRuns(statements: readonly Statement[]): DownloadRun[] {
+  const found = new Map<Statement, Statement>();
+  const files = new Map<string, Statement>();
+  const clones = new Map<string, Statement>();
+  let newest: { clone: Statement; index: number } | undefined;
+  let fetched: Statement | undefined;
 
-  for (const [index, command] of commands.entries()) {
+  for (const [index, command] of statements.entries()) {
     for (const { does, path } of actsOf(command.text)) {
       if (does === "download") files.set(nameOf(path), command);
       else if (does === "clone") {
@@ -62,7 +68,7 @@ export function findStagedRuns(commands: readonly Command[]): StagedRun[] {
   return [...found].map(([download, run]) => ({ download, run }));
 }
 
-function cloneOf(path: string, clones: ReadonlyMap<string, Command>): Command | undefined {
+function cloneOf(path: string, clones: ReadonlyMap<string, Statement>): Statement | undefined {
   const folder = path
     .split(/[\\/]/)
     .slice(0, -1)
@@ -85,8 +91,7 @@ function nameOf(path: string): string {
 function actsOf(command: string): Act[] {
   const acts: Act[] = [];
   let shown: string | undefined;
-  for (const part of command.split(/;|\|+|&&|\s&\s/)) {
-    const words = wordsOf(part);
+  for (const words of segmentsOf(command)) {
     const starts = words.flatMap((word, index) => (isProgram(programOf(word)) ? [index] : []));
     for (const [nth, start] of starts.entries()) {
       const program = programOf(words[start]!);
@@ -102,14 +107,66 @@ function actsOf(command: string): Act[] {
   return acts;
 }
 
-/** The words of a command or of a sentence that holds one, without quotes, and with the arrows standing alone. */
-function wordsOf(part: string): string[] {
-  return part
-    .replace(/["'{}]/g, "")
-    .replace(/[`()]/g, " ")
-    .replace(/\d?>+|<+/g, (arrow) => ` ${arrow.at(-1)} `)
-    .split(/\s+/)
-    .filter((word) => word !== "");
+/**
+ * The words of a command, or of a sentence or a program that holds one, parted where one command ends and the next begins.
+ * What stands in quotes or brackets counts like what stands around them: in prose and in code they are not the shell's.
+ */
+function segmentsOf(text: string): string[][] {
+  const segments: string[][] = [[]];
+  let word = "";
+  const endWord = () => {
+    if (word !== "") segments.at(-1)!.push(word);
+    word = "";
+  };
+  const endSegment = () => {
+    endWord();
+    segments.push([]);
+  };
+  const addLine = (line: Line, depth: number) => {
+    for (const [index, command] of line.flatMap(({ pipe }) => pipe).entries()) {
+      if (index > 0) endSegment();
+      if (command.group) addLine(command.group, depth);
+      let nextArrow = 0;
+      for (const [at, each] of [...command.words, undefined].entries()) {
+        for (; command.redirects[nextArrow] && command.redirects[nextArrow]!.at <= at; nextArrow += 1) {
+          const { operator, target } = command.redirects[nextArrow]!;
+          if (NO_FILE.test(target.text)) continue;
+          word = operator.startsWith("<") ? "<" : ">";
+          endWord();
+          addWord(target, depth);
+        }
+        if (each) addWord(each, depth);
+      }
+      if (command.defines) addLine(command.defines, depth);
+    }
+  };
+  const addWord = ({ pieces }: Word, depth: number) => {
+    for (const piece of pieces) {
+      if (piece.kind === "commands") {
+        endWord();
+        addLine(piece.line, depth);
+        endWord();
+      } else if (piece.kind === "text" && piece.isQuoted && /[\s;&|()<>`]/.test(piece.text) && depth < MAX_QUOTES) {
+        if (/^[\s)]*[;&|]/.test(piece.text)) endSegment();
+        else if (/^[\s()<>]/.test(piece.text)) endWord();
+        addLine(readShell(bared(piece.text)), depth + 1);
+        if (/[;&|]\s*$/.test(piece.text)) endSegment();
+        else if (/[\s()<>]$/.test(piece.text)) endWord();
+      } else word += piece.text.replace(/["'{}`()]/g, "");
+    }
+    endWord();
+  };
+  addLine(readShell(bared(text)), 0);
+  endWord();
+  return segments;
+}
+
+/** Takes away what means something else to a shell than to the writer of a text: comments, and the signs in paths and addresses. */
+function bared(text: string): string {
+  return text
+    .replace(/(^|\s)#+/g, "$1 ")
+    .replace(/\\(?=[\w.])/g, "/")
+    .replace(/(?<=[\w%])&(?=\w)/g, "+");
 }
 
 function programOf(word: string): string {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { git } from "../git/command.ts";
 import { UserError, unavailable } from "../lib/errors.ts";
-import { type ExecOptions, exec } from "../process/exec.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import type { Origin } from "./origin.ts";
 
@@ -25,21 +25,23 @@ export async function clone(
   wrap: Wrap,
   signal?: AbortSignal,
 ): Promise<string> {
-  const git = async (args: string[], options: ExecOptions) => {
-    const folder = dirname(target);
-    const [program, ...rest] = await wrap(["git", ...args], folder, { writable: [folder] });
-    return exec(program, rest, { cwd: folder, env: gitEnvironment(), ...options });
+  const folder = dirname(target);
+  const common = {
+    wrap,
+    writable: [folder],
+    environment: knownToGit(),
+    env: { GIT_LFS_SKIP_SMUDGE: "1" },
+    settings: ["protocol.ext.allow=never", "filter.lfs.required=false"],
   };
 
   const tooLarge = new AbortController();
   const watch = setInterval(() => {
     if (weigh(target) > 2 * limits.maxBytes) tooLarge.abort();
   }, 250);
-  const settings = ["protocol.ext.allow=never", "core.hooksPath=/dev/null", "core.fsmonitor=false", "filter.lfs.required=false"];
   const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--quiet"];
-  const args = [...settings.flatMap((setting) => ["-c", setting]), "clone", ...options, "--", origin.address, target];
   try {
-    const cloned = await git(args, {
+    const cloned = await git(folder, ["clone", ...options, "--", origin.address, target], {
+      ...common,
       deadlineMs: limits.deadlineMs,
       signal: signal ? AbortSignal.any([signal, tooLarge.signal]) : tooLarge.signal,
       maxOutput: 4_000,
@@ -59,22 +61,15 @@ export async function clone(
   } finally {
     clearInterval(watch);
   }
-  const head = await git(["-C", target, "rev-parse", "--verify", "HEAD"], { deadlineMs: 10_000 });
+  const head = await git(folder, ["-C", target, "rev-parse", "--verify", "HEAD"], { ...common, deadlineMs: 10_000 });
   const commit = head.stdout.trim();
   if (head.code !== 0 || !/^[0-9a-f]{40,64}$/.test(commit))
     throw new UserError(`${origin.shown} has no commit yet. Nothing was installed.`);
   return commit;
 }
 
-function gitEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => KEPT.test(name));
-  return {
-    ...Object.fromEntries(kept),
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_LFS_SKIP_SMUDGE: "1",
-    // What went wrong is read from git's words.
-    LC_ALL: "C",
-  };
+function knownToGit(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => KEPT.test(name)));
 }
 
 function reason(stderr: string): string {

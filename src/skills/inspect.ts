@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { SkillWarning } from "../protocol/skills.ts";
-import { type Command, findStagedRuns, type StagedRun } from "../shell/download-and-run.ts";
+import { type DownloadRun, findDownloadRuns, type Statement } from "../shell/download-and-run.ts";
 import { plain } from "./manifest.ts";
 
 const MAX_CHECKED = 500_000;
@@ -107,19 +107,19 @@ export function inspectText(text: string): Omit<SkillWarning, "file">[] {
   const commands = commandsOf(text);
   const warnings = commands.flatMap(judge);
   const told = new Set(warnings.flatMap(({ kind, line }) => (kind === "download-and-run" ? [line] : [])));
-  const staged = findStagedRuns(commands).filter(({ download }) => !told.has(download.line));
-  return [...staged.map(stagedWarning), ...warnings].sort((a, b) => a.line - b.line);
+  const runs = findDownloadRuns(commands).filter(({ download }) => !told.has(download.line));
+  return [...runs.map(runWarning), ...warnings].sort((a, b) => a.line - b.line);
 }
 
-function stagedWarning({ download, run }: StagedRun): Omit<SkillWarning, "file"> {
-  const brief = ({ text }: Command, length: number) => plain(text.slice(0, 1_000), length);
+function runWarning({ download, run }: DownloadRun): Omit<SkillWarning, "file"> {
+  const brief = ({ text }: Statement, length: number) => plain(text.slice(0, 1_000), length);
   const text = download === run ? brief(run, 160) : `${brief(download, 80)} … ${brief(run, 77)}`;
   return { kind: "download-and-run", line: download.line, text };
 }
 
 /** The lines of a text. A command continued over several lines is read as one. */
-function commandsOf(text: string): Command[] {
-  const commands: Command[] = [];
+function commandsOf(text: string): Statement[] {
+  const commands: Statement[] = [];
   let begun = "";
   let first = 0;
   for (const [index, line] of text.split(/\r?\n/).entries()) {
@@ -136,7 +136,7 @@ function goesOn(line: string): boolean {
 }
 
 /** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
-function judge({ text: command, line }: Command): Omit<SkillWarning, "file">[] {
+function judge({ text: command, line }: Statement): Omit<SkillWarning, "file">[] {
   const holds = (test: (part: string) => boolean) => {
     for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) if (test(command.slice(at, at + WINDOW))) return true;
     return false;

@@ -1,20 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
-import { codeOf, conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
+import { messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
-import { clone } from "./clone.ts";
-import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
-import { inspect } from "./inspect.ts";
+import { installSkills } from "./install.ts";
 import { bodyOf, readHead } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
 import { searchRegistry } from "./registry.ts";
-import { createScanner, type Place, RECORD, recordPath, type SkillRecord, SLUG } from "./scan.ts";
+import { createScanner, type Place, recordPath, recordText, SLUG } from "./scan.ts";
 
 export interface SkillsDeps {
   /** The folder that holds a folder for each skill. */
@@ -68,7 +66,7 @@ export function openSkills({
   limits = {},
   now = () => new Date(),
 }: SkillsDeps): Skills {
-  const { maxBytes = 50_000_000, maxFiles = 5_000, cloneMs = 120_000, searchMs = 10_000 } = limits;
+  const sizes = { maxBytes: 50_000_000, maxFiles: 5_000, cloneMs: 120_000, ...limits };
   mkdirSync(root, { recursive: true, mode: 0o700 });
   sweep(root, now().getTime());
   const scanner = createScanner(root);
@@ -86,15 +84,6 @@ export function openSkills({
     const { url, commit, installedAt, warnings } = skill;
     writeFileAtomic(recordPath(root, slug, linked), recordText({ url, commit, installedAt, enabled, warnings }));
     return { ...skill, enabled };
-  };
-
-  const refuseTaken = (candidates: readonly Candidate[]) => {
-    const taken = candidates.filter(({ slug }) => lstatSync(join(root, slug), { throwIfNoEntry: false }) !== undefined);
-    if (taken.length === 0) return;
-    const names = taken.map(({ slug }) => slug).join(", ");
-    throw conflict(
-      `Already installed: ${names}. To replace it, first remove it with "io skill remove ${taken[0]!.slug}". Nothing was changed.`,
-    );
   };
 
   return {
@@ -123,28 +112,11 @@ export function openSkills({
 
     async add(url, { enable = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
-      const staging = join(root, `.staging-${randomBytes(6).toString("hex")}`);
-      mkdirSync(staging, { mode: 0o700 });
-      try {
-        const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
-        const { candidates, leftOut } = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
-        refuseTaken(candidates);
-        for (const candidate of candidates) {
-          const ready = join(staging, candidate.slug);
-          copySkill(candidate, ready);
-          const warnings = await inspect(ready, [...candidate.files.keys()].sort());
-          if (leftOut.length > 0 && candidate === candidates.at(-1)) warnings.unshift(leftOutWarning(leftOut));
-          const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
-          writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
-        }
-        moveIn(root, staging, candidates);
-        const installed = candidates.map(({ slug }) => place(slug).skill);
-        for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
-        log.info("skills installed", { url: origin.shown, commit, slugs: installed.map(({ slug }) => slug), enabled: enable });
-        return installed;
-      } finally {
-        rmSync(staging, { recursive: true, force: true });
-      }
+      const { slugs, commit } = await installSkills(origin, { enable, signal }, { root, wrap, limits: sizes, now });
+      const installed = slugs.map((slug) => place(slug).skill);
+      for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
+      log.info("skills installed", { url: origin.shown, commit, slugs, enabled: enable });
+      return installed;
     },
 
     enable: (slug) => switchTo(slug, true),
@@ -153,17 +125,8 @@ export function openSkills({
     remove(slug) {
       if (!SLUG.test(slug)) throw missing(`"${slug.slice(0, 80)}" is not the name of a skill. "io skill list" shows the names.`);
       const { skill, linked, folder } = place(slug);
-      const path = join(root, slug);
-      if (linked) {
-        unlinkSync(path);
-        rmSync(recordPath(root, slug, true), { force: true });
-      } else {
-        if (folder !== join(realpathSync(root), slug))
-          throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
-        const trash = join(root, `.trash-${randomBytes(6).toString("hex")}`);
-        renameSync(path, trash);
-        rmSync(trash, { recursive: true, force: true });
-      }
+      if (linked) unlink(root, slug);
+      else discard(root, slug, folder);
       syncFolder(root);
       emit({ type: "skill.removed", data: { slug, name: skill.name } });
       log.info("skill removed", { slug });
@@ -173,40 +136,29 @@ export function openSkills({
     async search(query, signal) {
       const asked = query.trim();
       if (asked === "") throw usageError("Say what kind of skill to search for.");
-      return searchRegistry(registry(), asked.slice(0, 200), searchMs, signal);
+      return searchRegistry(registry(), asked.slice(0, 200), limits.searchMs ?? 10_000, signal);
     },
   };
+}
+
+function unlink(root: string, slug: string): void {
+  unlinkSync(join(root, slug));
+  rmSync(recordPath(root, slug, true), { force: true });
+}
+
+/** Moved aside first, so that what is cut off half-way leaves no half of a skill. */
+function discard(root: string, slug: string, folder: string): void {
+  if (folder !== join(realpathSync(root), slug))
+    throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
+  const trash = join(root, `.trash-${randomBytes(6).toString("hex")}`);
+  renameSync(join(root, slug), trash);
+  rmSync(trash, { recursive: true, force: true });
 }
 
 function unknown(name: string, slugs: readonly string[], why: string): UserError {
   const near = nearest(name, slugs);
   const there = slugs.length === 0 ? "There are none." : `There are: ${slugs.slice(0, 50).join(", ")}.`;
   return missing(`${why}${near ? ` Did you mean "${near}"?` : ""} ${there}`);
-}
-
-function recordText(record: SkillRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
-}
-
-/** Renames every prepared skill into place; if one cannot be, those before it are taken out again. */
-function moveIn(root: string, staging: string, candidates: readonly Candidate[]): void {
-  const moved: string[] = [];
-  try {
-    for (const { slug } of candidates) {
-      renameSync(join(staging, slug), join(root, slug));
-      moved.push(slug);
-    }
-    syncFolder(root);
-  } catch (error) {
-    for (const slug of moved) rmSync(join(root, slug), { recursive: true, force: true });
-    if (["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(codeOf(error) ?? "")) {
-      throw new UserError(
-        'A skill of the same name was installed at the same moment. Nothing was changed; look at "io skill list".',
-        { cause: error },
-      );
-    }
-    throw error;
-  }
 }
 
 /** Takes away what an earlier version left, and what a killed installation or removal did, once nobody can be at work in it. */

@@ -126,3 +126,8 @@ function realFolder(path: string): string | undefined {
 function isAbsent(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "");
 }
+
+/** A record as it is written beside a skill. */
+export function recordText(record: SkillRecord): string {
+  return `${JSON.stringify(record, null, 2)}\n`;
+}

@@ -1,4 +1,6 @@
-import { type Command, type Line, type Part, readShell } from "../shell/line.ts";
+import { readShell } from "../shell/read.ts";
+import { type Command, inputOf, isAssignment, type Line, type Part } from "../shell/syntax.ts";
+import { isShell, scriptOf, unwrap } from "../shell/wrappers.ts";
 
 const words = (text: string) => new Set(text.split(" "));
 
@@ -13,11 +15,10 @@ const BY_FIRST = words(
 /** Programs that are given targets, any of which may be the tests. */
 const BY_TARGET = words("make gmake just task ninja rake gulp grunt inv invoke doit mage scons lein sbt");
 const MANAGERS = words("npm pnpm yarn bun composer");
-const SHELLS = words("bash sh zsh dash ksh ash");
 const CONTAINERS = words("docker docker-compose podman nerdctl kubectl");
 const INTERPRETER = /^(?:python[\d.]*|pypy3?|node|tsx|ts-node|ruby|php|perl)$/;
-/** Programs that run the one named behind them. */
-const WRAPPERS = words("time nohup nice ionice env sudo command exec xvfb-run cross-env dotenv stdbuf c8 nyc npx bunx pnpx uvx");
+/** Programs that run the one named behind them, besides those of every shell. */
+const WRAPPERS = words("xvfb-run cross-env dotenv c8 nyc npx bunx pnpx uvx");
 const WRAPPING: Readonly<Record<string, ReadonlySet<string>>> = {
   ...Object.fromEntries(
     "uv poetry pipenv pdm hatch rye conda mamba pipx volta coverage devbox".split(" ").map((each) => [each, words("run")]),
@@ -43,6 +44,9 @@ const LOOKS = words(
   "git ls cat grep rg head tail pwd echo printf wc find diff sort uniq cut stat which cd true false test [ [[ : exit sleep date for done fi set export }",
 );
 const MAX_SHELLS = 5;
+/** How many words of a command are looked at. */
+const MAX_WORDS = 2_000;
+const NO_FILE = /^(?:\d+|-|\/dev\/(?:null|stdout|stderr|tty))$/;
 const FIND_ACTS = /^-(?:delete|exec|execdir|ok|okdir|fls|fprint.*)$/;
 
 export interface TestReading {
@@ -85,8 +89,8 @@ function inLine(line: Line, around: Around): TestReading {
 }
 
 function setsPipefail({ pipe: [first] }: Part): boolean {
-  const at = first?.words.indexOf("pipefail") ?? -1;
-  return first?.words[0] === "set" && /^-\w*o$/.test(first.words[at - 1] ?? "");
+  const given = first ? textsOf(first) : [];
+  return given[0] === "set" && /^-\w*o$/.test(given[given.indexOf("pipefail") - 1] ?? "");
 }
 
 function inPart({ pipe }: Part, around: Around): TestReading {
@@ -98,10 +102,11 @@ function inPart({ pipe }: Part, around: Around): TestReading {
 
 function inCommand(command: Command, around: Around): TestReading {
   if (command.group) return inLine(command.group, around);
-  const own = inWords(command.words, command.input, around);
+  const given = textsOf(command);
+  const own = inWords(given, inputOf(command), around);
   if (own.isTest) return own;
   const within = command.within.map((line) => inLine(line, around)).findLast(({ isTest }) => isTest);
-  return within ? { ...within, codeIsTheirs: within.codeIsTheirs && command.words.every(isAssignment) } : NONE;
+  return within ? { ...within, codeIsTheirs: within.codeIsTheirs && given.every(isAssignment) } : NONE;
 }
 
 function inWords(given: readonly string[], input: string, around: Around): TestReading {
@@ -121,16 +126,7 @@ function inWords(given: readonly string[], input: string, around: Around): TestR
   return runsTests(plain) ? OWN : NONE;
 }
 
-/** What a shell is told to run: by `-c`, by `eval`, or by its input. */
-function scriptOf([first, ...args]: readonly string[], input: string): string | undefined {
-  const name = nameOf(first);
-  if (name === "eval") return args.join(" ");
-  if (!SHELLS.has(name)) return undefined;
-  const by = args.findIndex((word, index) => !/^[-+]/.test(word) && !/^-\w*o$/.test(args[index - 1] ?? ""));
-  const options = by < 0 ? args : args.slice(0, by);
-  if (options.some((word) => /^-\w*c\w*$/.test(word))) return args[by] ?? "";
-  return by < 0 && input !== "" ? input : undefined;
-}
+const textsOf = (command: Command) => command.words.slice(0, MAX_WORDS).map(({ text }) => text);
 
 function runsTests(given: readonly string[]): boolean {
   const [first = "", ...args] = given;
@@ -144,7 +140,7 @@ function runsTests(given: readonly string[]): boolean {
   if (name === "cypress") return args[0] === "run";
   if (name === "cmake") return namedTargets(args).some((one) => one === "check" || namesTests(one));
   if (INTERPRETER.test(name) || name === "-m") return byInterpreter(name === "-m" ? given : args);
-  if (SHELLS.has(name)) return !args.includes("-n") && isTestFile(args.find((word) => !word.startsWith("-")) ?? "");
+  if (isShell(name)) return !args.includes("-n") && isTestFile(args.find((word) => !word.startsWith("-")) ?? "");
   return first.includes("/") && isTestFile(first);
 }
 
@@ -188,22 +184,15 @@ function byInterpreter(args: readonly string[]): boolean {
 function unwrapped(given: readonly string[]): readonly string[] {
   let left = given;
   for (;;) {
+    left = unwrap(left, { keepingCode: true });
     const name = nameOf(left[0]);
-    if (left[0] !== undefined && isAssignment(left[0])) left = left.slice(1);
-    else if (WRAPPERS.has(name)) left = pastOptions(left.slice(1));
-    else if (name === "timeout") left = left.slice(1 + lengthOf(left.slice(1), /^(?:-.*|[\d.]+[smhd]?|[A-Z0-9]+)$/));
+    if (WRAPPERS.has(name)) left = pastOptions(left.slice(1));
     else {
       const [by, ...rest] = Object.hasOwn(WRAPPING, name) ? pastOptions(left.slice(1)) : [];
       if (by === undefined || !WRAPPING[name]!.has(by)) return left;
       left = name === "coverage" ? ["python", ...rest] : pastOptions(rest);
     }
   }
-}
-
-/** How many words at the head are of this form. */
-function lengthOf(given: readonly string[], form: RegExp): number {
-  const end = given.findIndex((word) => !form.test(word));
-  return end < 0 ? given.length : end;
 }
 
 /** The words behind the options; `-m`, which names a program, is none of them. */
@@ -226,7 +215,6 @@ const namedTargets = (args: readonly string[]) =>
     return /^--targets?=(.*)$/.exec(word)?.[1]?.split(",") ?? [];
   });
 
-const isAssignment = (word: string) => /^\w+\+?=/.test(word);
 const nameOf = (program = "") => program.slice(program.lastIndexOf("/") + 1).replace(/\.(?:exe|cmd|bat|phar|[mc]?js)$/, "");
 
 /** Whether a script or a target is one that tests, by the parts of its name. */
@@ -247,16 +235,23 @@ function isTestFile(path: string): boolean {
 
 function lineLooks(line: Line, depth: number): boolean {
   return line.every(({ pipe }) =>
-    pipe.every(({ words: given, group, within, input, writes }) => {
-      if (writes || !within.every((inner) => lineLooks(inner, depth))) return false;
+    pipe.every((command) => {
+      const { group, within } = command;
+      if (writes(command) || !within.every((inner) => lineLooks(inner, depth))) return false;
       if (group) return lineLooks(group, depth);
+      const given = textsOf(command);
       const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
       if (given.every(isAssignment)) return true;
-      const script = scriptOf(plain, input);
+      const script = scriptOf(plain, inputOf(command));
       if (script !== undefined) return depth < MAX_SHELLS && lineLooks(readShell(script), depth + 1);
       if (plain[0] === "find") return !plain.some((word) => FIND_ACTS.test(word));
       if (plain[0] === "sort") return !plain.some((word) => /^(?:-\w*o|--output)/.test(word));
       return LOOKS.has(plain[0]!);
     }),
   );
+}
+
+/** Whether it puts something into a file. */
+function writes({ redirects }: Command): boolean {
+  return redirects.some(({ operator, target }) => operator.startsWith(">") && !NO_FILE.test(target.text));
 }

@@ -1,3 +1,5 @@
+import compareVersions from "semver/functions/compare.js";
+import isVersion from "semver/functions/valid.js";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
 import type { Redactor } from "../lib/redact.ts";
@@ -21,7 +23,10 @@ const PACKAGE = "io-orchestrator";
 const Version = z
   .string()
   .max(100)
-  .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/);
+  .regex(/^\d\S*$/)
+  .refine((text) => isVersion(text) !== null);
+
+export { compareVersions };
 
 /** Tells whether a newer IO is published, and installs it when asked to. */
 export function checkUpdate({
@@ -119,19 +124,4 @@ function unreachable(where: string, why: string): ToolError {
   return new ToolError(
     `Whether there is a newer IO cannot be told: ${where} could not be asked (${why}). The user can name another with "updateRegistry" in config.json.`,
   );
-}
-
-/** Below zero when the first version is older than the second, as semantic versioning orders them. */
-export function compareVersions(a: string, b: string): number {
-  const [left, right] = [a, b].map((text) => {
-    const [core = "", ...pre] = text.replace(/\+.*$/, "").split("-");
-    return { core: core.split(".").map(Number), pre: pre.join("-") };
-  }) as [{ core: number[]; pre: string }, { core: number[]; pre: string }];
-  for (let index = 0; index < 3; index += 1) {
-    const difference = (left.core[index] ?? 0) - (right.core[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  if (left.pre === right.pre) return 0;
-  if (left.pre === "" || right.pre === "") return left.pre === "" ? 1 : -1;
-  return left.pre.localeCompare(right.pre, "en", { numeric: true });
 }

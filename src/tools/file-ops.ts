@@ -4,9 +4,9 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf } from "../lib/errors.ts";
-import { locate, realOf } from "../lib/real-path.ts";
 import type { PathGuard } from "./guard.ts";
-import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
+import { reachFrom } from "./policy.ts";
+import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;
@@ -30,7 +30,7 @@ const ReadWrite = z.object({
 export function fileOps({ guard, write }: FileOpsDeps): Tool {
   const description = `Read${write ? ", write" : ""} or list files. Relative paths stand in the working folder.`;
   const look = (operation: "read" | "list", path: string, recursive: boolean | undefined, context: ToolContext) => {
-    const real = reach(guard, path, "read", context.cwd);
+    const real = reach(guard, path, "read", context);
     return operation === "read" ? read(path, real) : list(path, real, recursive ?? false, guard, context.signal);
   };
   if (!write) {
@@ -39,7 +39,6 @@ export function fileOps({ guard, write }: FileOpsDeps): Tool {
       description,
       schema: ReadOnly,
       kind: "read",
-      touches: ({ path }) => [{ path, how: "read" }],
       deadlineMs: 30_000,
       run: ({ operation, path, recursive }, context) => look(operation, path, recursive, context),
     });
@@ -49,25 +48,21 @@ export function fileOps({ guard, write }: FileOpsDeps): Tool {
     description: `${description} A write replaces the whole file and makes missing folders.`,
     schema: ReadWrite,
     kind: ({ operation }) => (operation === "write" ? "effect" : "read"),
-    touches: ({ operation, path }) => [{ path, how: operation === "write" ? "write" : "read" }],
     deadlineMs: 30_000,
     async run({ operation, path, recursive, content }, context) {
       if (operation !== "write") return look(operation, path, recursive, context);
       if (content === undefined)
         throw new ToolError('content: is missing; a write needs the whole new text ("" empties the file).');
-      return replace(path, reach(guard, path, "write", context.cwd), content);
+      return replace(path, reach(guard, path, "write", context), content);
     },
   });
 }
 
-/** Where a path really leads, judged once more just before it is used. */
-function reach(guard: PathGuard, path: string, how: "read" | "write", cwd: string): string {
-  const refusal = guard.refuse(path, how, cwd);
-  if (refusal) throw new ToolError(refusal);
-  const real = realOf(locate(path, cwd));
-  const second = guard.refuse(real, how, cwd);
-  if (second) throw new ToolError(second);
-  return real;
+/** Where a path really leads, judged here and not before the call, so that it is still true when it is used. */
+function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolScope): string {
+  const reached = reachFrom(guard, path, how, scope);
+  if ("refusal" in reached) throw new Refusal(reached.refusal);
+  return reached.real;
 }
 
 async function read(path: string, real: string): Promise<string> {

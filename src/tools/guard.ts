@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { Paths } from "../lib/paths.ts";
 import { locate, realOf } from "../lib/real-path.ts";
+import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
 
 export interface GuardDeps {
@@ -12,8 +13,12 @@ export interface GuardDeps {
   selfEdit: () => boolean;
 }
 
+export type Reached = { real: string } | { refusal: string };
+
 /** Keeps the model's hands off IO's own secrets and code, by whatever path they are reached. */
 export interface PathGuard {
+  /** Where this path really leads, or why it may not be reached. */
+  reach(path: string, how: Touch["how"], cwd: string): Reached;
   /** Why this path may not be reached, or nothing. */
   refuse(path: string, how: Touch["how"], cwd: string): string | undefined;
   /** The files and folders no tool may read. */
@@ -36,6 +41,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     name.startsWith(`${database}-`) ||
     name.startsWith(`${database}.`);
 
+  const isSessionFile = createFolderMembers(paths.sessions);
   const secrets = () =>
     [...new Set([...names, sessions, database, ...entries(paths.home).filter(isSecretName)])].map((name) =>
       join(paths.home, name),
@@ -58,7 +64,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     if (!stats?.isFile()) return false;
     const own = secrets().map((path) => identity(path));
     if (own.includes(idOf(stats))) return true;
-    return stats.nlink > 1 && holds(paths.sessions, idOf(stats));
+    return stats.nlink > 1 && isSessionFile(stats);
   };
 
   const isBelow = (real: string, own: readonly string[]): boolean => {
@@ -70,25 +76,35 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     });
   };
 
+  const refusalOf = (path: string, real: string, how: Touch["how"]): string | undefined => {
+    if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real))
+      return `${path} is part of a running process; no tool may reach into it.`;
+    if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
+    if (how === "write" && isBelow(real, [paths.skills]))
+      return `${path} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
+    if (how === "write" && isBelow(real, readOnly()))
+      return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
+    return undefined;
+  };
+
+  const reach: PathGuard["reach"] = (path, how, cwd) => {
+    if (path.includes("\0")) return { refusal: "A path cannot hold a NUL character." };
+    const real = realOf(locate(path, cwd));
+    for (const place of new Set([real, ...kernelReal(path, cwd)])) {
+      const refusal = refusalOf(path, place, how);
+      if (refusal) return { refusal };
+    }
+    return { real };
+  };
+
   return {
     secrets,
     readOnly,
     isOwn: (ino) => secrets().some((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino === ino),
+    reach,
     refuse(path, how, cwd) {
-      if (path.includes("\0")) return "A path cannot hold a NUL character.";
-      for (const real of new Set([realOf(locate(path, cwd)), ...kernelReal(path, cwd)])) {
-        if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real)) {
-          return `${path} is part of a running process; no tool may reach into it.`;
-        }
-        if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
-        if (how === "write" && isBelow(real, [paths.skills])) {
-          return `${path} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
-        }
-        if (how === "write" && isBelow(real, readOnly())) {
-          return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
-        }
-      }
-      return undefined;
+      const reached = reach(path, how, cwd);
+      return "refusal" in reached ? reached.refusal : undefined;
     },
   };
 }
@@ -125,35 +141,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** What stays the same however a file is spelled, linked or mounted. */
 function identity(path: string): string | undefined {
   const stats = statOf(path);
   return stats && idOf(stats);
 }
 
-function idOf(stats: Stats): string {
-  return `${stats.dev}:${stats.ino}`;
-}
-
 /** Some file systems take names for the same that differ in case or in composition. */
 function simplified(name: string): string {
   return name.normalize("NFC").toLowerCase();
-}
-
-function entries(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // A data folder that is not made yet holds nothing.
-    return [];
-  }
-}
-
-function holds(folder: string, id: string): boolean {
-  return entries(folder).some((name) => {
-    const path = join(folder, name);
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (!stats) return false;
-    return stats.isDirectory() ? holds(path, id) : idOf(stats) === id;
-  });
 }

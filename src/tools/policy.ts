@@ -2,7 +2,8 @@ import { sep } from "node:path";
 import { locate, realOf } from "../lib/real-path.ts";
 import { findRuin } from "../shell/destructive-commands.ts";
 import type { Policy } from "./gate.ts";
-import type { PathGuard } from "./guard.ts";
+import type { PathGuard, Reached } from "./guard.ts";
+import type { ToolScope, Touch } from "./tool.ts";
 
 export interface PolicyDeps {
   guard: PathGuard;
@@ -14,10 +15,8 @@ export interface PolicyDeps {
 export function createPolicy({ guard, keep }: PolicyDeps): Policy {
   return (tool, args, scope) => {
     for (const { path, how } of tool.touches?.(args) ?? []) {
-      const refusal = guard.refuse(path, how, scope.cwd);
-      if (refusal) return refusal;
-      if (how === "write" && scope.within !== undefined && !isWithin(realOf(locate(path, scope.cwd)), realOf(scope.within)))
-        return `${path} lies outside ${scope.within}, the tree you work in; write there and nowhere else.`;
+      const reached = reachFrom(guard, path, how, scope);
+      if ("refusal" in reached) return reached.refusal;
     }
     if (tool.name !== "shell" || typeof args.command !== "string") return undefined;
     const cwd = typeof args.working_dir === "string" ? locate(args.working_dir, scope.cwd) : scope.cwd;
@@ -27,6 +26,13 @@ export function createPolicy({ guard, keep }: PolicyDeps): Policy {
       `The command was not run: it would delete ${ruin} and everything in it. Name the exact files or folders that are to go.`
     );
   };
+}
+
+/** Where a path leads from where the agent stands, or why it may not go there. */
+export function reachFrom(guard: PathGuard, path: string, how: Touch["how"], { cwd, within }: ToolScope): Reached {
+  const reached = guard.reach(path, how, cwd);
+  if ("refusal" in reached || how === "read" || within === undefined || isWithin(reached.real, realOf(within))) return reached;
+  return { refusal: `${path} lies outside ${within}, the tree you work in; write there and nowhere else.` };
 }
 
 function isWithin(path: string, folder: string): boolean {

@@ -6,7 +6,7 @@ import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
-import { endLeftoverProcesses } from "../process/leftover-processes.ts";
+import { watchLeftovers } from "../process/leftover-processes.ts";
 import type { Sandbox } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
@@ -40,6 +40,9 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
         throw new ToolError(`working_dir: ${folder} is not a folder. Make it first, or leave working_dir out to use ${cwd}.`);
       }
       const mark = `IO_CALL=${randomBytes(12).toString("hex")}`;
+      const status = await sandbox.status();
+      // With a process list of its own, a sandbox takes everything in it along when it ends.
+      const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
       const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder);
       const result = await exec(program, args, {
         cwd: folder,
@@ -48,7 +51,7 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
         deadlineMs: timeout_secs * 1000,
         maxOutput: LIMIT,
       });
-      await endLeftoverProcesses(mark);
+      await watch?.end();
       return tell(result, timeout_secs);
     },
   });

@@ -29,7 +29,10 @@ export interface Tool<S extends z.ZodObject = z.ZodObject> {
   schema: S;
   /** A "read" may be run again after a crash; an "effect" never is. */
   kind: "read" | "effect" | ((args: z.output<S>) => "read" | "effect");
-  /** The paths a call reaches, so that the policy can judge them; a tool without it reaches none of the model's choosing. */
+  /**
+   * The paths a call reaches, so that the policy can judge them. A tool without it reaches none of the model's choosing, or
+   * judges them itself when it opens them and throws a Refusal.
+   */
   touches?: (args: z.output<S>) => Touch[];
   deadlineMs: number | ((args: z.output<S>) => number);
   /** Answers with the text the model reads. Throws a ToolError when it could not do it. */
@@ -40,6 +43,9 @@ export interface Tool<S extends z.ZodObject = z.ZodObject> {
 export class ToolError extends Error {
   override readonly name = "ToolError";
 }
+
+/** A call that may not be made, so that nothing of it was done. */
+export class Refusal extends ToolError {}
 
 /** Lets the handler's arguments be inferred from the schema. */
 export function tool<S extends z.ZodObject>(definition: Tool<S>): Tool {

@@ -86,3 +86,20 @@ test("what is given as input is read, and a program that does not read it does n
   expect((await node("process.stdin.pipe(process.stdout)", { input: "grüße" })).stdout).toBe("grüße");
   expect((await node("process.exit(3)", { input: "x".repeat(1_000_000) })).code).toBe(3);
 });
+
+test.each<[string, () => ReturnType<typeof exec>, RegExp]>([
+  ["more arguments than the system takes", () => node("", { env: { BIG: "x".repeat(5_000_000) } }), /more arguments.*E2BIG/],
+  ["one argument that is too long", () => exec(process.execPath, ["-p", "1", "x".repeat(5_000_000)]), /E2BIG/],
+  ["a NUL in an argument", () => exec(process.execPath, ["a\0b"]), /NUL/],
+  ["a NUL in the program's name", () => exec("a\0b", []), /NUL/],
+  ["a NUL in the environment", () => node("", { env: { A: "a\0b" } }), /NUL/],
+  ["a NUL in the folder", () => node("", { cwd: "/tmp/a\0b" }), /NUL/],
+  ["a folder that is not there", () => node("", { cwd: "/nowhere/at-all" }), /the folder \/nowhere\/at-all does not exist/],
+  ["a folder that is a file", () => node("", { cwd: process.execPath }), /is not a folder/],
+  ["an output file that cannot be made", () => node("", { outputFile: "/nowhere/at-all/out" }), /ENOENT/],
+])("a program that cannot be started for %s is a result that says why", async (_name, run, why) => {
+  const result = await run();
+  expect(result).toMatchObject({ code: null, ending: "not-started", stdout: "", bytes: 0 });
+  expect(result.stderr).toMatch(why);
+  expect(result.output).toBe(result.stderr);
+});

@@ -143,3 +143,28 @@ test("a reviewer's file_ops cannot write, and does not claim to", async () => {
   expect(existsSync(join(cwd, "x"))).toBe(false);
   expect(JSON.stringify(fileOps({ guard, write: false }).schema.shape)).not.toContain("content");
 });
+
+test("a path is judged once a call, when it is used, and what is refused counts as never done", async () => {
+  const judged: string[] = [];
+  const counting: PathGuard = {
+    ...guard,
+    reach: (path, how, from) => {
+      judged.push(`${how} ${path}`);
+      return guard.reach(path, how, from);
+    },
+  };
+  const store = openStore(":memory:");
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  const policy = createPolicy({ guard: counting, keep: [] });
+  const gate = createGate({ store, redactor: createRedactor(), log: silent, policy });
+  const [bound] = gate.bind([fileOps({ guard: counting, write: true })], { cwd, within: cwd, actor: "swarm:engineer" });
+  const signal = new AbortController().signal;
+  for (const [callId, path] of ["a.txt", paths.token, "../outside.txt"].entries()) {
+    const invocation = { callId: `c${callId}`, sessionId: "s", owner: "m", attempt: 1, signal, flush: async () => {} };
+    await bound!.call({ operation: "write", path, content: "x" }, invocation);
+  }
+  expect(judged).toEqual(["write a.txt", `write ${paths.token}`, "write ../outside.txt"]);
+  expect(gate.callsOf("m").map(({ state }) => state)).toEqual(["done", "refused", "refused"]);
+  expect(existsSync(join(root, "outside.txt"))).toBe(false);
+  store.close();
+});

@@ -119,3 +119,14 @@ test("versions are ordered as numbers, and a release comes after its previews", 
   expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);
   expect(compareVersions("1.0.0+build", "1.0.0")).toBe(0);
 });
+
+test("previews are ordered as semantic versioning says, and what is no version is not compared", async () => {
+  const sorted = ["1.0.0-1", "1.0.0-Beta", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta"];
+  expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);
+  for (const version of ["1.0.0-01", "1.0.0 ", "v1.0.0", "1.0"]) {
+    const base = await registry((_request, response) => response.end(JSON.stringify({ version })));
+    const one = checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => base, npm: "false" });
+    await expect(call(one, {})).rejects.toThrow("names no version");
+    server?.close();
+  }
+});

@@ -1,0 +1,76 @@
+import { basename } from "node:path";
+import { isAssignment } from "./syntax.ts";
+
+/** One word of a command; `undefined` stands for one that is only known when it runs. */
+export type KnownWord = string | undefined;
+
+interface Wrapper {
+  /** Which of its short options take the next word. */
+  valued: string;
+  /** How many words it takes itself before the program. */
+  operands?: number;
+  /** Whether it always ends, with an exit code of its own, before or after the program does. */
+  hidesCode?: boolean;
+}
+
+/** What stands in front of a program and runs it. */
+const WRAPPERS = new Map<string, Wrapper>([
+  ["sudo", { valued: "CDghpRrTtUu" }],
+  ["doas", { valued: "Cu" }],
+  ["env", { valued: "Cu" }],
+  ["nice", { valued: "n" }],
+  ["ionice", { valued: "cn" }],
+  ["stdbuf", { valued: "eio" }],
+  ["timeout", { valued: "ks", operands: 1 }],
+  ["xargs", { valued: "adEILnPs", hidesCode: true }],
+  ["time", { valued: "fo" }],
+  ["exec", { valued: "a" }],
+  ["command", { valued: "" }],
+  ["nohup", { valued: "" }],
+  ["setsid", { valued: "", hidesCode: true }],
+  ["builtin", { valued: "" }],
+  ["busybox", { valued: "" }],
+]);
+const LONG_VALUED =
+  /^--(user|group|host|prompt|chdir|chroot|role|type|close-from|command-timeout|other-user|unset|adjustment|class|classdata|input|output|error|kill-after|signal|arg-file|delimiter|max-args|max-lines|max-procs|max-chars|format)$/;
+const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
+const VALUED_BY_SHELL = /^(?:[-+]\w*[oO]|--rcfile|--init-file)$/;
+
+export const isShell = (program: string) => SHELLS.has(program);
+
+/** The words from the program that is meant on: without assignments, and without what only runs it. */
+export function unwrap<W extends KnownWord>(words: readonly W[], { keepingCode = false } = {}): readonly W[] {
+  let at = 0;
+  for (;;) {
+    const first = words[at];
+    if (first === undefined) break;
+    const wrapper = WRAPPERS.get(basename(first));
+    if (isAssignment(first)) at += 1;
+    else if (wrapper && !(keepingCode && wrapper.hidesCode)) {
+      at += 1;
+      while (words[at]?.startsWith("-")) at += takesNext(words[at]!, wrapper.valued) ? 2 : 1;
+      at += wrapper.operands ?? 0;
+    } else break;
+  }
+  return at === 0 ? words : words.slice(at);
+}
+
+/** Whether an option's value is the next word: `-u root`, but not `-uroot` or `--user=root`. */
+function takesNext(option: string, valued: string): boolean {
+  if (option.startsWith("--")) return LONG_VALUED.test(option);
+  const first = [...option.slice(1)].findIndex((letter) => valued.includes(letter));
+  return first >= 0 && first === option.length - 2;
+}
+
+/** What a shell is told to run: by `eval`, by `-c`, or by its input. The words begin with the program. */
+export function scriptOf([first, ...args]: readonly KnownWord[], input: string): string | undefined {
+  const program = basename(first ?? "");
+  if (program === "eval") return args.map((arg) => arg ?? "").join(" ");
+  if (!isShell(program)) return undefined;
+  const operand = args.findIndex(
+    (arg, index) => arg !== undefined && !/^[-+]/.test(arg) && !VALUED_BY_SHELL.test(args[index - 1] ?? ""),
+  );
+  const options = operand < 0 ? args : args.slice(0, operand);
+  if (options.some((arg) => /^-\w*c\w*$/.test(arg ?? ""))) return args[operand] ?? "";
+  return operand < 0 && input !== "" ? input : undefined;
+}
