@@ -11,7 +11,7 @@ import { packageVersion } from "../lib/version.ts";
 import { takeLock } from "../store/lock.ts";
 import { unlessAborted } from "./abort.ts";
 import { addressOf, urlOf } from "./address.ts";
-import { buildRooms } from "./build.ts";
+import { buildRooms, type Rooms } from "./build.ts";
 import { type Closers, withClosers } from "./closers.ts";
 import { createCore } from "./core.ts";
 import { logFailures, logRecoveries } from "./failure-log.ts";
@@ -25,6 +25,8 @@ export interface DaemonDeps {
   echo?: (line: string) => void;
   /** Ends a start that is under way; a daemon that serves is ended by its own `stop`. */
   signal?: AbortSignal;
+  /** Ways in and out besides IO's own, for somebody who builds on it. */
+  moreChannels?: (rooms: Rooms) => readonly Channel[];
 }
 
 /** A daemon that serves. */
@@ -37,7 +39,7 @@ export interface Daemon {
 }
 
 /** Builds everything, top to bottom, and starts it. One that fails or is ended half-way leaves nothing open. */
-export function startDaemon({ env, selfEdit = false, echo, signal }: DaemonDeps): Promise<Daemon> {
+export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels = () => [] }: DaemonDeps): Promise<Daemon> {
   return withClosers(async (closers) => {
     const startedAt = new Date();
     const version = packageVersion();
@@ -58,7 +60,7 @@ export function startDaemon({ env, selfEdit = false, echo, signal }: DaemonDeps)
 
     const rooms = buildRooms({ core, env, paths, version, settings, closers, channels: () => channels });
     const http = await buildHttp({ core, rooms, env, paths, version, settings, token, host, port, startedAt });
-    const channels: Channel[] = [http];
+    const channels: Channel[] = [http, ...moreChannels(rooms)];
     for (const channel of channels) closers.add(channel.close);
     for (const channel of channels) await channel.start();
     const bound = http.port();

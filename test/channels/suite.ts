@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Source } from "../../src/protocol/messages.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -23,6 +23,8 @@ export interface ChannelUnderTest {
   name: string;
   /** Settings a daemon needs to have the channel, and what stands for the other side. */
   prepare(): Promise<{ config: Record<string, unknown>; env: NodeJS.ProcessEnv }>;
+  /** The daemon's program and arguments, where it is not IO's own. */
+  program?: readonly string[];
   /** Somebody who may talk to this daemon. */
   person(daemon: TestDaemon): Promise<Person>;
   /** Says something as somebody who may not. */
@@ -45,7 +47,7 @@ export function channelSuite(channel: ChannelUnderTest): void {
     const { config, env } = await channel.prepare();
     const home = temporaryHome(config);
     const extra = { ...providerEnvironment((await model()).url), ...env };
-    const start = () => startDaemonProcess(home, extra);
+    const start = () => startDaemonProcess(home, extra, onTestFinished, channel.program);
     const daemon = await start();
     return { home, start, daemon, person: await channel.person(daemon) };
   };

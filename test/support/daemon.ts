@@ -59,8 +59,9 @@ export async function startDaemonProcess(
   home: string,
   extra: NodeJS.ProcessEnv = {},
   atTheEnd: AtTheEnd = onTestFinished,
+  program: readonly string[] = [IO, "--daemon"],
 ): Promise<TestDaemon> {
-  const child = spawn(process.execPath, [IO, "--daemon"], {
+  const child = spawn(process.execPath, program, {
     env: cleanEnvironment(home, extra),
     stdio: ["ignore", "pipe", "pipe"],
   });

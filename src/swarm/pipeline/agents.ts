@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { ruleOf } from "../../lib/validation.ts";
 
 export const BUILTIN = "builtin:";
 
@@ -117,7 +118,7 @@ export function parseAgent(name: string, path: string, text: string): AgentRead 
   const front = FrontMatter.safeParse(raw);
   if (!front.success) {
     const issue = front.error.issues[0]!;
-    return { problem: `${path}: front matter ${issue.path.join(".") || "(top)"}: ${issue.message}` };
+    return { problem: `${path}: front matter ${issue.path.join(".") || "(top)"} ${ruleOf(issue)}` };
   }
   const { tools, model } = front.data;
   const named = tools === undefined ? undefined : Array.isArray(tools) ? tools : tools.split(",").map((tool) => tool.trim());

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
+import { ruleOf } from "../../lib/validation.ts";
 import { type Path, type Report, valueAt } from "./file-places.ts";
 import { CONDITIONS } from "./schema.ts";
 
@@ -58,9 +59,9 @@ export function explain(issue: z.core.$ZodIssue, { raw, pipeline, kinds }: Expla
   } else if (issue.code === "invalid_key") {
     report(path, `${JSON.stringify(String(name))} is no name for an agent: letters, digits, dashes and underscores only`);
   } else if (valueAt(raw, path) === undefined) {
-    report(path.slice(0, -1), `"${name}" is missing: ${issue.message}`);
+    report(path.slice(0, -1), `"${name}" is missing`);
   } else {
-    report(path, `found ${found}: ${issue.message}`);
+    report(path, `found ${found}: it ${ruleOf(issue)}`);
   }
 }
 
