@@ -21,6 +21,15 @@ export interface Watcher {
 /** More news than this at once may have overrun the system's queue. */
 const OVERRUN = 8_000;
 
+/** Every folder below one that can hold pages. Files are not looked at, so this is quick however many pages there are. */
+function* foldersIn(root: string, below = ""): Generator<string> {
+  yield below;
+  for (const item of entriesOf(join(root, below))) {
+    const path = below === "" ? item.name : `${below}/${item.name}`;
+    if (item.isDirectory() && flaw(`${path}/a.md`) === undefined) yield* foldersIn(root, path);
+  }
+}
+
 /** Every page below a folder, links and hidden names left out; `onFolder` is told each folder before it is read. */
 export function* walk(root: string, below = "", onFolder?: (below: string) => void): Generator<string> {
   onFolder?.(below);
@@ -68,7 +77,7 @@ export function createWatcher(root: string, onNews: () => void): Watcher {
     }
   };
   const followAll = (below: string) => [...walk(root, below, follow)];
-  followAll("");
+  for (const folder of foldersIn(root)) follow(folder);
 
   return {
     get prompt() {

@@ -1,4 +1,5 @@
-import { appendFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, unlinkSync } from "node:fs";
+import { appendFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, unlinkSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
@@ -67,7 +68,9 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   const root = realpathSync(given);
   const pages = join(root, "pages");
   const versions = createVersions(join(root, ".versions"));
-  removeLeftovers(root);
+  const tidied = removeLeftovers(root).catch((error: unknown) =>
+    log.warn("what killed writers left in the wiki could not all be taken away", { error: messageOf(error) }),
+  );
 
   const note = (what: string) =>
     appendFileSync(join(root, "log.md"), `- ${new Date(now()).toISOString()} ${what}\n`, { mode: 0o600 });
@@ -156,6 +159,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     rebuild: () => indexer.rebuild(),
     settled: () => indexer.drain(),
     async close() {
+      await Promise.race([tidied, delay(CLOSING_MS, undefined, { ref: false })]);
       await Promise.race([indexer.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
       await catalogue.flush();
       catalogue.stop();
@@ -191,11 +195,11 @@ function mtimeOf(file: string): number {
 }
 
 /** Takes away what a killed writer left behind; a younger one may still be at work. */
-function removeLeftovers(root: string): void {
+async function removeLeftovers(root: string): Promise<void> {
   const old = Date.now() - 60_000;
   const folders = [root, join(root, "sources"), join(root, "pages")];
   for (const folder of folders) {
-    for (const item of readdirSync(folder, { withFileTypes: true })) {
+    for await (const item of await opendir(folder)) {
       const path = join(folder, item.name);
       if (item.isDirectory() && folder !== root && !item.name.startsWith(".")) folders.push(path);
       if (!item.isFile() || !/^\..+\.[0-9a-f]{12}\.tmp$/.test(item.name)) continue;

@@ -85,6 +85,7 @@ fs.renameSync = () => { fs.writeSync(1, "held\\n"); Atomics.wait(new Int32Array(
 
   utimesSync(join(root, "pages/general", leftover!), new Date(0), new Date(0));
   await reopen();
+  await until("the leftover to go", () => readdirSync(join(root, "pages/general")).length === 1);
   expect(readdirSync(join(root, "pages/general"))).toEqual(["page.md"]);
 });
 
