@@ -12,7 +12,7 @@ async function started(env: NodeJS.ProcessEnv): Promise<ChildProcess & { pid: nu
   return child as ChildProcess & { pid: number };
 }
 
-test.runIf(process.platform === "linux")("what a call leaves behind is ended, and only what is new is looked at", async () => {
+test("what a call leaves behind is ended, and only what is new is looked at", async () => {
   const mark = `call-${process.pid}`;
   const earlier = await started({ IO_CALL: mark });
   const watch = await watchLeftovers(`IO_CALL=${mark}`);
