@@ -37,9 +37,9 @@ export interface EngineDeps {
   healthEveryMs?: number;
 }
 
-/** The runtime needs an address and a key to believe in; the door knows the real ones. */
+/** Placeholders: the runtime insists on an address and a key, and the door uses the real ones. */
 const BEHIND_THE_DOOR = { baseUrl: "http://model.invalid/v1", apiKey: "none" };
-/** The runtime's own shortening of a conversation never begins: the door keeps every request within the window. */
+/** High enough that the runtime never shortens a conversation itself: the door keeps every request within the window. */
 const NO_LIMIT = 1_000_000_000;
 
 /** The Copilot runtime, supervised, with turns that survive its death. */

@@ -4,7 +4,7 @@ import { noUsage } from "../protocol/usage.ts";
 import { type ModelFacts, nearestModels } from "./models.ts";
 import { isUnpaid, PAGE, type WireFailure } from "./wire/failure.ts";
 
-/** A failure for a person: the whole of it in `message`, and of that what to do once more by itself. */
+/** A failure as a person reads it: `message` is the whole of it, `remedy` repeats what to do about it. */
 export type TurnError = NonNullable<TurnResult["error"]> & { remedy?: string };
 
 /** The part of a turn's result that is there whatever happened, for a turn in which nothing was said. */
@@ -37,7 +37,7 @@ export interface RuntimeTrouble {
   detail?: string | undefined;
 }
 
-/** A setting that cannot be: what is wrong with it, and what to do. */
+/** An impossible setting: what is wrong with it, and what to do. */
 export class SettingError extends UserError {
   readonly what: string;
   readonly remedy: string;
@@ -86,7 +86,7 @@ export function turnError(code: TurnErrorCode, detail?: string, advice?: string)
   return { code, message, ...(remedy !== undefined && { remedy }) };
 }
 
-/** Sorts what a provider or the network did into what the person can do about it. */
+/** Turns what a provider or the network did into what a person can do about it. */
 export function callFailed(
   failure: WireFailure,
   model: string,

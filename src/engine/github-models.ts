@@ -2,7 +2,7 @@ import type { CopilotClient } from "@github/copilot-sdk";
 import type { ModelFacts } from "./models.ts";
 
 const LIST_MS = 15_000;
-/** A prompt's own limit leaves room for an answer beside it. */
+/** How much larger than its prompt limit a model's window is taken to be, for the answer. */
 const ANSWER = 16_000;
 
 /** The models that GitHub Copilot has for a token. The runtime keeps what it learns here, so a session asks nothing twice. */

@@ -91,11 +91,11 @@ export function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended already.
+    // It has already ended.
   }
 }
 
-/** A promise would do for one listener, but it would keep all that every turn ever hung on it until the process ends. */
+/** Not a promise: one would hold on to every turn that ever waited for it until the process ends. */
 function watchForDeath(child: ChildProcess): Pick<Life, "onDeath" | "isDead"> {
   const listeners = new Set<() => void>();
   let dead = false;

@@ -19,7 +19,7 @@ export interface ModelListDeps {
   log: Log;
   /** GitHub Copilot's models are known to the runtime alone; throws `ListFailed`. */
   listOfGitHub: () => Promise<ModelFacts[]>;
-  /** The runtime's life of now: each asks GitHub for itself. */
+  /** The present runtime: each has to ask GitHub for itself. */
   lifeOf: () => Promise<object | undefined>;
 }
 
@@ -36,7 +36,7 @@ export class ListFailed extends Error {
 /** Which models there are, asked once, and which of them serves by the config as it is now. */
 export interface ModelList {
   transport: Transport;
-  /** Resolves when it is known what can be known of the models, and of this one in particular; or tells why nobody can be asked. */
+  /** Resolves once everything knowable about the models, and about this one, is known; with a failure where nobody can be asked. */
   ready(model?: string): Promise<TurnError | undefined>;
   available(): readonly ModelFacts[];
   choice(): ModelChoice;
@@ -54,7 +54,7 @@ export function createModelList({ choice, config, env, rehearsal, log, listOfGit
   let seen = first;
   let chosen = choose();
 
-  /** A model that something other than the config named stays. */
+  /** A model that was named outside the config is kept when the config changes. */
   function choose(): ModelChoice {
     seen = config();
     const { modelTiers, defaultModel } = seen;

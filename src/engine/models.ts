@@ -144,12 +144,12 @@ async function readJson(
   }
 }
 
-/** Providers take a name for the newest of its dated models, which alone are in their lists. */
+/** Whether an id is a dated version of a name: providers list the dated ones and accept the plain name for the newest. */
 function isDated(id: string, name: string): boolean {
   return id.startsWith(`${name}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(name.length));
 }
 
-/** The models most like a name, of those one can talk with. */
+/** The chat models whose names are most like this one. */
 export function nearestModels(name: string, available: readonly ModelFacts[], most = 5): string[] {
   const ids = available.filter(({ id, chats }) => chats !== false && id !== name).map(({ id }) => id);
   const words = (id: string) => new Set(id.toLowerCase().split(/[^a-z0-9.]+/));
@@ -175,7 +175,7 @@ export interface ModelChoiceDeps {
 export function createModelChoice({ tiers, wanted, named, available }: ModelChoiceDeps) {
   const chatting = available.filter(({ chats }) => chats !== false).map(({ id }) => id);
   const isKnown = available.length > 0;
-  /** A name as the provider spells it; a tag that goes without saying is added. */
+  /** A name as the provider spells it, with Ollama's usual tag added where it was left out. */
   const find = (name: string): string | undefined => {
     if (!isKnown) return name;
     const all = available.map(({ id }) => id);

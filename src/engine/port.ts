@@ -15,7 +15,7 @@ export interface EngineStatus {
   liveSessions: number;
 }
 
-/** The model that a name leads to. Whoever was given the name by a person refuses a stand-in, or says so. */
+/** The model that answers to a name. A caller whose user chose the name must refuse a stand-in, or say so. */
 export interface Serving {
   /** As the provider knows it. */
   model: string;

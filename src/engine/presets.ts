@@ -64,6 +64,15 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     ...OPENAI_LIKE,
+    ...{ name: "groq", title: "Groq", needsKey: true },
+    address: "https://api.groq.com/openai/v1",
+    variables: ["GROQ_API_KEY"],
+    hosts: /(?:^|\.)groq\.com$/,
+    keys: /^gsk_/,
+    hint: "Keys are made at console.groq.com; without a paid plan few tokens a minute are allowed.",
+  },
+  {
+    ...OPENAI_LIKE,
     ...{ name: "ollama", title: "Ollama", address: "http://127.0.0.1:11434/v1" },
     hint: '"ollama pull" brings a model; one with tools is needed. OLLAMA_CONTEXT_LENGTH makes its window larger than 4,096.',
   },

@@ -1,5 +1,5 @@
 import type { ModelConfig } from "../lib/config.ts";
-import { presetAt } from "./presets.ts";
+import { PRESETS, presetAt } from "./presets.ts";
 import type { Wire } from "./wire/dialect.ts";
 
 /** A model provider of one's own, as the config or the environment names it. */
@@ -47,12 +47,15 @@ export function endpointOf(provider: Provider): Endpoint {
   return { ...plain, ask: (wire) => `${root}${SUFFIX[wire]}`, list };
 }
 
-/** Where providers keep their API, if not at `/v1`. */
+/** Where providers keep their API: the presets, and others that are not at `/v1`. */
 const USUAL_PATHS: Record<string, string> = {
-  "openrouter.ai": "/api/v1",
-  "models.github.ai": "/inference",
+  ...Object.fromEntries(
+    PRESETS.flatMap(({ address, hosts }) => {
+      const url = hosts && address ? new URL(address) : undefined;
+      return url ? [[url.hostname, url.pathname]] : [];
+    }),
+  ),
   "models.inference.ai.azure.com": "",
-  "api.groq.com": "/openai/v1",
   "api.fireworks.ai": "/inference/v1",
   "api.perplexity.ai": "",
   "generativelanguage.googleapis.com": "/v1beta/openai",

@@ -58,7 +58,7 @@ function findRuntimeFolder(root: string): string | undefined {
   return undefined;
 }
 
-/** Another process may have been quicker, and what a killed one left half done makes room. */
+/** Another process may have been quicker; a half-made folder of a killed one is replaced. */
 function putInPlace(ready: string, folder: string): void {
   if (isRuntimeFolder(folder)) return;
   rmSync(folder, { recursive: true, force: true });

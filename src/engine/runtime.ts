@@ -112,7 +112,7 @@ export function createRuntime({ log, maxMb, onState, healthEveryMs = 30_000, ...
   }
 
   async function replace(life: Life): Promise<void> {
-    // Whoever asks again while the successor is starting has nothing to do.
+    // The successor is already on its way.
     if (alive !== life || retiring.has(life)) return;
     retiring.add(life);
     try {

@@ -58,7 +58,7 @@ export function sdkTool(tool: EngineTool, { turn, life, sessionId, flush }: SdkT
     handler: async (args, invocation) => {
       const signal = invocation.signal ?? new AbortController().signal;
       const { ok, text } = await tool.call(args, { callId: invocation.toolCallId, sessionId, ...turn.now, signal, flush });
-      // The SDK would write the answer to a pipe nobody reads; the journal has it, and the next life asks there.
+      // The SDK would write to a pipe that nobody reads; the next runtime finds the result in the journal.
       if (life.isDead()) await new Promise<never>(() => {});
       return { textResultForLlm: text.toWellFormed(), resultType: ok ? "success" : "failure" };
     },

@@ -42,7 +42,7 @@ export function createChangeWatch({ root, handle, changed, isClosed, onForeign }
     }
   };
 
-  /** Marks what the watcher told of, unless the index already knows it so. */
+  /** Marks the pages that the watcher reported, except those that the index already knows in their present state. */
   const notice = () => {
     const { pages, all } = watcher.take();
     if (all) unswept = true;

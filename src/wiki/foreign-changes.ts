@@ -1,10 +1,10 @@
 import { stampOf, stampText } from "./page-file.ts";
 
-/** Past this many at once, somebody has copied or moved a whole folder, and page by page is no news. */
+/** More than this at once is a copied or moved folder, and is not reported page by page. */
 const MOST_AT_ONCE = 200;
 const REMEMBERED = 5_000;
 
-/** Tells the changes that somebody else made from those that this process made, or has told of already. */
+/** Separates changes made by others from those that this process made or has already reported. */
 export function createForeignChanges(fileOf: (path: string) => string) {
   /** The state of pages that are known here; "" for removed ones. */
   const known = new Map<string, string>();
@@ -18,7 +18,7 @@ export function createForeignChanges(fileOf: (path: string) => string) {
     /** Notes that this process changed a page. */
     remember,
     isForeign: (path: string, state: string): boolean => known.get(path) !== state,
-    /** Calls back for each, unless they are too many to be news. */
+    /** Calls back for each, unless there are too many to report one by one. */
     tell(paths: readonly string[], onForeign: (path: string) => void): void {
       if (paths.length > MOST_AT_ONCE) return;
       for (const path of paths) {

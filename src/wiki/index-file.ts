@@ -2,7 +2,7 @@ import { rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Database } from "../store/open.ts";
 
-/** Goes up with the tables and with what `normalize` makes of a text, for the index holds normalized texts. */
+/** Increase it when the tables or the results of `normalize` change: the index holds normalized texts. */
 const SCHEMA_VERSION = 2;
 
 // The text itself is not kept here: a hit is always checked against the file. With detail=none the trigrams of a page

@@ -6,7 +6,7 @@ const FIRST_COUNT = 1_000;
 const MERGED_PAGES = 250;
 const FREED_PAGES = 500;
 
-/** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
+/** Counts how many pages hold each trigram, one slice per step, so that nothing has to wait for it. */
 export function* recountTrigrams(
   db: Database,
   statements: Statements,
@@ -32,7 +32,7 @@ export function* recountTrigrams(
   });
 }
 
-/** After much was indexed: joins the pieces of the index and gives back the space they took, a slice a step. */
+/** After bulk indexing: merges the pieces of the index and frees their space, one slice per step. */
 export function* tidyIndex(db: Database, statements: Statements): Generator<void> {
   const merged = (pages: number) => {
     const before = Number(statements.changes.get()?.n);

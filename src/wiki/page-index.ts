@@ -49,11 +49,11 @@ export interface PageIndex {
   titled(text: string, limit: number): Candidate[];
   /** Pages too long to be indexed, which are always read. */
   long(): Candidate[];
-  /** The few of these trigrams, some from each group, by which the pages that hold them all are found soonest. */
+  /** Chooses the few trigrams, some from each group, that narrow the pages down fastest. */
   telling(groups: readonly (readonly string[])[], most: number): string[];
-  /** Counts in how many pages the trigrams stand, a slice a step, so that nothing waits for it. */
+  /** Counts how many pages hold each trigram, one slice per step, so that nothing has to wait for it. */
   recount(): Generator<void>;
-  /** After much was indexed: joins the pieces of the index and gives back the space they took, a slice a step. */
+  /** After bulk indexing: merges the pieces of the index and frees their space, one slice per step. */
   tidy(): Generator<void>;
   /** Whether pages changed since index.md was written, whichever process changed them. */
   uncatalogued(): boolean;
@@ -132,7 +132,7 @@ export function createPageIndex(db: Database): PageIndex {
   return index;
 }
 
-/** The first path behind all that begin with the given prefix. */
+/** The first path that sorts after every path with this prefix. */
 function after(prefix: string): string {
   return `${prefix}\u{10ffff}`;
 }

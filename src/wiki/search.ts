@@ -27,9 +27,9 @@ export interface SearchOptions {
 }
 
 const DEFAULT_LIMIT = 20;
-/** Among how many hits, the newest, the best are chosen; a query with fewer is ranked whole. */
+/** The best hits are chosen from this many of the newest. */
 const RANKED = 300;
-/** At least so many pages are read in looking for "words" hits, the newest that may be. */
+/** At least this many of the newest candidates are read when looking for "words" hits. */
 const WORD_READS = 30;
 const PHRASE_GRAMS = 8;
 const WORD_GRAMS = 4;
@@ -102,7 +102,7 @@ async function collect(
   return found;
 }
 
-/** Pages that may hold the text, surely all that do, those with it in the title first where there are many. */
+/** Every page that may hold the text; where there are many, those with it in their title first. */
 function* phraseCandidates({ index }: View, wanted: string): Generator<Candidate[]> {
   if (LONE_SURROGATE.test(wanted)) return yield* everything(index);
   yield index.long();
@@ -190,7 +190,7 @@ function titleRank(title: string, wanted: string): number {
 const WORDY = /[\p{L}\p{N}_]/u;
 const COUNTED_PLACES = 10;
 
-/** More places count for more, a whole word more than a part of one, a short page more than a long one. */
+/** Ranks by the number of matches, whole words before parts of words, short pages before long ones. */
 function textRank(normalized: string, wanted: string, first: number): number {
   let places = 0;
   let whole = 0;

@@ -1,8 +1,8 @@
-/** About how many pages hold a trigram that was not counted, being rare. */
+/** The assumed number of pages for a trigram too rare to be counted. */
 export const UNCOUNTED = 5;
-/** Reading one page to see whether it is a hit takes as long as walking past so many pages in a trigram's list. */
+/** Reading one page costs as much as passing this many entries of a trigram's list. */
 const READ_COST = 1_000;
-/** What part of the pages that hold some trigrams of a phrase hold one more of them: they keep each other company. */
+/** The share of pages still left after one more trigram of the same phrase: trigrams of a phrase occur together. */
 const STILL_LEFT = 0.3;
 
 /** All trigrams of a normalized text, as the tokenizer cuts them: by code points. */
@@ -18,7 +18,7 @@ export function indexable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\u0001") : text;
 }
 
-/** The few of these trigrams, some from each group, by which the pages that hold them all are found soonest. */
+/** Chooses the few trigrams, some from each group, that narrow the pages down fastest. */
 export function mostTelling(
   groups: readonly (readonly string[])[],
   counts: ReadonlyMap<unknown, number>,

@@ -12,13 +12,13 @@ export interface Changes {
 }
 
 export interface Watcher {
-  /** False where changes are not told, or not told in time: then look before every answer. */
+  /** False where the system does not report changes in time; then look before every answer. */
   readonly prompt: boolean;
   take(): Changes;
   close(): void;
 }
 
-/** More news than this at once may have overrun the system's queue. */
+/** With more reports than this at once, the system may have dropped some. */
 const OVERRUN = 8_000;
 
 /** Every folder below one that can hold pages. Files are not looked at, so this is quick however many pages there are. */

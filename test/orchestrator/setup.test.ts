@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { PRESETS } from "../../src/engine/presets.ts";
 import { cleanEnvironment, IO, runIo } from "../support/daemon.ts";
 import { startGateway } from "../support/gateway.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
@@ -76,7 +77,9 @@ test("an answer that cannot be is exit 2 and changes nothing, and a broken confi
   expect(await wrong("ftp://x")).toContain("provider.baseUrl");
   expect(await wrong("other", "ftp://x")).toContain("provider.baseUrl");
   expect(await wrong("opnai")).toContain('No provider is called "opnai". Did you mean "openai"?');
-  expect(await wrong("12")).toContain("Allowed: 1 to 11, openai, azure");
+  // One more than there are presets means none of them.
+  const most = PRESETS.length + 1;
+  expect(await wrong(`${most + 1}`)).toContain(`Allowed: 1 to ${most}, openai, azure`);
   expect(await wrong("azure", "")).toContain("Azure OpenAI or Foundry needs an address");
   writeFileSync(join(home, "config.json"), "{ broken");
   expect(await runIo(["setup", "--yes"], home)).toMatchObject({ code: 2 });

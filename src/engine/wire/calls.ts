@@ -23,7 +23,7 @@ interface Piece {
 }
 
 /**
- * Tells the calls of an answer apart, and gives each a place and an id of its own: some providers send no id, an empty one,
+ * Tells the calls of an answer apart and gives each its own place and id: some providers send no id, an empty one,
  * or the same one twice; no place, or the first place for all of them.
  */
 export function createCalls() {
@@ -79,7 +79,7 @@ export function createCalls() {
     /** The pieces of one event, as the runtime understands them. */
     take: (pieces: readonly unknown[]): object[] =>
       pieces.map((each, position) => told(each, pieces.length > 1 ? position : undefined)),
-    /** Half letters at the end of arguments, which never got their other halves. */
+    /** Half characters left at the end of arguments, whose other halves never came. */
     rest: (): object[] =>
       calls.flatMap(({ index, letters }) => {
         const left = letters.rest();

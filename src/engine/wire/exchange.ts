@@ -58,7 +58,7 @@ export const DIALECTS: Record<Wire, Dialect> = { completions, responses, message
 
 const MAX_LESSONS = 8;
 const MAX_SHRINKS = 3;
-/** An answer that is cut more often than this is going nowhere. */
+/** An answer that is cut more often than this will not come to an end. */
 const MAX_PARTS = 20;
 /** How long a connection gets to end after the answer has ended. */
 const DRAIN_MS = 1_000;
@@ -224,20 +224,20 @@ async function drain(iterator: AsyncIterator<unknown>, close: () => void): Promi
   try {
     while (!(await iterator.next()).done);
   } catch {
-    // The answer was whole before this.
+    // The answer was already complete.
   } finally {
     clearTimeout(late);
   }
 }
 
-/** A request is not carried to another place by itself: a key would go along with it. */
+/** Redirects are not followed: the key would be sent along. */
 function moved({ status, headers, close }: Incoming): WireFailure {
   close?.();
   const place = headers.location ? `to ${headers.location}` : "elsewhere, without saying where";
   return new WireFailure(`the provider's address has moved ${place}`, { status });
 }
 
-/** The events of an answer, also of one that came whole, or that is an error in the clothes of an answer. */
+/** The events of an answer, also of one that came in one piece. Throws for an error that was sent as an answer. */
 async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer): Promise<AsyncIterable<StreamEvent>> {
   if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
   const text = await textOf(incoming);

@@ -19,20 +19,20 @@ const PATHS: [RegExp, Wire][] = [
   [/\/responses(?:\?|$)/, "responses"],
   [/\/messages(?:\?|$)/, "messages"],
 ];
-/** Headers that belong to one connection, or are made anew. */
+/** Headers that belong to one connection, or are set afresh for the next. */
 const OWN = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
 
 /** The one door through which the runtime reaches a model. It stands in this process: the runtime never sees a key or an address. */
 export class ModelHandler extends CopilotRequestHandler {
-  readonly #parts: HandlerDeps;
+  readonly #deps: HandlerDeps;
 
-  constructor(parts: HandlerDeps) {
+  constructor(deps: HandlerDeps) {
     super();
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   protected override async sendRequest(incoming: Request, context: CopilotRequestContext): Promise<Response> {
-    const { exchanger, address, observerOf } = this.#parts;
+    const { exchanger, address, observerOf } = this.#deps;
     const wire = PATHS.find(([path]) => path.test(incoming.url))?.[1];
     const headers = Object.fromEntries([...incoming.headers].filter(([name]) => !OWN.has(name)));
     const text = incoming.method === "GET" ? undefined : await incoming.text();
@@ -62,29 +62,29 @@ export class ModelHandler extends CopilotRequestHandler {
       if (context.signal.aborted) throw error;
       const failure = this.#failureOf(error);
       observer.failed(failure);
-      // Where nobody answered there is no answer to hand on: the runtime tries again by itself.
+      // Nobody answered, so there is no status to pass on; the runtime tries again by itself.
       if (failure.fault === "network") throw failure;
       return refusalOf(failure);
     }
   }
 
-  /** Whatever is not a failed call is a mistake of IO's own, and is noted with its cause. */
+  /** Anything but a failed call is a bug of IO's, and is logged with its cause. */
   #failureOf(error: unknown): WireFailure {
     if (error instanceof WireFailure) return error;
-    this.#parts.log.error("a model call failed by a fault of IO's own", { error });
+    this.#deps.log.error("a model call failed by a fault of IO's own", { error });
     return new WireFailure("IO failed", { status: 400, fault: "ours" });
   }
 
-  /** What is no model call goes on as it is, where there is somewhere to go. */
+  /** Passes on what is not a model call, where there is somewhere to pass it to. */
   async #pass(
     incoming: Request,
     headers: Record<string, string>,
     text: string | undefined,
     { signal }: CopilotRequestContext,
   ): Promise<Response> {
-    if (this.#parts.address) return Response.json({ error: { message: "There is nothing here." } }, { status: 404 });
+    if (this.#deps.address) return Response.json({ error: { message: "There is nothing here." } }, { status: 404 });
     const method = incoming.method === "GET" ? "GET" : "POST";
-    const answer = await this.#parts.transport({
+    const answer = await this.#deps.transport({
       method,
       url: incoming.url,
       headers,
@@ -96,7 +96,7 @@ export class ModelHandler extends CopilotRequestHandler {
   }
 }
 
-/** Of the runtime's own headers only those that say something about the request. */
+/** Keeps only those of the runtime's headers that describe the request. */
 function spoken(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => name === "content-type" || name === "accept" || name.startsWith("anthropic-")),
@@ -132,7 +132,7 @@ function bodyOf(
 function refusalOf(failure: WireFailure): Response {
   const { message, code, param, headers } = failure;
   const wait = headers["retry-after"];
-  // The runtime asks again after any status that promises something.
+  // The runtime would retry any status that may pass.
   const status = isHopeless(failure) ? 400 : failure.status;
   return Response.json(
     { type: "error", error: { message, type: code ?? "provider_error", code: code ?? null, param: param ?? null } },

@@ -51,7 +51,7 @@ export function oneLine(text: string): string {
   return line.length > 240 ? `${line.slice(0, 240).toWellFormed()}…` : line;
 }
 
-/** Tells an item apart from any other that may stand in its place. */
+/** Identifies an item, so that another in its place is noticed. */
 export function markOf({ raw }: Item): string {
   return createHash("sha256").update(JSON.stringify(raw)).digest("hex");
 }

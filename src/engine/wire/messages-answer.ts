@@ -8,7 +8,7 @@ interface Block {
   index: number;
   type: string;
   letters: Letters;
-  /** The last piece of it, for what is left over at its end. */
+  /** The latest piece, whose shape is used for what is left over at the end. */
   latest: Record<string, unknown>;
 }
 
@@ -106,7 +106,7 @@ export class MessagesAnswer implements Assembler {
       this.#blocks.set(number, this.#open);
       return [];
     }
-    // Thoughts about how to go on belong to no answer.
+    // What a model thinks about continuing is no part of the answer.
     if (isContinued && type.includes("thinking")) {
       this.#blocks.set(number, undefined);
       return [];

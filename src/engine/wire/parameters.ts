@@ -94,7 +94,7 @@ function has(body: Record<string, unknown>, path: string): boolean {
   return rest.length === 0 || has(recordIn(body[name]), rest.join("."));
 }
 
-/** Takes out a parameter, or one inside it; what is left empty goes too. */
+/** Removes a parameter, or one inside it, and whatever that leaves empty. */
 function remove(body: Record<string, unknown>, path: string): void {
   const [name = "", ...rest] = path.split(".");
   if (!(name in body)) return;

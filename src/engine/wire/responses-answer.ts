@@ -18,7 +18,7 @@ type Event = Record<string, unknown>;
 export class ResponsesAnswer implements Assembler {
   readonly #answer = new Answer();
   readonly #letters = createLetters();
-  /** Of arguments and reasoning, which come whole once more at their ends. */
+  /** Half characters of arguments and reasoning, by event and place. */
   readonly #others = new Map<string, Letters>();
   readonly #items = new Map<number, Event>();
   #place: Place | undefined;
@@ -159,7 +159,7 @@ export class ResponsesAnswer implements Assembler {
     return piece && this.#place ? [this.#send("response.output_text.delta", { ...this.#place, delta: piece, logprobs: [] })] : [];
   }
 
-  /** Ends the message that is being told: what its provider said of that was kept back, for a later stream may go on with it. */
+  /** Ends the message that is being sent. The provider's own end was held back, because a later stream may continue the message. */
   #close(): string[] {
     const place = this.#place;
     if (!place) return [];

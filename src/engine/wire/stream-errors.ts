@@ -1,13 +1,13 @@
 import { readRefusal, WireFailure } from "./failure.ts";
 import { recordIn, textIn } from "./fields.ts";
 
-/** An event's data; whatever is not an object is no answer. */
+/** An event's data, which has to be an object. */
 export function parsed(data: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(data);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Told below, as anything else that is not an event.
+    // Reported below, like anything else that is not an event.
   }
   throw new WireFailure(`the provider sent what is no event: ${data.slice(0, 200)}`, { status: 502 });
 }

@@ -37,14 +37,14 @@ export function writeEvent(data: object, event?: string): string {
   return `${event ? `event: ${event}\n` : ""}data: ${toJson(data)}\n\n`;
 }
 
-/** JSON in which half a letter is replaced: neither the runtime nor a strict provider reads on after one. */
+/** JSON with lone surrogates replaced: neither the runtime nor a strict provider accepts them. */
 export function toJson(value: object): string {
   const text = JSON.stringify(value);
   if (!/\\ud[89a-f]/.test(text)) return text;
   return JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? each.toWellFormed() : each));
 }
 
-/** Keeps a letter whole that was split between two pieces of text; half a letter that never gets its other half is replaced. */
+/** Rejoins a character that was split between two pieces of text; a half that stays alone is replaced. */
 export function createLetters() {
   let half = "";
   return {

@@ -32,7 +32,7 @@ const SAID_LAST = 24;
 
 /** Has the model itself summarise what a conversation began with. */
 export function createSummariser(log: Log) {
-  /** Conversations whose summary failed because the provider was failing: it is asked once more, and then done without. */
+  /** Conversations whose summary failed once because of the provider: a second failure is not waited for. */
   const stumbled = new Set<string>();
 
   /** Whether a summary failed for a reason that may be gone when the runtime tries the whole call again. */

@@ -12,7 +12,7 @@ export function createTokenCount() {
 
   return {
     costOf,
-    /** Most requests are far from the limit, and need not be counted for that to be seen. */
+    /** Most requests are so far from the limit that their length alone shows it. */
     fits(body: Body, limit: number): boolean {
       const text = JSON.stringify(body);
       return text.length * factorOf(body.model) <= limit || costOf(body.model, text) <= limit;

@@ -40,14 +40,14 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
     const { signal } = request;
     try {
       const carry = proxy === undefined ? direct : await through(proxy);
-      // Without this word a server may compress as it likes.
+      // Without this header a server may compress as it likes.
       const headers = { "accept-encoding": "identity", ...request.headers };
       const answer = await carry({ ...request, headers }, address);
       return {
         status: answer.status,
         headers: flat(answer.headers),
         body: whole(answer.body, address, proxy, signal),
-        // What hanging up interrupts is of no interest to anybody.
+        // Nobody cares what hanging up interrupts.
         close: () => void answer.body.on("error", () => undefined).destroy(),
       };
     } catch (error) {

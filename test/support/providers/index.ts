@@ -3,6 +3,7 @@ export { startAnthropic } from "./anthropic.ts";
 export { startAzure } from "./azure.ts";
 export type { Provider, Recorded } from "./core.ts";
 export { startGitHubModels } from "./github-models.ts";
+export { startGroq } from "./groq.ts";
 export { startLlamaCpp } from "./llama-cpp.ts";
 export { startLmStudio } from "./lmstudio.ts";
 export { startOllama } from "./ollama.ts";
