@@ -16,8 +16,10 @@ import { createEventLog } from "../store/events.ts";
 import { createHub } from "../store/hub.ts";
 import { openStore } from "../store/open.ts";
 import { createRetention } from "../store/retention.ts";
+import { openRuns } from "../store/runs.ts";
 import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
+import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
 import { fileOps } from "../tools/file-ops.ts";
 import { createGate } from "../tools/gate.ts";
@@ -70,6 +72,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
       names: () => sessionNames(paths.sessions),
       delete: (id) => engine.deleteSession(id),
     },
+    deleteOldRefs: (before) => deleteOldRefs(openRuns(store), before),
     log,
   });
   retention.start();

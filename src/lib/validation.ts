@@ -43,6 +43,12 @@ export function ruleOf(issue: Issue): string {
   }
 }
 
+/** The rule as a sentence about the value: "it must be at most 200". */
+export function sentenceOf(issue: Issue): string {
+  const rule = ruleOf(issue);
+  return isValidatorSpeak(issue.message) ? `it ${rule}` : rule;
+}
+
 const KINDS: Record<string, string> = {
   string: "a text",
   number: "a number",

@@ -3,7 +3,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { isBusy, type Store } from "./open.ts";
 import { createStaleSessions } from "./stale-sessions.ts";
-import { createSweeps, type RetentionLimits } from "./sweeps.ts";
+import { createSweeps, daysBefore, type RetentionLimits } from "./sweeps.ts";
 
 /** The runtime's sessions, as far as they are to be taken away. */
 export interface StoredSessions {
@@ -18,6 +18,8 @@ export interface RetentionDeps {
   store: Store;
   limits: () => RetentionLimits;
   sessions: StoredSessions;
+  /** Deletes what ended runs put aside in their projects before a moment; tells how much that was. */
+  deleteOldRefs?: (before: string) => Promise<number>;
   log: Log;
   now?: () => Date;
   /** After the start, so that what is waited for comes first. */
@@ -49,6 +51,7 @@ export function createRetention({
   store,
   limits,
   sessions,
+  deleteOldRefs = async () => 0,
   log,
   now = () => new Date(),
   firstMs = 60_000,
@@ -97,6 +100,9 @@ export function createRetention({
         count("sessions", 1);
         await sleep(pauseMs, undefined, { ref: false });
       }
+    });
+    await guarded("refs", async () => {
+      if (!stopped && limits().sessionsDays > 0) count("refs", await deleteOldRefs(daysBefore(now(), limits().sessionsDays)));
     });
     if (stopped) return;
     lastAt = now().toISOString();

@@ -52,6 +52,8 @@ export interface Runs extends RunSteps {
   claim(id: string, pid: number, now: string): void;
   setInputs(id: string, inputs: string): void;
   beat(id: string, now: string): void;
+  /** The folders that runs have worked on. */
+  projects(): string[];
   askToCancel(id: string): void;
   cancelAsked(id: string): boolean;
   setTree(id: string, tree: { branch: string | null; base: string | null; tree: string | null }): void;
@@ -84,6 +86,7 @@ export function openRuns(store: Store): Runs {
   const tree = db.prepare("UPDATE runs SET branch = ?, base = ?, tree = ? WHERE id = ?");
   const applied = db.prepare("UPDATE runs SET applied = 1 WHERE id = ?");
   const finish = db.prepare("UPDATE runs SET status = ?, outcome = ?, reason = ?, finished_at = ?, pid = NULL WHERE id = ?");
+  const projects = db.prepare("SELECT DISTINCT project_path AS path FROM runs");
   const release = db.prepare("UPDATE runs SET pid = NULL WHERE id = ?");
   const readable = (rows: unknown[]): RunRow[] => rows.flatMap((row) => RunRow.safeParse(row).data ?? []);
 
@@ -97,6 +100,7 @@ export function openRuns(store: Store): Runs {
     claim: (id, pid, now) => void claim.run(pid, now, id),
     setInputs: (id, to) => void inputs.run(to, id),
     beat: (id, now) => store.soft(() => void beat.run(now, id)),
+    projects: () => (projects.all() as { path: string }[]).map(({ path }) => path),
     askToCancel: (id) => void ask.run(id),
     cancelAsked: (id) => (asked.get(id) as { asked: number } | undefined)?.asked === 1,
     setTree: (id, to) => void tree.run(to.branch, to.base, to.tree, id),

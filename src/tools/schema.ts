@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { nearest } from "../lib/config.ts";
-import { ruleOf } from "../lib/validation.ts";
+import { sentenceOf } from "../lib/validation.ts";
 
 /** The JSON Schema a model is shown: what it needs to fill in the arguments, and nothing else. */
 export function parametersOf(schema: z.ZodObject): Record<string, unknown> {
@@ -33,10 +33,11 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodObject, args: unknown): s
         ? "any value"
         : issue.code === "invalid_type"
           ? `${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`
-          : `it ${ruleOf(issue)}`;
-  if (name === "") return `Found ${show(JSON.stringify(args) ?? "nothing", 80)}; allowed: ${wanted}.`;
-  if (found === undefined) return `${name}: is missing; allowed: ${wanted}.`;
-  return `${name}: found ${show(JSON.stringify(found) ?? "nothing", 80)}; allowed: ${wanted}.`;
+          : undefined;
+  const rule = wanted === undefined ? sentenceOf(issue) : `allowed: ${wanted}`;
+  if (name === "") return `Found ${show(JSON.stringify(args) ?? "nothing", 80)}; ${rule}.`;
+  if (found === undefined) return `${name}: is missing; ${rule}.`;
+  return `${name}: found ${show(JSON.stringify(found) ?? "nothing", 80)}; ${rule}.`;
 }
 
 function show(text: string, limit: number): string {

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
-import { ruleOf } from "../../lib/validation.ts";
+import { sentenceOf } from "../../lib/validation.ts";
 import { type Path, type Report, valueAt } from "./file-places.ts";
 import { CONDITIONS } from "./schema.ts";
 
@@ -61,7 +61,7 @@ export function explain(issue: z.core.$ZodIssue, { raw, pipeline, kinds }: Expla
   } else if (valueAt(raw, path) === undefined) {
     report(path.slice(0, -1), `"${name}" is missing`);
   } else {
-    report(path, `found ${found}: it ${ruleOf(issue)}`);
+    report(path, `found ${found}: ${sentenceOf(issue)}`);
   }
 }
 

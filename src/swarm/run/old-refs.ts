@@ -1,0 +1,25 @@
+import { statSync } from "node:fs";
+import { deleteRefs, refsBelow } from "../../git/refs.ts";
+import type { Runs } from "../../store/runs.ts";
+
+const PREFIX = "refs/swarm/";
+/** `refs/swarm/<run>/<label>`, or `refs/swarm/<run>-stream-<n>/<label>`. */
+const OF_A_RUN = /^refs\/swarm\/(r_[0-9a-z]+)(?:-stream-\d+)?\//;
+
+/**
+ * Deletes what runs put aside in their projects, once they have ended before a moment; tells how many refs went. Branches are
+ * left alone: they hold results.
+ */
+export async function deleteOldRefs(runs: Pick<Runs, "get" | "projects">, before: string): Promise<number> {
+  const isOver = (id: string) => {
+    const finishedAt = runs.get(id)?.finished_at;
+    return typeof finishedAt === "string" && finishedAt < before;
+  };
+  let deleted = 0;
+  for (const project of runs.projects()) {
+    if (!statSync(project, { throwIfNoEntry: false })?.isDirectory()) continue;
+    const refs = (await refsBelow(project, PREFIX)).filter((ref) => isOver(OF_A_RUN.exec(ref)?.[1] ?? ""));
+    if (await deleteRefs(project, refs)) deleted += refs.length;
+  }
+  return deleted;
+}
