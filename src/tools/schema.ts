@@ -34,7 +34,7 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodObject, args: unknown): s
         : issue.code === "invalid_type"
           ? `${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`
           : undefined;
-  const rule = wanted === undefined ? sentenceOf(issue) : `allowed: ${wanted}`;
+  const rule = wanted === undefined ? sentenceOf(issue).replace(/^it must be /, "allowed: ") : `allowed: ${wanted}`;
   if (name === "") return `Found ${show(JSON.stringify(args) ?? "nothing", 80)}; ${rule}.`;
   if (found === undefined) return `${name}: is missing; ${rule}.`;
   return `${name}: found ${show(JSON.stringify(found) ?? "nothing", 80)}; ${rule}.`;
