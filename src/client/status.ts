@@ -38,6 +38,9 @@ export function describeStatus(status: Status, url: string): string {
     engineLine(status),
     runtimeLine(status),
     retentionLine(status),
+    ...(queue.owed > 0
+      ? [`Not delivered yet: ${queue.owed} ${queue.owed === 1 ? "reply or result" : "replies or results"}`]
+      : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
