@@ -8,10 +8,14 @@ const LATEST_RUNS = 100;
 /** Leaves a line for every message and task that fails. What was said in it stays out of the log. */
 export function logFailures(hub: Hub, log: Log): () => void {
   return hub.subscribe((event) => {
-    if (event.type !== "message.finished" && event.type !== "task.finished") return;
-    const { id, status, error } = event.data;
-    const what = event.type === "task.finished" ? "a task" : "a message";
-    if (status === "failed") log.warn(`${what} failed`, { id, code: error?.code });
+    if (event.type === "message.finished" && event.data.status === "failed") {
+      const { id, conversation, error } = event.data;
+      log.warn("a message failed", { id, conversation, code: error?.code });
+    }
+    if (event.type === "task.finished" && event.data.status === "failed") {
+      const { id, squad, agent, error } = event.data;
+      log.warn("a task failed", { id, squad, agent, code: error?.code });
+    }
   });
 }
 

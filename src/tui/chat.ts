@@ -23,6 +23,14 @@ export async function chat({ client, conversation, input, output, colour }: Chat
   const dim = (text: string) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
   const say = (text: string) => void output.write(terminalSafe(text));
   const lines = createInterface({ input, output, prompt: colour ? "\x1b[1m›\x1b[0m " : "> " });
+  let isOpen = true;
+  lines.once("close", () => {
+    isOpen = false;
+  });
+  /** A prompt after the person has left would hold on to the terminal for ever. */
+  const prompt = () => {
+    if (isOpen) lines.prompt(true);
+  };
   let current: AbortController | undefined;
   let answering: Promise<void> = Promise.resolve();
   lines.on("SIGINT", () => {
@@ -81,7 +89,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
 
   const note = (text: string) => {
     output.write(`\r${dim(`· ${text}`)}\n`);
-    if (!current) lines.prompt(true);
+    if (!current) prompt();
   };
 
   /** What comes back from the background is shown as soon as nobody is being answered, however long the daemon was away. */
@@ -99,13 +107,13 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       await answering.catch(() => undefined);
       output.write(`\r${dim(`· from the background (${event.data.source.about})`)}\n`);
       say(`${shownFailure(message) ?? message.reply ?? ""}\n\n`);
-      lines.prompt(true);
+      prompt();
     }
   }
 
   const leaving = new AbortController();
   const hearing = hearBackground(leaving.signal).catch((error: unknown) => output.write(dim(`${messageOf(error)}\n`)));
-  lines.prompt();
+  prompt();
   for await (const line of lines) {
     const text = line.trim();
     try {
@@ -119,7 +127,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       say(`${messageOf(error)}\n`);
     }
     answering = Promise.resolve();
-    lines.prompt();
+    prompt();
   }
   lines.close();
   leaving.abort();
