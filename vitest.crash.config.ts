@@ -1,6 +1,4 @@
-import { defineConfig, mergeConfig } from "vitest/config";
+import { defineConfig } from "vitest/config";
 import everything, { CRASHES } from "./vitest.config.ts";
 
-const { include: _, ...test } = everything.test ?? {};
-
-export default mergeConfig(defineConfig({ test }), defineConfig({ test: { include: [CRASHES] } }));
+export default defineConfig({ test: { ...everything.test, include: [CRASHES] } });

@@ -57,7 +57,8 @@ function passes({ version }: TestedRuntime, path: string): boolean {
   const env = { ...process.env, COPILOT_CLI_PATH: path, IO_TEST_RUNTIME: version };
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [vitest, "run", ...args], { cwd: packageRoot, env, stdio: "inherit" }).status === 0;
-  return run(...TESTS) && run("--config", "vitest.crash.config.ts");
+  const configs = ["vitest.providers.config.ts", "vitest.crash.config.ts"];
+  return run(...TESTS) && configs.every((config) => run("--config", config));
 }
 
 /** The runtime's executable; undefined when npm has no such package for this platform. */

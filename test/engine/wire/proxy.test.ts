@@ -3,14 +3,14 @@ import { request as ask, createServer, type Server } from "node:http";
 import { createServer as createSecure } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createProxyChoice } from "../../src/engine/wire/proxy.ts";
-import { createHttpTransport } from "../../src/engine/wire/transport.ts";
-import { exec } from "../../src/process/exec.ts";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { until } from "../support/until.ts";
-import { engineOn, sessionSpec } from "../support/wires.ts";
+import { createProxyChoice } from "../../../src/engine/wire/proxy.ts";
+import { createHttpTransport } from "../../../src/engine/wire/transport.ts";
+import { exec } from "../../../src/process/exec.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import { startOpenAi } from "../../support/providers/openai.ts";
+import { until } from "../../support/until.ts";
+import { engineOn, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 
@@ -280,7 +280,7 @@ describe("through a proxy", () => {
 });
 
 const TRUSTING = `
-  const { createHttpTransport } = await import("./src/engine/wire/transport.ts");
+  const { createHttpTransport } = await import("../src/engine/wire/transport.ts");
   const send = createHttpTransport(async () => "PROXY");
   const { body } = await send({ method: "GET", url: "https://models.example/", headers: {}, signal: new AbortController().signal });
   for await (const chunk of body) process.stdout.write(chunk);

@@ -1,13 +1,13 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { chooseEngine } from "../../src/engine/ladder.ts";
-import type { Engine } from "../../src/engine/port.ts";
-import { Config } from "../../src/lib/config.ts";
-import type { TurnEvent } from "../../src/protocol/turns.ts";
-import { startDaemonProcess } from "../support/daemon.ts";
-import { turn } from "../support/engine.ts";
-import { type AtTheEnd, temporaryFolder, temporaryHome } from "../support/home.ts";
-import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
+import { chooseEngine } from "../../../src/engine/ladder.ts";
+import type { Engine } from "../../../src/engine/port.ts";
+import { Config } from "../../../src/lib/config.ts";
+import type { TurnEvent } from "../../../src/protocol/turns.ts";
+import { startDaemonProcess } from "../../support/daemon.ts";
+import { turn } from "../../support/engine.ts";
+import { type AtTheEnd, temporaryFolder, temporaryHome } from "../../support/home.ts";
+import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-the-key-that-aimock-knows-0000";
 

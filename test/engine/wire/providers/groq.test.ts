@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
-import { turn } from "../support/engine.ts";
-import { startGateway } from "../support/gateway.ts";
-import { temporaryFolder } from "../support/home.ts";
-import { startGroq } from "../support/providers/groq.ts";
-import { bearer, errorOf, post } from "../support/providers/talk.ts";
-import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
+import { turn } from "../../../support/engine.ts";
+import { startGateway } from "../../../support/gateway.ts";
+import { temporaryFolder } from "../../../support/home.ts";
+import { startGroq } from "../../../support/providers/groq.ts";
+import { bearer, errorOf, post } from "../../../support/providers/talk.ts";
+import { engineOn, noteTool, sessionSpec } from "../../../support/wires.ts";
 
 const KEY = "gsk_right_key_for_the_tests";
 const MODEL = "llama-3.3-70b-versatile";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createHttpTransport, type Incoming } from "../../src/engine/wire/transport.ts";
+import { createHttpTransport, type Incoming } from "../../../src/engine/wire/transport.ts";
 
 /** A server on loopback; `answer` is told how many requests the same connection carried before. */
 async function serve(answer: (reply: ServerResponse, before: number) => void) {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Act } from "../support/providers/act.ts";
-import { startAnthropic } from "../support/providers/anthropic.ts";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { writesOf } from "../support/providers/reply.ts";
-import { bearer, chat, eventsOf, post } from "../support/providers/talk.ts";
+import type { Act } from "../../../support/providers/act.ts";
+import { startAnthropic } from "../../../support/providers/anthropic.ts";
+import { startOpenAi } from "../../../support/providers/openai.ts";
+import { writesOf } from "../../../support/providers/reply.ts";
+import { bearer, chat, eventsOf, post } from "../../../support/providers/talk.ts";
 
 interface Chunk {
   model: string;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chooseEngine } from "../../src/engine/ladder.ts";
-import { readList } from "../../src/engine/models.ts";
-import { endpointOf } from "../../src/engine/provider.ts";
-import { textOf } from "../../src/engine/wire/exchange.ts";
-import { createProxyChoice } from "../../src/engine/wire/proxy.ts";
-import { createHttpTransport } from "../../src/engine/wire/transport.ts";
-import { Config } from "../../src/lib/config.ts";
-import { startGateway } from "../support/gateway.ts";
-import type { AtTheEnd } from "../support/home.ts";
+import { chooseEngine } from "../../../src/engine/ladder.ts";
+import { readList } from "../../../src/engine/models.ts";
+import { endpointOf } from "../../../src/engine/provider.ts";
+import { textOf } from "../../../src/engine/wire/exchange.ts";
+import { createProxyChoice } from "../../../src/engine/wire/proxy.ts";
+import { createHttpTransport } from "../../../src/engine/wire/transport.ts";
+import { Config } from "../../../src/lib/config.ts";
+import { startGateway } from "../../support/gateway.ts";
+import type { AtTheEnd } from "../../support/home.ts";
 import {
   type Provider,
   startAnthropic,
@@ -19,7 +19,7 @@ import {
   startOpenAi,
   startOpenRouter,
   startVllm,
-} from "../support/providers/index.ts";
+} from "../../support/providers/index.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const DATED = "api-version=2025-01-01-preview";

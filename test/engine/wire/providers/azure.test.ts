@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startAzure } from "../support/providers/azure.ts";
-import { errorOf, eventsOf, post } from "../support/providers/talk.ts";
+import { startAzure } from "../../../support/providers/azure.ts";
+import { errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
 
 const key = { "api-key": "0123456789abcdef0123456789abcdef" };
 const messages = [{ role: "user", content: "Hello" }];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { bearer, chat, errorOf, eventsOf, post } from "../support/providers/talk.ts";
+import { startOpenAi } from "../../../support/providers/openai.ts";
+import { bearer, chat, errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
 
 const tool = (name = "look", parameters: unknown = { type: "object", properties: {} }) => ({
   type: "function",

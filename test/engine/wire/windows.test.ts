@@ -1,17 +1,17 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { Engine } from "../../src/engine/port.ts";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import type { Script } from "../support/providers/act.ts";
-import { startAnthropic } from "../support/providers/anthropic.ts";
-import type { Provider } from "../support/providers/core.ts";
-import { startGitHubModels } from "../support/providers/github-models.ts";
-import { startLlamaCpp } from "../support/providers/llama-cpp.ts";
-import { startLmStudio } from "../support/providers/lmstudio.ts";
-import { startOllama } from "../support/providers/ollama.ts";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { startVllm } from "../support/providers/vllm.ts";
-import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
+import type { Engine } from "../../../src/engine/port.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import type { Script } from "../../support/providers/act.ts";
+import { startAnthropic } from "../../support/providers/anthropic.ts";
+import type { Provider } from "../../support/providers/core.ts";
+import { startGitHubModels } from "../../support/providers/github-models.ts";
+import { startLlamaCpp } from "../../support/providers/llama-cpp.ts";
+import { startLmStudio } from "../../support/providers/lmstudio.ts";
+import { startOllama } from "../../support/providers/ollama.ts";
+import { startOpenAi } from "../../support/providers/openai.ts";
+import { startVllm } from "../../support/providers/vllm.ts";
+import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const FACT = "BLUE-7731";
@@ -137,8 +137,8 @@ test("a model that summarises badly does not lose what the user said", { timeout
 test("Ollama, which cuts a prompt without a word, never has to", { timeout: 180_000 }, async () => {
   const provider = await startOllama({ script: talker(true) });
   const folder = temporaryFolder();
-  const { chooseEngine } = await import("../../src/engine/ladder.ts");
-  const { Config } = await import("../../src/lib/config.ts");
+  const { chooseEngine } = await import("../../../src/engine/ladder.ts");
+  const { Config } = await import("../../../src/lib/config.ts");
   const config = Config.parse({ ollamaUrl: provider.origin });
   const choice = await chooseEngine(config, { IO_ENGINE: "ollama", COPILOT_MODEL: "llama3.2" });
   expect(choice.model).toBe("llama3.2:latest");

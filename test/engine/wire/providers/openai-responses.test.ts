@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Provider } from "../support/providers/core.ts";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { bearer, errorOf, eventsOf, post } from "../support/providers/talk.ts";
+import type { Provider } from "../../../support/providers/core.ts";
+import { startOpenAi } from "../../../support/providers/openai.ts";
+import { bearer, errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
 
 const respond = (server: Provider, body: Record<string, unknown>) =>
   post(`${server.url}/responses`, { input: "Hello", ...body }, bearer());

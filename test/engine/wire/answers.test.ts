@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Engine } from "../../src/engine/port.ts";
-import type { TurnEvent } from "../../src/protocol/turns.ts";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import type { Act, Script } from "../support/providers/act.ts";
-import type { Provider } from "../support/providers/core.ts";
-import { engineOn, noteTool, sessionSpec, WIRES } from "../support/wires.ts";
+import type { Engine } from "../../../src/engine/port.ts";
+import type { TurnEvent } from "../../../src/protocol/turns.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import type { Act, Script } from "../../support/providers/act.ts";
+import type { Provider } from "../../support/providers/core.ts";
+import { engineOn, noteTool, sessionSpec, WIRES } from "../../support/wires.ts";
 
 /** Plays these acts one after another, and the last one for ever. */
 const inOrder = (...acts: Act[]): Script => {

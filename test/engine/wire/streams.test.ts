@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { messages } from "../../src/engine/wire/messages.ts";
-import { toJson } from "../../src/engine/wire/stream.ts";
-import type { TurnEvent } from "../../src/protocol/turns.ts";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import { hasLoneSurrogate } from "../support/providers/json.ts";
-import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "../support/wire-server.ts";
-import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
+import { messages } from "../../../src/engine/wire/messages.ts";
+import { toJson } from "../../../src/engine/wire/stream.ts";
+import type { TurnEvent } from "../../../src/protocol/turns.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import { hasLoneSurrogate } from "../../support/providers/json.ts";
+import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "../../support/wire-server.ts";
+import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const SETTINGS = {
   completions: (origin: string) => ({ baseUrl: `${origin}/v1`, model: "m" }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Provider } from "../support/providers/core.ts";
-import { startOllama } from "../support/providers/ollama.ts";
-import { errorOf, eventsOf, post } from "../support/providers/talk.ts";
+import type { Provider } from "../../../support/providers/core.ts";
+import { startOllama } from "../../../support/providers/ollama.ts";
+import { errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
 
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
 const chat = (server: Provider, body: Record<string, unknown>) =>

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { startGitHubModels } from "../support/providers/github-models.ts";
-import { startLlamaCpp } from "../support/providers/llama-cpp.ts";
-import { startLmStudio } from "../support/providers/lmstudio.ts";
-import { startOpenRouter } from "../support/providers/openrouter.ts";
-import { bearer, errorOf, eventsOf, post } from "../support/providers/talk.ts";
-import { startVllm } from "../support/providers/vllm.ts";
+import { startGitHubModels } from "../../../support/providers/github-models.ts";
+import { startLlamaCpp } from "../../../support/providers/llama-cpp.ts";
+import { startLmStudio } from "../../../support/providers/lmstudio.ts";
+import { startOpenRouter } from "../../../support/providers/openrouter.ts";
+import { bearer, errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
+import { startVllm } from "../../../support/providers/vllm.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 const long = [{ role: "user", content: "x".repeat(1_000) }];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startAnthropic } from "../support/providers/anthropic.ts";
-import type { Provider } from "../support/providers/core.ts";
-import { errorOf, eventsOf, post } from "../support/providers/talk.ts";
+import { startAnthropic } from "../../../support/providers/anthropic.ts";
+import type { Provider } from "../../../support/providers/core.ts";
+import { errorOf, eventsOf, post } from "../../../support/providers/talk.ts";
 
 const headers = { "x-api-key": "sk-ant-right-key-for-the-tests", "anthropic-version": "2023-06-01" };
 const hello = { max_tokens: 2_000, messages: [{ role: "user", content: "Hello" }] };

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import { startAnthropic } from "../support/providers/anthropic.ts";
-import { startOpenAi } from "../support/providers/openai.ts";
-import { engineOn, noteTool, sessionSpec } from "../support/wires.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import { startAnthropic } from "../../support/providers/anthropic.ts";
+import { startOpenAi } from "../../support/providers/openai.ts";
+import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const FAMILIES = [

@@ -1,15 +1,15 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Choice, chooseEngine } from "../../src/engine/ladder.ts";
-import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
-import type { SessionSpec } from "../../src/engine/port.ts";
-import { Config } from "../../src/lib/config.ts";
-import { startDaemonProcess } from "../support/daemon.ts";
-import { startEngine, turn } from "../support/engine.ts";
-import { type Answer, type GitHub, standInForGitHub } from "../support/github.ts";
-import { type AtTheEnd, temporaryFolder, temporaryHome } from "../support/home.ts";
-import { until } from "../support/until.ts";
+import { type Choice, chooseEngine } from "../../../src/engine/ladder.ts";
+import { pidFileOf } from "../../../src/engine/leftover-runtimes.ts";
+import type { SessionSpec } from "../../../src/engine/port.ts";
+import { Config } from "../../../src/lib/config.ts";
+import { startDaemonProcess } from "../../support/daemon.ts";
+import { startEngine, turn } from "../../support/engine.ts";
+import { type Answer, type GitHub, standInForGitHub } from "../../support/github.ts";
+import { type AtTheEnd, temporaryFolder, temporaryHome } from "../../support/home.ts";
+import { until } from "../../support/until.ts";
 
 const TOKEN = "gho_0123456789abcdefghijklmnopqrstuvwxyz";
 const NO_OLLAMA = { ollamaUrl: "http://127.0.0.1:9" };

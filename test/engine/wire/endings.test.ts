@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Engine } from "../../src/engine/port.ts";
-import type { TurnEvent } from "../../src/protocol/turns.ts";
-import { turn } from "../support/engine.ts";
-import { temporaryFolder } from "../support/home.ts";
-import { until } from "../support/until.ts";
-import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "../support/wire-server.ts";
-import { engineOn, sessionSpec } from "../support/wires.ts";
+import type { Engine } from "../../../src/engine/port.ts";
+import type { TurnEvent } from "../../../src/protocol/turns.ts";
+import { turn } from "../../support/engine.ts";
+import { temporaryFolder } from "../../support/home.ts";
+import { until } from "../../support/until.ts";
+import { chat, message, messageItem, type RawAnswer, response, say, startRaw, textBlock } from "../../support/wire-server.ts";
+import { engineOn, sessionSpec } from "../../support/wires.ts";
 
 const models = [{ id: "m", contextWindow: 4_096 }];
 const WIRES = [
