@@ -11,6 +11,8 @@ export default defineConfig({
     exclude: [PROVIDERS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
+    // No module of ours keeps state, so files of tests share what they have loaded.
+    isolate: false,
     // One more than the two cores we count on: half of a test's time is waiting for programs that it started.
     maxWorkers: 3,
     testTimeout: 60_000,

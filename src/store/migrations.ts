@@ -338,4 +338,8 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX outbox_by_subject ON outbox (about, conversation);
     `,
   },
+  {
+    name: "0009-run-projects",
+    sql: "CREATE INDEX runs_by_project ON runs (project_path);",
+  },
 ];

@@ -86,7 +86,7 @@ export function openRuns(store: Store): Runs {
   const tree = db.prepare("UPDATE runs SET branch = ?, base = ?, tree = ? WHERE id = ?");
   const applied = db.prepare("UPDATE runs SET applied = 1 WHERE id = ?");
   const finish = db.prepare("UPDATE runs SET status = ?, outcome = ?, reason = ?, finished_at = ?, pid = NULL WHERE id = ?");
-  const projects = db.prepare("SELECT DISTINCT project_path AS path FROM runs");
+  const nextProject = db.prepare("SELECT min(project_path) AS path FROM runs WHERE project_path > ?");
   const release = db.prepare("UPDATE runs SET pid = NULL WHERE id = ?");
   const readable = (rows: unknown[]): RunRow[] => rows.flatMap((row) => RunRow.safeParse(row).data ?? []);
 
@@ -100,7 +100,12 @@ export function openRuns(store: Store): Runs {
     claim: (id, pid, now) => void claim.run(pid, now, id),
     setInputs: (id, to) => void inputs.run(to, id),
     beat: (id, now) => store.soft(() => void beat.run(now, id)),
-    projects: () => (projects.all() as { path: string }[]).map(({ path }) => path),
+    projects() {
+      const paths: string[] = [];
+      const after = (path: string) => (nextProject.get(path) as { path: string | null }).path;
+      for (let path = after(""); path !== null; path = after(path)) paths.push(path);
+      return paths;
+    },
     askToCancel: (id) => void ask.run(id),
     cancelAsked: (id) => (asked.get(id) as { asked: number } | undefined)?.asked === 1,
     setTree: (id, to) => void tree.run(to.branch, to.base, to.tree, id),
