@@ -280,7 +280,7 @@ describe("through a proxy", () => {
 });
 
 const TRUSTING = `
-  const { createHttpTransport } = await import("../src/engine/wire/transport.ts");
+  const { createHttpTransport } = await import("./src/engine/wire/transport.ts");
   const send = createHttpTransport(async () => "PROXY");
   const { body } = await send({ method: "GET", url: "https://models.example/", headers: {}, signal: new AbortController().signal });
   for await (const chunk of body) process.stdout.write(chunk);
