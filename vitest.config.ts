@@ -2,13 +2,13 @@ import { defineConfig } from "vitest/config";
 
 /** A kill sweep takes minutes: `npm run test:crash` runs those. */
 export const CRASHES = "test/**/*.crash.ts";
-/** Every wire of every provider, window after window: `npm run test:providers` runs those, and `npm test` everything else. */
-export const PROVIDERS = "test/engine/wire/**/*.test.ts";
+/** Provider by provider: every wire, window after window, setup and doctor. `npm run test:providers` runs those. */
+export const PROVIDERS = ["test/engine/wire/**/*.test.ts", "test/daemon/doctor.test.ts", "test/orchestrator/setup.test.ts"];
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [PROVIDERS],
+    exclude: PROVIDERS,
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
+import { bundled } from "../support/bundled.ts";
 import { until } from "../support/until.ts";
 import { channelSuite, type Person } from "./suite.ts";
 
+const program = bundled(join(packageRoot, "test", "support", "pocket-daemon.ts"));
 const PASSWORD = "open-sesame";
 let port = 0;
 
@@ -57,7 +59,7 @@ channelSuite({
     port = await freePort();
     return { config: {}, env: { POCKET_PORT: String(port), POCKET_PASSWORD: PASSWORD } };
   },
-  program: ["--import", "tsx", join(packageRoot, "test", "support", "pocket-daemon.ts")],
+  program: async () => [await program],
   person,
   async stranger(_daemon, text) {
     await new Promise<void>((hungUp) => {

@@ -24,7 +24,7 @@ export interface ChannelUnderTest {
   /** Settings a daemon needs to have the channel, and what stands for the other side. */
   prepare(): Promise<{ config: Record<string, unknown>; env: NodeJS.ProcessEnv }>;
   /** The daemon's program and arguments, where it is not IO's own. */
-  program?: readonly string[];
+  program?: () => Promise<readonly string[]>;
   /** Somebody who may talk to this daemon. */
   person(daemon: TestDaemon): Promise<Person>;
   /** Says something as somebody who may not. */
@@ -47,7 +47,8 @@ export function channelSuite(channel: ChannelUnderTest): void {
     const { config, env } = await channel.prepare();
     const home = temporaryHome(config);
     const extra = { ...providerEnvironment((await model()).url), ...env };
-    const start = () => startDaemonProcess(home, extra, onTestFinished, channel.program);
+    const program = await channel.program?.();
+    const start = () => startDaemonProcess(home, extra, onTestFinished, program);
     const daemon = await start();
     return { home, start, daemon, person: await channel.person(daemon) };
   };
