@@ -5,10 +5,13 @@ export const CRASHES = "test/**/*.crash.ts";
 /** Provider by provider: every wire, window after window, setup and doctor. `npm run test:providers` runs those. */
 export const PROVIDERS = ["test/engine/wire/**/*.test.ts", "test/daemon/doctor.test.ts", "test/orchestrator/setup.test.ts"];
 
+/** What needs a terminal: `npm run test:screens` runs those, and `npm test` everything else. */
+export const SCREENS = ["test/cli/chat.test.ts"];
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: PROVIDERS,
+    exclude: [...PROVIDERS, ...SCREENS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.
