@@ -119,6 +119,7 @@ test("a request that breaks a rule is told which, without a word of the validato
 });
 
 test("a command that is not there suggests the nearest, in words and with --json", async () => {
+  expect(await io("stauts")).toMatchObject({ code: 2, stderr: expect.stringContaining("(Did you mean status?)") });
   expect(await io("statsu")).toMatchObject({ code: 2, stderr: expect.stringContaining("(Did you mean status?)") });
   expect(await io("squad", "add-agnt", "x")).toMatchObject({
     code: 2,
