@@ -9,7 +9,8 @@ import { channelSuite, type Person } from "./suite.ts";
 
 const program = bundled(join(packageRoot, "test", "support", "pocket-daemon.ts"));
 const PASSWORD = "open-sesame";
-let port = 0;
+/** Where the daemon of the test under way listens. */
+const place = { port: 0 };
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -30,7 +31,7 @@ async function person(): Promise<Person> {
   };
   const come = async () => {
     socket = await new Promise<Socket>((connected) => {
-      const made = connect(port, "127.0.0.1", () => connected(made));
+      const made = connect(place.port, "127.0.0.1", () => connected(made));
     });
     createInterface({ input: socket }).on("line", (line) => {
       const { reply, took: key } = JSON.parse(line) as { reply?: string; took?: string };
@@ -56,14 +57,14 @@ async function person(): Promise<Person> {
 channelSuite({
   name: "pocket, as somebody new would add it",
   async prepare() {
-    port = await freePort();
-    return { config: {}, env: { POCKET_PORT: String(port), POCKET_PASSWORD: PASSWORD } };
+    place.port = await freePort();
+    return { config: {}, env: { POCKET_PORT: String(place.port), POCKET_PASSWORD: PASSWORD } };
   },
   program: async () => [await program],
   person,
   async stranger(_daemon, text) {
     await new Promise<void>((hungUp) => {
-      const socket = connect(port, "127.0.0.1", () =>
+      const socket = connect(place.port, "127.0.0.1", () =>
         socket.write(`${JSON.stringify({ password: "guess", key: "k", say: text })}\n`),
       );
       socket.on("close", () => hungUp());

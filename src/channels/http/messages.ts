@@ -5,7 +5,7 @@ import { ConversationList, MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
 import { HttpError } from "./errors.ts";
-import { answers, body } from "./shapes.ts";
+import { answers, body, pageOf } from "./shapes.ts";
 
 const MessageId = z.object({ id: z.string() });
 
@@ -56,9 +56,9 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: Mes
   });
   app.openapi(list, (context) => {
     const { conversation, limit, before } = context.req.valid("query");
-    const items = messages.list(conversation, limit, before).map(handOver);
-    const oldest = items.at(-1);
-    return context.json({ items, ...(items.length === limit && oldest && { next: oldest.id }) }, 200);
+    const ask = (count: number) => messages.list(conversation, count, before);
+    const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
+    return context.json({ items: items.map(handOver), ...rest }, 200);
   });
 
   const one = createRoute({
@@ -95,8 +95,10 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: Mes
   });
   app.openapi(conversations, (context) => {
     const { limit, before } = context.req.valid("query");
-    const items = messages.conversations(limit, before);
-    const last = items.at(-1);
-    return context.json({ items, ...(items.length === limit && last && { next: last.name }) }, 200);
+    const ask = (count: number) => messages.conversations(count, before);
+    return context.json(
+      pageOf(limit, ask, ({ name }) => name),
+      200,
+    );
   });
 }

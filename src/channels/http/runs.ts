@@ -5,7 +5,7 @@ import { readRunSettings, settingsIn } from "../../swarm/pipeline/settings.ts";
 import { allowedBy } from "../../swarm/run/models.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import { HttpError } from "./errors.ts";
-import { answers, body } from "./shapes.ts";
+import { answers, body, pageOf } from "./shapes.ts";
 
 export interface RunDeps {
   swarm: Swarm;
@@ -49,9 +49,11 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
   });
   app.openapi(list, (context) => {
     const { limit, before } = context.req.valid("query");
-    const items = swarm.list({ limit, ...(before && { before }) });
-    const last = items.at(-1);
-    return context.json({ items, ...(items.length === limit && last && { next: last.id }) }, 200);
+    const ask = (count: number) => swarm.list({ limit: count, ...(before && { before }) });
+    return context.json(
+      pageOf(limit, ask, ({ id }) => id),
+      200,
+    );
   });
 
   const start = createRoute({

@@ -3,7 +3,7 @@ import { Analysis } from "../../protocol/analysis.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import { Activity, Agent, Decision, ModelTier, Squad, Task, TaskStatus, UniverseName } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
-import { answers, body } from "./shapes.ts";
+import { answers, body, pageOf } from "./shapes.ts";
 
 const Slug = z.object({ slug: z.string() });
 const Id = z.object({ id: z.string() });
@@ -126,9 +126,12 @@ function decisionRoutes(app: OpenAPIHono, squads: Squads): void {
   });
   app.openapi(decisions, (context) => {
     const { q, limit, before } = context.req.valid("query");
-    const items = squads.decisions(context.req.valid("param").slug, { text: q, limit, before });
-    const oldest = items.at(-1);
-    return context.json({ items, ...(items.length === limit && oldest && { next: String(oldest.id) }) }, 200);
+    const { slug } = context.req.valid("param");
+    const ask = (count: number) => squads.decisions(slug, { text: q, limit: count, before });
+    return context.json(
+      pageOf(limit, ask, ({ id }) => String(id)),
+      200,
+    );
   });
 
   const decide = createRoute({
@@ -183,9 +186,12 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): vo
   });
   app.openapi(tasks, (context) => {
     const { squad, status, limit, before } = context.req.valid("query");
-    const items = squads.tasks({ limit, ...(squad && { squad }), ...(status && { status }), ...(before && { before }) });
-    const oldest = items.at(-1);
-    return context.json({ items, ...(items.length === limit && oldest && { next: oldest.id }) }, 200);
+    const filter = { ...(squad && { squad }), ...(status && { status }), ...(before && { before }) };
+    const ask = (count: number) => squads.tasks({ ...filter, limit: count });
+    return context.json(
+      pageOf(limit, ask, ({ id }) => id),
+      200,
+    );
   });
 
   const task = createRoute({
@@ -211,10 +217,13 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): vo
     responses: answers(200, list(Activity)),
   });
   app.openapi(activity, (context) => {
-    const page = context.req.valid("query");
-    const items = squads.activity(context.req.valid("param").id, page);
-    const last = items.at(-1);
-    return context.json({ items, ...(items.length === page.limit && last && { next: String(last.id) }) }, 200);
+    const { after, limit } = context.req.valid("query");
+    const task = context.req.valid("param").id;
+    const ask = (count: number) => squads.activity(task, { after, limit: count });
+    return context.json(
+      pageOf(limit, ask, ({ id }) => String(id)),
+      200,
+    );
   });
 
   const cancel = createRoute({
