@@ -4,6 +4,7 @@ import { writeFileAtomic } from "./atomic.ts";
 import { codeOf, messageOf, usageError } from "./errors.ts";
 import { fileError } from "./file-errors.ts";
 import { LOG_LEVELS } from "./log.ts";
+import { ApprovalMode, ApprovalRule, Budgets, Price, SandboxHeight } from "./safety-config.ts";
 import { ruleOf } from "./validation.ts";
 
 /** No longer than a timer can wait. */
@@ -92,6 +93,16 @@ export const Config = z.strictObject({
   skillsRegistry: z.url({ protocol: /^https?$/ }).default("https://skills.sh"),
   updateRegistry: z.url({ protocol: /^https?$/ }).optional(),
   retention: RetentionConfig.prefault({}),
+  sandbox: SandboxHeight.default("secrets"),
+  /** Folders outside the project that a command may read in the height `workspace`. */
+  sandboxRead: z.array(z.string().min(1)).default([]),
+  /** Whether a command has the network in the height `workspace`. */
+  sandboxNetwork: z.boolean().default(true),
+  approvals: ApprovalMode.default("none"),
+  approvalExpiresMs: Milliseconds.default(1_800_000),
+  approvalRules: z.array(ApprovalRule).max(500).default([]),
+  budgets: Budgets.prefault({}),
+  prices: z.record(z.string().min(1), Price).default({}),
   ollamaUrl: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:11434"),
 });
 export type Config = z.infer<typeof Config>;

@@ -342,4 +342,8 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "0009-run-projects",
     sql: "CREATE INDEX runs_by_project ON runs (project_path);",
   },
+  {
+    name: "0010-squad-safety",
+    sql: "ALTER TABLE squads ADD COLUMN safety TEXT NOT NULL DEFAULT '{}';",
+  },
 ];
