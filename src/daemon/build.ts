@@ -10,6 +10,7 @@ import { createInbox, type Inbox } from "../orchestrator/inbox.ts";
 import { createOutbox, type Outbox } from "../orchestrator/outbox.ts";
 import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
+import { createSteering } from "../orchestrator/steering.ts";
 import { NO_SQUADS, type Section, selfEditPolicy } from "../orchestrator/system-message.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
@@ -22,6 +23,7 @@ import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createState } from "../store/state.ts";
+import { createSteerRows } from "../store/steers.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
 import { type Core, createSwarmOn } from "./core.ts";
@@ -45,6 +47,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const state = createState(store);
   const messages = createMessages(store, usage);
   const sessions = createSessionRows(store);
+  const steering = createSteering({ store, messages, rows: createSteerRows(store), sessions, emit });
   const talk = createConversationLog(store);
 
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
@@ -97,7 +100,8 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     store,
     messages,
     talk,
-    answer: createAnswers({ store, messages, sessions, usage, conversations, config: settings.current, emit }),
+    answer: createAnswers({ store, messages, sessions, usage, conversations, steering, config: settings.current, emit }),
+    steering,
     outbox,
     addressOf: ({ id }) => askers.ofMessage(id),
     setGoing: (id) => ({
@@ -119,6 +123,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     squads,
     swarm,
     inbox,
+    steering,
     outbox,
     /** How much nobody has been told yet. */
     owed: owed.waiting,

@@ -29,11 +29,11 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
   const { engine, usage, hub, events, log } = core;
-  const { messages, wiki, skills, squads, swarm, inbox, outbox } = rooms;
+  const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, usage, emit: hub.emit, hub, events },
-    ...{ inbox, outbox, messages, wiki, skills, squads, swarm },
+    ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env),

@@ -26,8 +26,17 @@ export interface AttemptDeps {
 /** One try at a turn: a fresh prompt, or going on from where the session stands. Rejects when no session can be had. */
 export type Attempt = (spec: SessionSpec, request: TurnRequest, plan: RecoveryPlan, number: number) => Promise<TurnResult>;
 
+/** How a turn is begun in a session that holds nothing of it. */
+export const AFRESH = {
+  recovery: { kind: "send" },
+  settled: new Map(),
+  before: [],
+  heard: new Set(),
+} as const satisfies RecoveryPlan;
+
 export function createAttempt({ runtime, sessions, generations, list, door, explainer, modelOf, opening }: AttemptDeps): Attempt {
-  return async (spec, request, { recovery: planned, settled }, number) => {
+  return async (spec, request, plan, number) => {
+    const { recovery: planned, settled } = plan;
     if (planned.kind === "answered")
       return {
         ...nothingSaid(),
@@ -44,7 +53,7 @@ export function createAttempt({ runtime, sessions, generations, list, door, expl
       sessions.acquire(spec, turn, { continuePendingWork: planned.kind === "answer calls" }),
     );
     // A session that had to be begun anew holds nothing of the turn that was planned for the old one.
-    const recovery = name === expected ? planned : ({ kind: "send" } as const);
+    const { recovery, before, heard } = name === expected ? { ...plan, recovery: planned } : AFRESH;
     const flush = () => life.client.rpc.sessions.save({ sessionId: name }).then(() => undefined);
     const invocation = { ...turn, sessionId: spec.id, flush };
     life.turns += 1;
@@ -52,6 +61,8 @@ export function createAttempt({ runtime, sessions, generations, list, door, expl
       return await followTurn({
         sdk,
         request,
+        before,
+        heard,
         onDeath: life.onDeath,
         begin: () => beginTurn(recovery, { sdk, tools: spec.tools, request, invocation }),
         watch: (observer) => door.watch(name, observer),

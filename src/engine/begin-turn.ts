@@ -26,6 +26,8 @@ export async function beginTurn(
     });
   };
   switch (recovery.kind) {
+    case "say more":
+      return;
     case "send":
       request.onAccepted?.(await sdk.send({ prompt: request.prompt.toWellFormed() }));
       return;

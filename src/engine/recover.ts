@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../lib/errors.ts";
+import type { Steer } from "../protocol/turns.ts";
 
 const LogLine = z.looseObject({
   type: z.string(),
@@ -34,6 +35,8 @@ export type Recovery =
   | { kind: "send" }
   /** It was answered; only the news of it was lost. */
   | { kind: "answered"; text: string; tools: string[]; model: string | undefined }
+  /** It was answered, and then something more was said that has not been heard. */
+  | { kind: "say more" }
   /** The model has to go on from what is there. */
   | { kind: "continue" }
   /** Calls wait for their results. */
@@ -45,12 +48,18 @@ export type Recovery =
 export interface RecoveryPlan {
   recovery: Recovery;
   settled: ReadonlyMap<string, number>;
+  /** Last words that stand, each said before something more was said into the turn. */
+  before: readonly string[];
+  /** What was said into the turn and is in the session. */
+  heard: ReadonlySet<number>;
 }
 
 export interface InterruptedTurn {
   prompt: string;
   promptId?: string | undefined;
   previousPromptId?: string | undefined;
+  /** What was said into it. */
+  steers?: readonly Steer[];
 }
 
 /** The log file of a session in the runtime's home. */
@@ -71,7 +80,8 @@ export async function sessionNames(folder: string): Promise<string[]> {
 /** Reads the log of a session that no runtime holds, and tells how to go on. */
 export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPlan {
   const lines = readLog(logFile);
-  const recovery = recoveryOf(lines, turn);
+  const held = heldOf(lines, turn);
+  const recovery = recoveryOf(lines, held, turn);
   const kept =
     recovery.kind === "truncate"
       ? lines.slice(
@@ -84,7 +94,8 @@ export function planRecovery(logFile: string, turn: InterruptedTurn): RecoveryPl
     if (type === "tool.execution_complete" && data.toolCallId)
       settled.set(data.toolCallId, (settled.get(data.toolCallId) ?? 0) + 1);
   }
-  return { recovery, settled };
+  const before = recovery.kind === "say more" ? [...held.before, lastWord(lines.slice(held.start)) ?? ""] : held.before;
+  return { recovery, settled, before, heard: held.heard };
 }
 
 /** Whether a session's log can be read from its first line to its last; a last line may be cut off. */
@@ -99,10 +110,44 @@ export function isWhole(logFile: string): boolean {
   });
 }
 
-function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
-  const start = lines.findLastIndex((line) => line.type === "user.message");
-  const prompt = lines[start];
-  if (!prompt || !isOurs(prompt, turn)) return { kind: "send" };
+/** What a session holds of a turn. */
+interface Held {
+  /** Where its last prompt stands; -1 when the session holds nothing of the turn. */
+  start: number;
+  before: string[];
+  heard: ReadonlySet<number>;
+}
+
+/** Goes back over what was said into the turn, newest first, to its prompt. */
+function heldOf(lines: LogLine[], turn: InterruptedTurn): Held {
+  const prompts = lines.flatMap((line, index) => (line.type === "user.message" ? [index] : []));
+  const heard = new Set<number>();
+  const before: string[] = [];
+  for (let at = prompts.length - 1; at >= 0; at -= 1) {
+    const index = prompts[at]!;
+    const line = lines[index]!;
+    const steer = turn.steers?.findLast((each) => !heard.has(each.seq) && isSteer(line, each));
+    if (!steer) return isOurs(line, turn) ? { start: prompts.at(-1)!, before, heard } : NOTHING_HELD;
+    heard.add(steer.seq);
+    const word = lastWord(lines.slice(prompts[at - 1] ?? 0, index));
+    if (word !== undefined) before.unshift(word);
+  }
+  return NOTHING_HELD;
+}
+const NOTHING_HELD: Held = { start: -1, before: [], heard: new Set() };
+
+/** The last word of a part of a session; undefined where it ended with calls. */
+function lastWord(lines: readonly LogLine[]): string | undefined {
+  const last = lines.findLast((line) => line.type === "assistant.message");
+  return (last?.data.toolRequests ?? []).length === 0 ? last?.data.content || undefined : undefined;
+}
+
+function isSteer(line: LogLine, { promptId, text }: Steer): boolean {
+  return promptId === null ? line.data.content === text : (line.data.messageId ?? line.id) === promptId;
+}
+
+function recoveryOf(lines: LogLine[], { start, heard, before }: Held, { steers = [] }: InterruptedTurn): Recovery {
+  if (start === -1) return { kind: "send" };
 
   const tail = lines.slice(start + 1);
   const last = tail.findLast((line) => line.type === "assistant.message");
@@ -111,10 +156,11 @@ function recoveryOf(lines: LogLine[], turn: InterruptedTurn): Recovery {
   const asked = tail
     .flatMap((line) => (line.type === "assistant.message" ? (line.data.toolRequests ?? []) : []))
     .map((call) => call.name);
-  if (requests.length === 0)
-    return last.data.content
-      ? { kind: "answered", text: last.data.content, tools: asked, model: last.data.model }
-      : { kind: "continue" };
+  if (requests.length === 0) {
+    if (!last.data.content) return { kind: "continue" };
+    if (steers.length > heard.size) return { kind: "say more" };
+    return { kind: "answered", text: [...before, last.data.content].join("\n\n"), tools: asked, model: last.data.model };
+  }
 
   const after = tail.slice(tail.indexOf(last) + 1);
   const ids = (type: string, field: "toolCallId" | "requestId") =>

@@ -1,8 +1,9 @@
 import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
-import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
+import { createSteerer } from "./steer.ts";
 import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
 
@@ -13,6 +14,9 @@ export interface TurnDeps {
   request: TurnRequest;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
+  /** What an earlier life of the turn had answered, each before something more was said, and what of that the session has heard. */
+  before: readonly string[];
+  heard: ReadonlySet<number>;
   /** Follows the session's model calls until told to stop. */
   watch: (observer: Observer) => () => void;
   /** Puts a failed model call into words. */
@@ -25,13 +29,16 @@ export interface TurnDeps {
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, onDeath, request, begin, watch, explain, troubled }: TurnDeps): Promise<TurnResult> {
-  const { signal, silenceMs, capMs } = request;
-  const heard = createListener(request.onEvent, explain, troubled);
+export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
+  const { sdk, onDeath, request, begin, watch, explain, troubled } = deps;
+  const { signal, silenceMs, capMs, steering } = request;
+  const heard = createListener({ onEvent: request.onEvent, before: deps.before, explain, troubled });
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
     finish = resolve;
   });
+  const refuse = (error: unknown) => finish({ kind: "refused", message: messageOf(error) });
+  const steerer = createSteerer({ sdk, steering, heard: deps.heard, onFailure: refuse });
 
   let silence: NodeJS.Timeout | undefined;
   const listen = () => {
@@ -43,7 +50,8 @@ export async function followTurn({ sdk, onDeath, request, begin, watch, explain,
     if (event.type.startsWith("model.") && !event.type.startsWith("model.call_")) return;
     heard.hear(event);
     listen();
-    if (event.type === "session.idle") finish({ kind: "idle" });
+    if (event.type === "user.message" && steerer.took(event.data.messageId ?? event.id)) heard.steered(event.data.delivery);
+    if (event.type === "session.idle" && steerer.end()) finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
   const stopWatching = watch({ ...heard.calls, alive: listen });
@@ -55,7 +63,7 @@ export async function followTurn({ sdk, onDeath, request, begin, watch, explain,
   try {
     if (signal.aborted) return heard.result("aborted", turnError("aborted"));
     listen();
-    begin().catch((error: unknown) => finish({ kind: "refused", message: messageOf(error) }));
+    begin().then(steerer.start).catch(refuse);
     const ending = await ended;
     switch (ending.kind) {
       case "idle":
@@ -81,6 +89,7 @@ export async function followTurn({ sdk, onDeath, request, begin, watch, explain,
     stopWaiting();
     stopListening();
     stopWatching();
+    steerer.stop();
   }
 }
 
@@ -107,11 +116,14 @@ async function rest(sdk: CopilotSession, onDeath: TurnDeps["onDeath"]): Promise<
 }
 
 /** Adds up what is heard of a turn, from the runtime and from the calls to the model themselves. */
-function createListener(
-  onEvent: ((event: TurnEvent) => void) | undefined,
-  explain: (failure: WireFailure) => TurnError,
-  troubled: (trouble: RuntimeTrouble) => TurnError,
-) {
+function createListener({
+  onEvent,
+  before,
+  explain,
+  troubled,
+}: Pick<TurnDeps, "before" | "explain" | "troubled"> & { onEvent: TurnRequest["onEvent"] }) {
+  /** Last words that were said before something more was said into the turn. */
+  const answered = [...before];
   let usage = noUsage();
   let final = "";
   let said = "";
@@ -192,9 +204,10 @@ function createListener(
         return;
     }
   };
+  const whole = (last: string) => [...answered, last].filter((part) => part !== "").join("\n\n");
   const result = (outcome: TurnResult["outcome"], why?: TurnError): TurnResult => ({
     outcome,
-    text: outcome === "done" ? final : spoken || final || said,
+    text: whole(outcome === "done" ? final : spoken || final || (answered.length > 0 ? "" : said)),
     ...(why && { error: { code: why.code, message: why.message } }),
     ...(why?.remedy !== undefined && { remedy: why.remedy }),
     usage,
@@ -206,11 +219,17 @@ function createListener(
     calls,
     result,
     toolsAtWork: () => working.size,
+    /** Something more was said: into the work, or after a last word that then stands by itself. */
+    steered(delivery: string | undefined) {
+      if (delivery === "steering") return;
+      if (final !== "") answered.push(final);
+      final = "";
+    },
     failure: () => failure && explain(failure),
     settle: (): TurnResult => {
       if (error) return result("failed", failure ? explain(failure) : error);
       if (refusal !== undefined) return result("failed", turnError("refused", refusal));
-      return final ? result("done") : result("failed", turnError("no_answer", afterTools(tools)));
+      return final || answered.length > 0 ? result("done") : result("failed", turnError("no_answer", afterTools(tools)));
     },
   };
 }

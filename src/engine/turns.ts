@@ -1,12 +1,12 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
-import type { Attempt } from "./attempt.ts";
+import { AFRESH, type Attempt } from "./attempt.ts";
 import { failedTurn, nothingSaid, type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import type { Generations } from "./generations.ts";
 import type { ModelDoor } from "./model-door.ts";
 import type { SessionSpec } from "./port.ts";
-import { planRecovery, type RecoveryPlan, sessionLog } from "./recover.ts";
+import { planRecovery, sessionLog } from "./recover.ts";
 import type { Sessions } from "./sessions.ts";
 
 export interface TurnsDeps {
@@ -24,7 +24,6 @@ export interface TurnsDeps {
 }
 
 const ATTEMPTS = 3;
-const FRESH: RecoveryPlan = { recovery: { kind: "send" }, settled: new Map() };
 
 /** Runs turns to their ends, through the death of the runtime and the loss of a session. */
 export function createTurns({ folder, attempt, sessions, generations, door, modelOf, troubled, clean, log }: TurnsDeps) {
@@ -60,9 +59,10 @@ export function createTurns({ folder, attempt, sessions, generations, door, mode
     for (let tried = 0; tried < ATTEMPTS; tried += 1) {
       if (signal.aborted) return { ...(last ?? nothingSaid()), outcome: "aborted", error: turnError("aborted") };
       const { previousPromptId } = request.interrupted ?? {};
+      const steers = request.steering?.said() ?? [];
       const plan = interrupted
-        ? planRecovery(sessionLog(folder, generations.current(spec.id).session), { prompt, promptId, previousPromptId })
-        : FRESH;
+        ? planRecovery(sessionLog(folder, generations.current(spec.id).session), { prompt, promptId, previousPromptId, steers })
+        : AFRESH;
       if (last?.text) onEvent?.({ kind: "restarted" });
       last = await attempted(spec, heard, plan, request.attempt * 10 + tried);
       const code = last.error?.code;

@@ -8,6 +8,7 @@ import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { UsageLog } from "../store/usage.ts";
 import type { Conversations } from "./conversations.ts";
+import type { Steering } from "./steering.ts";
 
 export interface AnswerDeps {
   store: Store;
@@ -15,12 +16,13 @@ export interface AnswerDeps {
   sessions: SessionRows;
   usage: UsageLog;
   conversations: Conversations;
+  steering: Pick<Steering, "open">;
   config: () => Config;
   emit: Emit;
 }
 
 /** Asks a conversation's session for the answer to one message, or goes on with a turn that an earlier life began. */
-export function createAnswers({ store, messages, sessions, usage, conversations, config, emit }: AnswerDeps) {
+export function createAnswers({ store, messages, sessions, usage, conversations, steering, config, emit }: AnswerDeps) {
   /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
   function begin({ message, begun }: Work): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const work = () => {
@@ -57,6 +59,7 @@ export function createAnswers({ store, messages, sessions, usage, conversations,
       signal,
       silenceMs: turnSilenceMs,
       capMs: turnCapMs,
+      steering: steering.open(message, session.id),
       ...(interrupted && { interrupted }),
       onAccepted: (promptId) =>
         store.transaction(() => {

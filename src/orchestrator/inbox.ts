@@ -10,6 +10,7 @@ import type { Messages, Work } from "../store/messages.ts";
 import { isBusy, type Store } from "../store/open.ts";
 import type { Answer } from "./answer.ts";
 import { type Outbox, replyKey } from "./outbox.ts";
+import type { Steering } from "./steering.ts";
 
 export interface Submission {
   text: string;
@@ -24,6 +25,8 @@ export interface Inbox {
   submit(submission: Submission): Message;
   /** Submits it and waits for its end. Nobody is told before that, so it reaches the disk while the model is being asked. */
   ask(submission: Submission): Promise<Message>;
+  /** New words for a message that still waits; false once it does not. */
+  rewrite(id: string, text: string): boolean;
   /** Resolves with the message once it is finished, whatever its end. */
   finished(id: string): Promise<Message>;
   /** Ends a message that waits or runs; false if there is nothing to end. */
@@ -47,6 +50,7 @@ export interface InboxDeps {
   store: Store;
   messages: Messages;
   talk: ConversationLog;
+  steering: Pick<Steering, "forget">;
   answer: Answer;
   outbox: Pick<Outbox, "owe">;
   /** Who is told the reply to a message: whoever sent it, or asked for what it reports on. */
@@ -60,7 +64,18 @@ export interface InboxDeps {
 /** A message that ends the daemon each time it is taken up must not do so for ever. */
 const MAX_LIVES = 5;
 
-export function createInbox({ store, messages, talk, answer, outbox, addressOf, setGoing, emit, log }: InboxDeps): Inbox {
+export function createInbox({
+  store,
+  messages,
+  talk,
+  steering,
+  answer,
+  outbox,
+  addressOf,
+  setGoing,
+  emit,
+  log,
+}: InboxDeps): Inbox {
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
   const lanes = createLanes({
@@ -97,11 +112,12 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
       emit({ type: "message.finished", conversation, data: { ...ended } });
       // Who cancels what was not answered yet needs no telling.
       if (outcome.status === "cancelled" && outcome.reply === null) return ended;
-      talk.add(conversation, "user", source.channel, message.text);
+      for (const { text } of [message, ...ended.steered]) talk.add(conversation, "user", source.channel, text);
       if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
       outbox.owe({ kind: "reply", about: id, conversation, source: addressOf(message), text: null, key: replyKey(id) });
       return ended;
     });
+    steering.forget(id);
     if (!finished) return;
     for (const waiter of waiters.get(id) ?? []) waiter(finished);
     waiters.delete(id);
@@ -132,6 +148,13 @@ export function createInbox({ store, messages, talk, answer, outbox, addressOf, 
   return {
     submit: (submission) => take(submission, messages.add),
     ask: (submission) => finished(take(submission, (row) => store.soft(() => messages.add(row))).id),
+    rewrite: (id, text) =>
+      store.transaction(() => {
+        if (!messages.rewrite(id, text)) return false;
+        const { conversation, source } = messages.find(id)!;
+        emit({ type: "message.queued", conversation, data: { id, conversation, source, text } });
+        return true;
+      }),
     finished,
     cancel: (id) => cancel(messages.find(id)),
     stopAll: () => messages.open().filter(cancel).length,

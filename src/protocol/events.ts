@@ -17,6 +17,7 @@ const DATA = {
   /** `restarted`: what was said before this no longer counts. */
   "message.delta": z.object({ id, text: z.string(), restarted: z.boolean().optional() }),
   "message.tool": z.object({ id, tool: z.string(), state: z.enum(["started", "done", "failed"]) }),
+  "message.steered": z.object({ id, text: z.string() }),
   "message.finished": Message,
   "task.queued": task.extend(Task.pick({ description: true, reason: true, model: true }).shape),
   "task.started": task.extend(Task.pick({ model: true, attempts: true }).shape),

@@ -39,6 +39,8 @@ export const Message = z
     conversation: z.string(),
     source: Source,
     text: z.string(),
+    /** What was said into its turn while it ran. */
+    steered: z.array(z.object({ text: z.string(), createdAt: z.string() })),
     status: MessageStatus,
     reply: z.string().nullable(),
     partial: z.boolean(),
@@ -60,6 +62,9 @@ export const NewMessage = z.strictObject({
   idempotencyKey: z.string().min(1).max(200).optional(),
 });
 export type NewMessage = z.input<typeof NewMessage>;
+
+/** New words: for a message that waits, or into a turn that runs. */
+export const Words = NewMessage.pick({ text: true });
 
 /** What a chat shows for a message that was not answered; undefined for one that was. */
 export function shownFailure({ status, error }: Message): string | undefined {

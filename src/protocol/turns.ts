@@ -46,6 +46,25 @@ export type TurnEvent =
   | { kind: "tool"; tool: string; callId: string; state: "started" | "done" | "failed" }
   | { kind: "usage"; call: ModelCall };
 
+/** Something said into a turn while it runs. */
+export interface Steer {
+  seq: number;
+  text: string;
+  /** The runtime's id of the prompt that carried it, once it has it. */
+  promptId: string | null;
+}
+
+/** What is said into one turn, from the side that hears it. */
+export interface Steering {
+  /** Everything said so far, in order. */
+  said(): readonly Steer[];
+  /** Calls back whenever more is said, until told to stop. */
+  onMore(listener: () => void): () => void;
+  accepted(seq: number, promptId: string): void;
+  /** Nothing more can be said into this turn. */
+  close(): void;
+}
+
 export interface TurnRequest {
   /** Whose turn this is: the id of a message, a task or a step. Tool calls are recorded under it. */
   owner: string;
@@ -56,6 +75,7 @@ export interface TurnRequest {
   silenceMs: number;
   capMs: number;
   onEvent?: (event: TurnEvent) => void;
+  steering?: Steering;
   /** Told the runtime's id of the prompt once it has it; kept by the caller, and handed back after a crash. */
   onAccepted?: (promptId: string) => void;
   /**

@@ -2,6 +2,7 @@ import { Failure, type Message, type MessageStatus, Route, Source } from "../pro
 import type { Usage } from "../protocol/usage.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
+import { createSteerRows } from "./steers.ts";
 import type { UsageLog } from "./usage.ts";
 
 interface Row {
@@ -62,6 +63,7 @@ const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed w
 /** The durable queue and the record of every message. */
 export function createMessages(store: Store, usage: UsageLog, now: () => Date = () => new Date()) {
   const { db } = store;
+  const steers = createSteerRows(store, now);
   const insert = db.prepare(
     "INSERT INTO messages (id, conversation, source, text, status, idempotency_key, created_at) VALUES (?, ?, ?, ?, 'queued', ?, ?)",
   );
@@ -78,6 +80,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   const finish = db.prepare(
     "UPDATE messages SET status = ?, reply = ?, partial = ?, error = ?, route = ?, finished_at = ? WHERE id = ? AND status IN ('queued','running')",
   );
+  const rewrite = db.prepare("UPDATE messages SET text = ? WHERE id = ? AND status = 'queued'");
   const list = db.prepare("SELECT * FROM messages WHERE conversation = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
   const seqOf = db.prepare("SELECT seq FROM messages WHERE id = ?");
   const counts = db.prepare("SELECT status, count FROM counts WHERE what = 'message'");
@@ -92,6 +95,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
     conversation: row.conversation,
     source: readJson(Source, row.source) ?? UNKNOWN_SOURCE,
     text: row.text,
+    steered: steers.of(row.id).map(({ text, createdAt }) => ({ text, createdAt })),
     status: row.status,
     reply: row.reply,
     partial: row.partial === 1,
@@ -125,6 +129,8 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
     },
     conversationsWaiting: () => (waiting.all() as { conversation: string }[]).map((row) => row.conversation),
     start: (id: string, sessionId: string) => void start.run(sessionId, now().toISOString(), id),
+    /** New words for a message that still waits; false once it does not. */
+    rewrite: (id: string, text: string): boolean => Number(rewrite.run(text, id).changes) > 0,
     accepted: (id: string, promptId: string) => void accepted.run(promptId, id),
     finish: (id: string, end: Finish): boolean =>
       Number(

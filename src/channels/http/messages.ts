@@ -1,8 +1,9 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
+import type { Steering } from "../../orchestrator/steering.ts";
 import { ConversationList, MessageList, Queued } from "../../protocol/api.ts";
-import { Conversation, Message, NewMessage } from "../../protocol/messages.ts";
+import { Conversation, Message, NewMessage, Words } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body, pageOf } from "./shapes.ts";
@@ -13,9 +14,10 @@ export interface MessageRoutesDeps {
   inbox: Inbox;
   outbox: Pick<Outbox, "received">;
   messages: Messages;
+  steering: Pick<Steering, "say">;
 }
 
-export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: MessageRoutesDeps): void {
+export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steering }: MessageRoutesDeps): void {
   /** A finished message that leaves through here has reached somebody. */
   const handOver = (message: Message): Message => {
     if (message.finishedAt !== null) outbox.received(replyKey(message.id));
@@ -82,6 +84,41 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages }: Mes
     find(id);
     if (!inbox.cancel(id)) throw new HttpError(409, "This message is finished already.");
     return context.json(handOver(await inbox.finished(id)), 200);
+  });
+
+  const rewrite = createRoute({
+    method: "patch",
+    path: "/api/messages/{id}",
+    summary: "New words for a message that still waits",
+    request: { params: MessageId, body: body(Words) },
+    responses: answers(200, Message),
+  });
+  app.openapi(rewrite, (context) => {
+    const { id } = context.req.valid("param");
+    find(id);
+    if (!inbox.rewrite(id, context.req.valid("json").text))
+      throw new HttpError(409, "This message does not wait any more. Steer its turn, or send another message.");
+    return context.json(find(id), 200);
+  });
+
+  const steer = createRoute({
+    method: "post",
+    path: "/api/messages/{id}/steer",
+    summary: "Says something into the turn that runs",
+    request: { params: MessageId, body: body(Words) },
+    responses: answers(200, Message),
+  });
+  app.openapi(steer, (context) => {
+    const { id } = context.req.valid("param");
+    const { status } = find(id);
+    if (!steering.say(id, context.req.valid("json").text))
+      throw new HttpError(
+        409,
+        status === "queued"
+          ? "This message still waits: change its words (PATCH) instead."
+          : "This message does not run any more. Send it as a message of its own.",
+      );
+    return context.json(find(id), 200);
   });
 
   const conversations = createRoute({

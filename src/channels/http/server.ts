@@ -7,6 +7,7 @@ import type { Log } from "../../lib/log.ts";
 import { explainIssues } from "../../lib/validation.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
+import type { Steering } from "../../orchestrator/steering.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
 import { DoctorReport } from "../../protocol/doctor.ts";
 import { statusOf } from "../../protocol/errors.ts";
@@ -40,6 +41,7 @@ export interface HttpDeps extends SettingsDeps, RunDeps {
   inbox: Inbox;
   outbox: Pick<Outbox, "received">;
   messages: Messages;
+  steering: Pick<Steering, "say">;
   hub: Hub;
   events: EventLog;
   wiki: Wiki;

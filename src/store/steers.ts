@@ -1,0 +1,23 @@
+import type { Steer } from "../protocol/turns.ts";
+import type { Store } from "./open.ts";
+
+/** What was said into a message's turn while it ran. */
+export interface SteerRow extends Steer {
+  createdAt: string;
+}
+
+export function createSteerRows({ db }: Store, now: () => Date = () => new Date()) {
+  const insert = db.prepare("INSERT INTO steers (message_id, text, created_at) VALUES (?, ?, ?)");
+  const ofMessage = db.prepare(
+    "SELECT seq, text, prompt_id AS promptId, created_at AS createdAt FROM steers WHERE message_id = ? ORDER BY seq",
+  );
+  const accepted = db.prepare("UPDATE steers SET prompt_id = ? WHERE seq = ?");
+  return {
+    add: (messageId: string, text: string) => void insert.run(messageId, text, now().toISOString()),
+    /** In the order they were said. */
+    of: (messageId: string) => ofMessage.all(messageId) as unknown as SteerRow[],
+    /** Notes the runtime's id of the prompt that carried it. */
+    accepted: (seq: number, promptId: string) => void accepted.run(promptId, seq),
+  };
+}
+export type SteerRows = ReturnType<typeof createSteerRows>;
