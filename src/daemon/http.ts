@@ -28,11 +28,11 @@ export interface ApiDeps {
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
-  const { engine, usage, hub, events, log } = core;
+  const { engine, usage, hub, events, gate, log } = core;
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
-    ...{ engine, usage, emit: hub.emit, hub, events },
+    ...{ engine, usage, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),

@@ -57,6 +57,13 @@ describe("a turn at work", () => {
     expect(saidTo(model.requests.at(-1)!).at(-1)).toBe("[via tui] mind the gap");
     expect(follower.of("message.steered").map(({ body }) => body)).toEqual([{ id, text: "mind the gap" }]);
     expect(follower.of("message.finished")).toHaveLength(1);
+    const calls = await daemon.json<{ items: object[]; next?: string }>("GET", `/api/messages/${id}/calls`);
+    expect(calls).toEqual({
+      items: [expect.objectContaining({ tool: "shell", actor: "orchestrator", kind: "effect", state: "done" })],
+    });
+    for (const path of ["/api/messages/m_nobody/calls", "/api/tasks/t_nobody/calls"]) {
+      expect((await daemon.fetch(path)).status, path).toBe(404);
+    }
   });
 
   test.each(["daemon", "runtime"])("hears it once although the %s is killed before it could", async (victim) => {

@@ -2,7 +2,7 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
-import { ConversationList, MessageList, Queued } from "../../protocol/api.ts";
+import { MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage, Words } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
 import { HttpError } from "./errors.ts";
@@ -119,23 +119,5 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steer
           : "This message does not run any more. Send it as a message of its own.",
       );
     return context.json(find(id), 200);
-  });
-
-  const conversations = createRoute({
-    method: "get",
-    path: "/api/conversations",
-    summary: "The conversations, the latest first",
-    request: {
-      query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50), before: Conversation.optional() }),
-    },
-    responses: answers(200, ConversationList),
-  });
-  app.openapi(conversations, (context) => {
-    const { limit, before } = context.req.valid("query");
-    const ask = (count: number) => messages.conversations(count, before);
-    return context.json(
-      pageOf(limit, ask, ({ name }) => name),
-      200,
-    );
   });
 }

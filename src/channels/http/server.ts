@@ -17,8 +17,11 @@ import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { storeTrouble } from "../../store/open.ts";
+import type { Gate } from "../../tools/gate.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
+import { callRoutes } from "./calls.ts";
+import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
@@ -42,6 +45,7 @@ export interface HttpDeps extends SettingsDeps, RunDeps {
   outbox: Pick<Outbox, "received">;
   messages: Messages;
   steering: Pick<Steering, "say">;
+  callsOf: Gate["callsOf"];
   hub: Hub;
   events: EventLog;
   wiki: Wiki;
@@ -132,6 +136,8 @@ export function createHttp(parts: HttpDeps): Http {
   });
   app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
   messageRoutes(app, parts);
+  conversationRoutes(app, parts);
+  callRoutes(app, parts);
   eventRoutes(app, parts);
   settingsRoutes(app, parts);
   wikiRoutes(app, parts);
