@@ -2,6 +2,7 @@ import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
+import type { TurnClock } from "./clock.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
@@ -11,6 +12,10 @@ export interface TurnDeps {
   /** Calls back when the runtime that holds this session has ended, until told to stop. */
   onDeath: (listener: () => void) => () => void;
   request: TurnRequest;
+  /** What its deadlines are measured by. */
+  clock: TurnClock;
+  /** Told what the model says, message by message. */
+  onSaid?: (text: string) => void;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
   /** Follows the session's model calls until told to stop. */
@@ -25,7 +30,8 @@ export interface TurnDeps {
 const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
-export async function followTurn({ sdk, onDeath, request, begin, watch, explain, troubled }: TurnDeps): Promise<TurnResult> {
+export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
+  const { sdk, onDeath, request, clock, onSaid, begin, watch, explain, troubled } = deps;
   const { signal, silenceMs, capMs } = request;
   const heard = createListener(request.onEvent, explain, troubled);
   let finish: (ending: Ending) => void = () => {};
@@ -33,21 +39,23 @@ export async function followTurn({ sdk, onDeath, request, begin, watch, explain,
     finish = resolve;
   });
 
-  let silence: NodeJS.Timeout | undefined;
+  const silence = clock.countdown(silenceMs, () => finish({ kind: "timed out", ms: silenceMs }));
   const listen = () => {
-    clearTimeout(silence);
     // A tool at work has a deadline of its own.
-    if (heard.toolsAtWork() === 0) silence = setTimeout(() => finish({ kind: "timed out", ms: silenceMs }), silenceMs);
+    if (heard.toolsAtWork() === 0) silence.start();
+    else silence.stop();
   };
   const stopListening = sdk.on((event) => {
     if (event.type.startsWith("model.") && !event.type.startsWith("model.call_")) return;
     heard.hear(event);
+    if (event.type === "assistant.message" && event.agentId === undefined) onSaid?.(event.data.content);
     listen();
     if (event.type === "session.idle") finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
   const stopWatching = watch({ ...heard.calls, alive: listen });
-  const cap = setTimeout(() => finish({ kind: "too long", ms: capMs }), capMs);
+  const cap = clock.countdown(capMs, () => finish({ kind: "too long", ms: capMs }));
+  cap.start();
   const onAbort = () => finish({ kind: "aborted" });
   signal.addEventListener("abort", onAbort, { once: true });
   const stopWaiting = onDeath(() => finish({ kind: "died" }));
@@ -75,8 +83,8 @@ export async function followTurn({ sdk, onDeath, request, begin, watch, explain,
         return heard.result("timed out", heard.failure() ?? turnError("too_long", `${Math.round(ending.ms / 1000)} s`));
     }
   } finally {
-    clearTimeout(silence);
-    clearTimeout(cap);
+    silence.stop();
+    cap.stop();
     signal.removeEventListener("abort", onAbort);
     stopWaiting();
     stopListening();

@@ -1,3 +1,5 @@
+import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
+
 export interface Migration {
   name: string;
   sql: string;
@@ -346,4 +348,5 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "0010-squad-safety",
     sql: "ALTER TABLE squads ADD COLUMN safety TEXT NOT NULL DEFAULT '{}';",
   },
+  ...SAFETY_MIGRATIONS,
 ];
