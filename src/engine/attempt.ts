@@ -1,5 +1,6 @@
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { beginTurn } from "./begin-turn.ts";
+import { createTurnClock } from "./clock.ts";
 import type { Explainer } from "./explain.ts";
 import { failedTurn, nothingSaid } from "./failures.ts";
 import type { Generations } from "./generations.ts";
@@ -47,7 +48,15 @@ export function createAttempt({ runtime, sessions, generations, list, door, expl
       };
     const shut = await list.ready(spec.model);
     if (shut) return failedTurn(shut);
-    const turn = { owner: request.owner, attempt: number, settled: (callId: string) => settled.get(callId) ?? 0 };
+    const clock = createTurnClock();
+    let said = "";
+    const turn = {
+      owner: request.owner,
+      attempt: number,
+      settled: (callId: string) => settled.get(callId) ?? 0,
+      pause: clock.pause,
+      lastWords: () => said,
+    };
     const expected = generations.current(spec.id).session;
     const { sdk, life, name } = await opening(() =>
       sessions.acquire(spec, turn, { continuePendingWork: planned.kind === "answer calls" }),
@@ -63,6 +72,10 @@ export function createAttempt({ runtime, sessions, generations, list, door, expl
         request,
         before,
         heard,
+        clock,
+        onSaid: (text) => {
+          said = text;
+        },
         onDeath: life.onDeath,
         begin: () => beginTurn(recovery, { sdk, tools: spec.tools, request, invocation }),
         watch: (observer) => door.watch(name, observer),

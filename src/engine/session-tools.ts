@@ -1,16 +1,13 @@
 import type { Tool as SdkTool } from "@github/copilot-sdk";
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
-import type { EngineTool } from "../protocol/turns.ts";
+import type { EngineTool, ToolInvocation } from "../protocol/turns.ts";
 import type { Life } from "./life.ts";
 import type { SessionSpec } from "./port.ts";
 import { roomFor } from "./wire/context.ts";
 
 /** The turn a session is in, as its tools need to know it. */
-export interface CurrentTurn {
-  owner: string;
-  attempt: number;
-  settled: (callId: string) => number;
-}
+export type CurrentTurn = Pick<ToolInvocation, "owner" | "attempt" | "pause" | "lastWords"> &
+  Required<Pick<ToolInvocation, "settled">>;
 
 /** In a small window only what is essential is offered: the tools may take a quarter of it. */
 export function toolsFor({ tools, essential }: SessionSpec, window: number): EngineTool[] {

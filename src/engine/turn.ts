@@ -2,6 +2,7 @@ import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
+import type { TurnClock } from "./clock.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import { createSteerer } from "./steer.ts";
 import type { Observer } from "./wire/exchange.ts";
@@ -12,6 +13,10 @@ export interface TurnDeps {
   /** Calls back when the runtime that holds this session has ended, until told to stop. */
   onDeath: (listener: () => void) => () => void;
   request: TurnRequest;
+  /** What its deadlines are measured by. */
+  clock: TurnClock;
+  /** Told what the model says, message by message. */
+  onSaid?: (text: string) => void;
   /** Sets the turn going: sends the prompt, or lets the session go on where it stands. */
   begin: () => Promise<void>;
   /** What an earlier life of the turn had answered, each before something more was said, and what of that the session has heard. */
@@ -30,7 +35,7 @@ const REST_MS = 2_000;
 
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
 export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
-  const { sdk, onDeath, request, begin, watch, explain, troubled } = deps;
+  const { sdk, onDeath, request, clock, onSaid, begin, watch, explain, troubled } = deps;
   const { signal, silenceMs, capMs, steering } = request;
   const heard = createListener({ onEvent: request.onEvent, before: deps.before, explain, troubled });
   let finish: (ending: Ending) => void = () => {};
@@ -40,22 +45,24 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
   const refuse = (error: unknown) => finish({ kind: "refused", message: messageOf(error) });
   const steerer = createSteerer({ sdk, steering, heard: deps.heard, onFailure: refuse });
 
-  let silence: NodeJS.Timeout | undefined;
+  const silence = clock.countdown(silenceMs, () => finish({ kind: "timed out", ms: silenceMs }));
   const listen = () => {
-    clearTimeout(silence);
     // A tool at work has a deadline of its own.
-    if (heard.toolsAtWork() === 0) silence = setTimeout(() => finish({ kind: "timed out", ms: silenceMs }), silenceMs);
+    if (heard.toolsAtWork() === 0) silence.start();
+    else silence.stop();
   };
   const stopListening = sdk.on((event) => {
     if (event.type.startsWith("model.") && !event.type.startsWith("model.call_")) return;
     heard.hear(event);
+    if (event.type === "assistant.message" && event.agentId === undefined) onSaid?.(event.data.content);
     listen();
     if (event.type === "user.message" && steerer.took(event.data.messageId ?? event.id)) heard.steered(event.data.delivery);
     if (event.type === "session.idle" && steerer.end()) finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
   const stopWatching = watch({ ...heard.calls, alive: listen });
-  const cap = setTimeout(() => finish({ kind: "too long", ms: capMs }), capMs);
+  const cap = clock.countdown(capMs, () => finish({ kind: "too long", ms: capMs }));
+  cap.start();
   const onAbort = () => finish({ kind: "aborted" });
   signal.addEventListener("abort", onAbort, { once: true });
   const stopWaiting = onDeath(() => finish({ kind: "died" }));
@@ -83,8 +90,8 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
         return heard.result("timed out", heard.failure() ?? turnError("too_long", `${Math.round(ending.ms / 1000)} s`));
     }
   } finally {
-    clearTimeout(silence);
-    clearTimeout(cap);
+    silence.stop();
+    cap.stop();
     signal.removeEventListener("abort", onAbort);
     stopWaiting();
     stopListening();

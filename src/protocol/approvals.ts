@@ -6,6 +6,16 @@ export type ApprovalState = z.infer<typeof ApprovalState>;
 export const ApprovalScope = z.enum(["once", "task", "project"]);
 export type ApprovalScope = z.infer<typeof ApprovalScope>;
 
+/** How far a decision can reach, and the rule that would be written for it; `once` writes none. */
+export const ScopeOffer = z.object({
+  scope: ApprovalScope,
+  /** In words. */
+  rule: z.string(),
+  /** The glob that would be kept. */
+  match: z.string().optional(),
+});
+export type ScopeOffer = z.infer<typeof ScopeOffer>;
+
 /** What waits for a person: one call of a tool, or a budget that is used up. */
 export const Approval = z
   .object({
@@ -26,9 +36,9 @@ export const Approval = z
     treeHash: z.string().nullable(),
     /** Why the model wants it, in its own words. */
     reason: z.string().nullable(),
-    /** The rule that asked, and the one that each wider scope would write. */
+    /** The rule or the mode that asked. */
     rule: z.string().nullable(),
-    scopes: z.array(z.object({ scope: ApprovalScope, rule: z.string() })),
+    scopes: z.array(ScopeOffer),
     state: ApprovalState,
     scope: ApprovalScope.nullable(),
     decidedBy: z.string().nullable(),
@@ -39,3 +49,28 @@ export const Approval = z
   })
   .meta({ id: "Approval" });
 export type Approval = z.infer<typeof Approval>;
+
+/** What a person says to an approval. */
+export const ApprovalDecision = z.strictObject({
+  decision: z.enum(["allow", "deny"]),
+  scope: ApprovalScope.default("once"),
+  note: z.string().trim().max(2_000).optional(),
+});
+
+export type ApprovalDecision = z.output<typeof ApprovalDecision>;
+
+/** A rule that a person wrote by deciding for more than one call. */
+export const KeptRule = z
+  .object({
+    id: z.string(),
+    scope: z.enum(["task", "project"]),
+    /** The id of the message, task or run, or the project's folder. */
+    place: z.string(),
+    tool: z.string(),
+    match: z.string(),
+    /** The approval it came from. */
+    approval: z.string(),
+    createdAt: z.string(),
+  })
+  .meta({ id: "ApprovalRule" });
+export type KeptRule = z.infer<typeof KeptRule>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EngineInfo } from "./api.ts";
+import { Approval } from "./approvals.ts";
 import { Message, Source } from "./messages.ts";
 import { Run, RunPhase, RunStep, RunStream, RunSummary } from "./runs.ts";
 import { Activity, Decision, Squad, Task } from "./squads.ts";
@@ -9,6 +10,7 @@ const runId = z.string();
 const page = z.object({ path: z.string(), title: z.string() });
 const skill = z.object({ slug: z.string(), name: z.string() });
 const task = Task.pick({ id: true, squad: true, agent: true });
+const amounts = z.object({ tokens: z.number().optional(), calls: z.number().optional(), money: z.number().optional() });
 
 /** Everything that is told as it happens, by its name, with what it carries. */
 const DATA = {
@@ -17,6 +19,7 @@ const DATA = {
   /** `restarted`: what was said before this no longer counts. */
   "message.delta": z.object({ id, text: z.string(), restarted: z.boolean().optional() }),
   "message.tool": z.object({ id, tool: z.string(), state: z.enum(["started", "done", "failed"]) }),
+  /** Something more was said into a turn that runs. */
   "message.steered": z.object({ id, text: z.string() }),
   "message.finished": Message,
   "task.queued": task.extend(Task.pick({ description: true, reason: true, model: true }).shape),
@@ -39,6 +42,15 @@ const DATA = {
   "step.started": RunStep.extend({ runId }),
   "step.finished": RunStep.extend({ runId }),
   "run.finished": Run.extend({ runId }),
+  "approval.asked": Approval,
+  /** Whatever its end: allowed, denied, expired or withdrawn. */
+  "approval.decided": Approval,
+  "budget.reached": z.object({
+    kind: z.enum(["turn", "task", "run", "conversation", "day"]),
+    limit: amounts,
+    used: amounts,
+    owner: z.string(),
+  }),
   "engine.changed": EngineInfo.pick({ kind: true, state: true }),
   "config.changed": z.object({ keys: z.array(z.string()) }),
 } as const;

@@ -95,6 +95,10 @@ export interface ToolInvocation {
   /** How many calls of an id the session's history already holds the results of: those are not lost. */
   settled?: (callId: string) => number;
   signal: AbortSignal;
+  /** Stops the clock of the turn, for as long as a person is waited for, until the answer is called. */
+  pause?: () => () => void;
+  /** What the model said last before it called. */
+  lastWords?: () => string;
   /** Makes the runtime write down that this call was asked for. To be awaited before an effect. */
   flush: () => Promise<void>;
 }

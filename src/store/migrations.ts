@@ -1,3 +1,5 @@
+import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
+
 export interface Migration {
   name: string;
   sql: string;
@@ -346,17 +348,5 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "0010-squad-safety",
     sql: "ALTER TABLE squads ADD COLUMN safety TEXT NOT NULL DEFAULT '{}';",
   },
-  {
-    name: "0014-steering",
-    sql: `
-      CREATE TABLE steers (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        message_id TEXT NOT NULL REFERENCES messages(id) ON DELETE CASCADE,
-        text TEXT NOT NULL,
-        prompt_id TEXT,
-        created_at TEXT NOT NULL
-      );
-      CREATE INDEX steers_by_message ON steers (message_id, seq);
-    `,
-  },
+  ...SAFETY_MIGRATIONS,
 ];

@@ -24,7 +24,7 @@ export function createAudit(redactor: Redactor, keep: number): Audit {
 }
 
 /** JSON whose keys are in order, so that equal arguments are equal text. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, part: unknown) =>
       typeof part === "object" && part !== null && !Array.isArray(part)

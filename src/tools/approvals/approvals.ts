@@ -1,0 +1,204 @@
+import { conflict, missing, usageError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Approval, ApprovalDecision, ApprovalState, KeptRule } from "../../protocol/approvals.ts";
+import type { Emit } from "../../protocol/events.ts";
+import { createRuleTable } from "../../store/approval-rules.ts";
+import { type ApprovalEnd, type ApprovalRecord, createApprovalTable } from "../../store/approvals.ts";
+import type { Store } from "../../store/open.ts";
+import { type Asked, hashOf, ownerOf, shortId } from "./asked.ts";
+import { createWaiters } from "./waiters.ts";
+
+export interface ApprovalsDeps {
+  store: Store;
+  emit: Emit;
+  log: Log;
+  /** Takes secrets out of what is shown. */
+  clean: (text: string) => string;
+  expiresMs: () => number;
+  now?: () => Date;
+  /** How often a decision of another process is looked for while somebody waits. */
+  pollMs?: number;
+}
+
+/** How an approval ended, for whoever asked; `let go`: this process stops, and the question still waits. */
+export interface Verdict {
+  state: Exclude<ApprovalState, "waiting"> | "let go";
+  approval: Approval;
+}
+
+/** What waits for a person: asked, decided, and kept over the end of the process. */
+export interface Approvals {
+  /**
+   * Asks a person and waits for the answer, or takes the one that was given to exactly this before. On disk before anybody is
+   * told. Never rejects for what a person does.
+   */
+  ask(asked: Asked): Promise<Verdict>;
+  /** Says that what was allowed is begun now, so that it is not allowed a second time; to be called in that transaction. */
+  use(id: string): void;
+  /** On disk when this returns. Throws when it is not there, or decided already. */
+  decide(id: string, decision: ApprovalDecision, by: string): Approval;
+  /** Takes back everything that waits for an owner that has ended. */
+  withdraw(ownerId: string): void;
+  find(id: string): Approval;
+  list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): Approval[];
+  waiting(): Approval[];
+  waitingCount(): number;
+  /** What people allowed for more than one call. */
+  rules: { list(): KeptRule[]; forget(id: string): KeptRule; holding(of: RulesFor): KeptRule[] };
+  /** Takes back what nobody needs any more, and from now on ends what is not decided in time. */
+  start(): void;
+  /** Ends every wait of this process; the questions wait on for the next. */
+  letGo(): void;
+}
+
+export interface RulesFor {
+  /** The message, task or step that calls. */
+  owner: string;
+  project: string;
+  tool: string;
+}
+
+const EXPIRY_MS = 1_000;
+
+export function createApprovals(deps: ApprovalsDeps): Approvals {
+  const { store, emit, log, clean, expiresMs, now = () => new Date(), pollMs = 200 } = deps;
+  const table = createApprovalTable(store);
+  const kept = createRuleTable(store);
+  let timer: NodeJS.Timeout | undefined;
+  /** Answered here and not begun yet. */
+  const taken = new Set<string>();
+
+  const known = (given: string): ApprovalRecord => {
+    const record = table.find(given.trim().toLowerCase());
+    if (!record) throw missing(`There is no approval "${given.slice(0, 40)}". "io approval list" shows what waits.`);
+    return record;
+  };
+
+  /** Ends one that waits, with what belongs to it, and tells it; false if it has ended before. */
+  function end(id: string, how: Omit<ApprovalEnd, "at">, also: () => void = () => {}): boolean {
+    const at = now().toISOString();
+    const ended = store.transaction(() => {
+      if (!table.end(id, { ...how, at })) return undefined;
+      also();
+      const record = table.find(id)!;
+      emit({ type: "approval.decided", ...(record.conversation && { conversation: record.conversation }), data: shown(record) });
+      return record;
+    });
+    if (!ended) return false;
+    waiters.tell(ended);
+    return true;
+  }
+
+  const expire = () => {
+    for (const id of table.overdue(now().toISOString())) end(id, { state: "expired" });
+  };
+  const guarded = (work: () => void) => () => {
+    try {
+      work();
+    } catch (error) {
+      log.warn("what waits for a person could not be looked at and is looked at again", { error });
+    }
+  };
+  const waiters = createWaiters({
+    pollMs,
+    look: guarded(() => {
+      expire();
+      for (const id of waiters.ids()) {
+        const record = table.find(id);
+        if (record && record.state !== "waiting") waiters.tell(record);
+      }
+    }),
+  });
+
+  function insert(asked: Asked, hash: string): ApprovalRecord {
+    const createdAt = now();
+    const text = (value: string | undefined) => (value === undefined ? null : clean(value));
+    const { kind, owner, actor, tool, project = null, treeHash = null, scopes = [] } = asked;
+    return store.transaction(() => {
+      const record = table.insert({
+        id: shortId((id) => table.find(id) !== undefined),
+        ...{ kind, owner: ownerOf(owner), actor, tool, hash, project, treeHash },
+        summary: clean(asked.summary),
+        ...{ command: text(asked.command), path: text(asked.path), diff: text(asked.diff), cwd: text(asked.cwd) },
+        ...{ reason: text(asked.reason), rule: text(asked.rule) },
+        scopes: [{ scope: "once" as const, rule: "this call, and no other" }, ...scopes],
+        createdAt: createdAt.toISOString(),
+        expiresAt: new Date(createdAt.getTime() + expiresMs()).toISOString(),
+      });
+      emit({ type: "approval.asked", ...(record.conversation && { conversation: record.conversation }), data: shown(record) });
+      return record;
+    });
+  }
+
+  return {
+    async ask(asked) {
+      const { attempt = 0, signal } = asked;
+      const hash = hashOf(asked);
+      expire();
+      const isFree = ({ id }: ApprovalRecord) => !taken.has(id) && (asked.key !== undefined || waiters.isFree(id, attempt));
+      const record = table.standing(hash).find(isFree) ?? insert(asked, hash);
+      const ended = record.state === "waiting" ? await waiters.wait(record.id, { attempt, signal }) : record;
+      if (ended === "let go") return { state: "let go", approval: shown(record) };
+      if (ended === "aborted") {
+        // With a key, others may still want to know.
+        if (!waiters.ids().includes(record.id)) end(record.id, { state: "withdrawn" });
+        return { state: "withdrawn", approval: shown(table.find(record.id) ?? record) };
+      }
+      if (ended.state === "waiting") throw new Error("an approval that still waits was told as ended");
+      if (ended.state === "expired") table.use(ended.id);
+      if (ended.state === "allowed" && asked.key === undefined) taken.add(ended.id);
+      return { state: ended.state, approval: shown(ended) };
+    },
+    use(id) {
+      table.use(id);
+      store.afterCommit(() => taken.delete(id));
+    },
+    decide(given, { decision, scope, note }, by) {
+      expire();
+      const record = known(given);
+      const { id, owner, tool, project } = record;
+      const offer = record.scopes.find((each) => each.scope === scope);
+      if (decision === "deny" && scope !== "once") throw usageError("A denial is for this call alone: leave the scope out.");
+      if (!offer) throw usageError(`This can be allowed for: ${record.scopes.map((each) => each.scope).join(", ")}.`);
+      const { match } = offer;
+      const state = decision === "allow" ? ("allowed" as const) : ("denied" as const);
+      const isDone = end(id, { state, scope, decidedBy: by, note: note && clean(note) }, () => {
+        if (scope === "once" || match === undefined) return;
+        const place = scope === "task" ? owner.id : (project ?? "");
+        kept.add({ id: shortId(kept.has), scope, place, tool, match, approval: id }, now().toISOString());
+      });
+      if (!isDone) throw conflict(`${id} is ${known(id).state} already.`);
+      return shown(known(id));
+    },
+    withdraw(ownerId) {
+      for (const id of table.waitingFor(ownerId)) end(id, { state: "withdrawn" });
+      kept.forgetOwner(ownerId);
+    },
+    find: (id) => shown(known(id)),
+    list: (filter) => table.list(filter).map(shown),
+    waiting: () => table.waiting().map(shown),
+    waitingCount: table.waitingCount,
+    rules: {
+      list: kept.list,
+      holding: ({ owner, project, tool }) => kept.holding({ ownerId: ownerOf(owner).id, project, tool }),
+      forget(id) {
+        const gone = kept.forget(id.trim().toLowerCase());
+        if (!gone) throw missing(`There is no rule "${id.slice(0, 40)}". "io approval rules" lists them.`);
+        return gone;
+      },
+    },
+    start() {
+      for (const id of table.orphans()) end(id, { state: "withdrawn" });
+      timer = setInterval(guarded(expire), EXPIRY_MS).unref();
+    },
+    letGo() {
+      clearInterval(timer);
+      waiters.letGo();
+    },
+  };
+}
+
+/** An approval as others see it. */
+function shown({ seq: _seq, hash: _hash, project: _project, used: _used, ...approval }: ApprovalRecord): Approval {
+  return approval;
+}

@@ -1,0 +1,63 @@
+import type { ApprovalRecord } from "../../store/approvals.ts";
+
+export type Waited = ApprovalRecord | "aborted" | "let go";
+
+interface Waiter {
+  attempt: number;
+  settle: (waited: Waited) => void;
+}
+
+export interface WaitersDeps {
+  pollMs: number;
+  /** Looks whether something was decided elsewhere; called again and again while anybody waits. */
+  look: () => void;
+}
+
+/** The calls of this process that wait for a person, by the approval they wait for. */
+export function createWaiters({ pollMs, look }: WaitersDeps) {
+  const waiting = new Map<string, Set<Waiter>>();
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+
+  const settle = (id: string, waited: Waited, which: (waiter: Waiter) => boolean = () => true) => {
+    for (const waiter of [...(waiting.get(id) ?? [])]) if (which(waiter)) waiter.settle(waited);
+  };
+
+  return {
+    /** Whether nobody of this try, or of a later one, waits for it. */
+    isFree: (id: string, attempt: number) => [...(waiting.get(id) ?? [])].every((waiter) => waiter.attempt < attempt),
+    ids: () => [...waiting.keys()],
+    /** Waits for the end of an approval. Whoever waited for it in an earlier try has been left behind, and is let go. */
+    wait(id: string, { attempt, signal }: { attempt: number; signal: AbortSignal }): Promise<Waited> {
+      settle(id, "let go", (waiter) => waiter.attempt < attempt);
+      if (isOver) return Promise.resolve("let go");
+      return new Promise((resolve) => {
+        const onAbort = () => waiter.settle("aborted");
+        const waiter: Waiter = {
+          attempt,
+          settle(waited) {
+            signal.removeEventListener("abort", onAbort);
+            const all = waiting.get(id);
+            all?.delete(waiter);
+            if (all?.size === 0) waiting.delete(id);
+            if (waiting.size === 0) {
+              clearInterval(timer);
+              timer = undefined;
+            }
+            resolve(waited);
+          },
+        };
+        waiting.set(id, (waiting.get(id) ?? new Set()).add(waiter));
+        timer ??= setInterval(look, pollMs);
+        if (signal.aborted) onAbort();
+        else signal.addEventListener("abort", onAbort, { once: true });
+      });
+    },
+    tell: (record: ApprovalRecord) => settle(record.id, record),
+    /** Nobody waits here any more, now or later. */
+    letGo() {
+      isOver = true;
+      for (const id of [...waiting.keys()]) settle(id, "let go");
+    },
+  };
+}
