@@ -16,7 +16,8 @@ import { type Folder, named } from "./folder.ts";
 
 export interface ReplaceOptions {
   mode?: number;
-  owner?: { uid: number; gid: number };
+  /** What it replaces, whose mode it keeps, and whose owner where we may give files away. */
+  like?: { uid: bigint; gid: bigint; mode: bigint };
   /** Whether to wait until it is on the disk. */
   durable?: boolean;
 }
@@ -44,14 +45,14 @@ export function createFile(
   folder: Folder,
   name: string,
   content: string | Uint8Array,
-  { mode = 0o600, owner, durable = true }: ReplaceOptions = {},
+  { mode = 0o600, like, durable = true }: ReplaceOptions = {},
 ): void {
   named(folder, () => {
-    const file = openSync(folder.entry(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode & 0o777);
+    const file = openSync(folder.entry(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, like ? 0o600 : mode);
     try {
       writeAll(file, typeof content === "string" ? Buffer.from(content, "utf8") : content);
-      if (owner) fchownSync(file, owner.uid, owner.gid);
-      if (owner || (mode & ~0o777) !== 0) fchmodSync(file, mode);
+      if (like && process.getuid?.() === 0) fchownSync(file, Number(like.uid), Number(like.gid));
+      if (like) fchmodSync(file, Number(like.mode) & 0o7777);
       if (durable) fsyncSync(file);
     } finally {
       closeSync(file);
