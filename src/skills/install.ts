@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { syncFolder } from "../lib/atomic.ts";
 import { codeOf, conflict, UserError } from "../lib/errors.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { syncFolder } from "../lib/pinned/write.ts";
+import { realOf } from "../lib/real-path.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
@@ -63,7 +65,7 @@ function moveIn(root: string, staging: string, candidates: readonly Candidate[])
       renameSync(join(staging, slug), join(root, slug));
       moved.push(slug);
     }
-    syncFolder(root);
+    withFolder(realOf(root), syncFolder);
   } catch (error) {
     for (const slug of moved) rmSync(join(root, slug), { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(codeOf(error) ?? "")) {

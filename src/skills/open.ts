@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
+import { writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
 import { messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { syncFolder } from "../lib/pinned/write.ts";
+import { realOf } from "../lib/real-path.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
@@ -127,7 +130,7 @@ export function openSkills({
       const { skill, linked, folder } = place(slug);
       if (linked) unlink(root, slug);
       else discard(root, slug, folder);
-      syncFolder(root);
+      withFolder(realOf(root), syncFolder);
       emit({ type: "skill.removed", data: { slug, name: skill.name } });
       log.info("skill removed", { slug });
       return skill;

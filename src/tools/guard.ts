@@ -25,6 +25,8 @@ export interface PathGuard {
   secrets(): string[];
   /** The files and folders no tool may write just now. */
   readOnly(): string[];
+  /** Whether an open file is one that no tool may read, whatever path led to it. */
+  isSecretFile(stats: Stats): boolean;
   /** Whether a file of the data folder's disk, by its number, is one that no tool may read. */
   isOwn(ino: bigint): boolean;
 }
@@ -61,10 +63,12 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
       if (found === home && folder !== real && isSecretName(simplified(relative(folder, real).split(sep)[0] ?? ""))) return true;
     }
     const stats = statOf(real);
-    if (!stats?.isFile()) return false;
+    return stats?.isFile() === true && isSecretFile(stats);
+  };
+
+  const isSecretFile = (stats: Stats): boolean => {
     const own = secrets().map((path) => identity(path));
-    if (own.includes(idOf(stats))) return true;
-    return stats.nlink > 1 && isSessionFile(stats);
+    return own.includes(idOf(stats)) || (stats.nlink > 1 && isSessionFile(stats));
   };
 
   const isBelow = (real: string, own: readonly string[]): boolean => {
@@ -100,6 +104,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   return {
     secrets,
     readOnly,
+    isSecretFile,
     isOwn: (ino) => secrets().some((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino === ino),
     reach,
     refuse(path, how, cwd) {

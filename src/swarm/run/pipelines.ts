@@ -34,6 +34,7 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: Pipe
       kinds,
       places: { root, agentsDir: settings.agentsDir, shipped: shipped.agents },
       models: settings,
+      ...(pipelineFile === undefined && file !== shipped.pipeline && { within: root }),
     });
   }
   return {
