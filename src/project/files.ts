@@ -9,6 +9,8 @@ import type { ExecResult } from "../process/exec.ts";
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
 const SKIPPED = new Set(["node_modules", ".git", "dist", "target", "vendor", ".venv", "__pycache__", ".hg", ".svn"]);
+/** Whether a folder of this name holds what others made. */
+export const isSkipped = (name: string) => SKIPPED.has(name);
 const SLICE_MS = 12;
 
 export interface Listing {

@@ -3,6 +3,7 @@ import type { Engine, Session } from "../engine/port.ts";
 import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { findConventions, tellConventions } from "../project/conventions.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
@@ -44,13 +45,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
     return engine.session({
       id,
       ...(model !== null && { model }),
-      systemMessage: async () =>
+      systemMessage: async (window) =>
         agentPrompt({
           squad,
           agent,
           colleagues: store.agents(slug, MAX_COLLEAGUES),
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           facts: await facts.of(projectPath),
+          conventions: tellConventions(await findConventions(projectPath), window),
         }),
       tools: watched(bound, redactor, onCall),
       workingDirectory: projectPath,

@@ -12,10 +12,12 @@ export interface PromptDeps {
   colleagues: readonly Agent[];
   decisions: readonly Decision[];
   facts: string;
+  /** What the project's own files say on how it is worked on, marked as theirs; "" for nothing. */
+  conventions: string;
 }
 
 /** The system message of an agent: who it is, what it knows, and what counts as done. */
-export function agentPrompt({ squad, agent, colleagues, decisions, facts }: PromptDeps): string {
+export function agentPrompt({ squad, agent, colleagues, decisions, facts, conventions }: PromptDeps): string {
   const others = colleagues
     .filter(({ characterName }) => characterName !== agent.characterName)
     .map(({ characterName, roleTitle }) => `${characterName} (${roleTitle})`);
@@ -29,6 +31,7 @@ export function agentPrompt({ squad, agent, colleagues, decisions, facts }: Prom
         ]
       : []),
     `## The project\n${facts}`,
+    ...(conventions === "" ? [] : [conventions]),
     `## Decisions of the squad\n${tellDecisions(decisions)}`,
     `## How you work
 - Commands and relative paths stand in the project's folder. Look before you change; keep to the project's own conventions.

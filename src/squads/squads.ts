@@ -5,9 +5,10 @@ import { conflict, messageOf, missing } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { Wrap } from "../process/sandbox.ts";
+import { nameConventions } from "../project/conventions.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
-import type { Activity, Agent, Decision, Squad, Task, TaskStatus } from "../protocol/squads.ts";
+import type { Activity, Agent, Decision, ProjectConventions, Squad, Task, TaskStatus } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createSquadStore, type SquadStore } from "../store/squads.ts";
@@ -121,6 +122,8 @@ export function createSquads(deps: SquadsDeps) {
       const latest = store.listTasks({ squad: squad.slug, limit: 20 }).map(publicTask);
       return { ...squad, agents: store.agents(squad.slug), decisions: store.lastDecisions(squad.slug, 20), tasks: latest };
     },
+    /** Where the squad's project says how it wants to be worked on. */
+    conventions: (slug: string): Promise<ProjectConventions> => nameConventions(teams.find(slug).projectPath),
     /** Ends its tasks, then takes the squad away with all that is its own; the project's files stay. */
     async delete(slug: string): Promise<Squad> {
       const squad = teams.find(slug);

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { unwrapped } from "../../process/sandbox.ts";
+import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
@@ -51,7 +52,9 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
-  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving });
+  const found = await findConventions(row.project_path);
+  const conventions = (window: number) => tellConventions(found, window);
+  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving, conventions });
   const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({

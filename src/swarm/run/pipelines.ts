@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { packageRoot } from "../../lib/paths.ts";
+import { nameConventions } from "../../project/conventions.ts";
 import { PHASE_KINDS } from "../phases/index.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
@@ -42,6 +43,8 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: Pipe
     load,
     /** Who does what on which model, and the most it can cost. */
     validate: (of: PipelineOf): Plan => resolvePlan(load(of), kinds, of.settings.maxRetries),
+    /** Where the project says how it wants to be worked on. */
+    conventions: nameConventions,
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>
       namedModels(loaded, { root: openProject(projectPath), shipped, kinds }),
   };
