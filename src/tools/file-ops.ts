@@ -4,9 +4,11 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf } from "../lib/errors.ts";
+import { named } from "../lib/quoted.ts";
 import type { PathGuard } from "./guard.ts";
 import { reachFrom } from "./policy.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
+import { asData } from "./untrusted.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;
@@ -67,8 +69,8 @@ function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolSco
 
 async function read(path: string, real: string): Promise<string> {
   const stats = await statsOf(path, real);
-  if (stats.isDirectory()) throw new ToolError(`${path} is a folder; use operation "list".`);
-  if (!stats.isFile()) throw new ToolError(`${path} is not a regular file and is not read.`);
+  if (stats.isDirectory()) throw new ToolError(`${named(path, 300)} is a folder; use operation "list".`);
+  if (!stats.isFile()) throw new ToolError(`${named(path, 300)} is not a regular file and is not read.`);
   const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: unknown) => {
     throw failed(path, "read", error);
   });
@@ -77,9 +79,9 @@ async function read(path: string, real: string): Promise<string> {
     const { bytesRead } = await file.read(room, 0, room.length, 0);
     const bytes = room.subarray(0, bytesRead);
     const text = textOf(bytes, bytesRead < stats.size);
-    if (text === undefined) return `${path} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
-    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${path} is empty.` : text;
-    return `${text.slice(0, READ_LIMIT)}\n[Only the first ${READ_LIMIT} characters of ${path} are shown; the whole file has ${stats.size} bytes.]`;
+    if (text === undefined) return `${named(path, 300)} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
+    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${named(path, 300)} is empty.` : asData(text);
+    return `${asData(text.slice(0, READ_LIMIT))}\n[Only the first ${READ_LIMIT} characters of ${named(path, 300)} are shown; the whole file has ${stats.size} bytes.]`;
   } finally {
     await file.close();
   }
@@ -101,8 +103,8 @@ async function replace(path: string, real: string, content: string): Promise<str
     if (codeOf(error) === "ENOENT") return undefined;
     throw failed(path, "written", error);
   });
-  if (before?.isDirectory()) throw new ToolError(`${path} is a folder; name a file in it.`);
-  if (before && !before.isFile()) throw new ToolError(`${path} is not a regular file and is not written.`);
+  if (before?.isDirectory()) throw new ToolError(`${named(path, 300)} is a folder; name a file in it.`);
+  if (before && !before.isFile()) throw new ToolError(`${named(path, 300)} is not a regular file and is not written.`);
   try {
     mkdirSync(dirname(real), { recursive: true });
     writeFileAtomic(real, content, 0o644);
@@ -110,7 +112,7 @@ async function replace(path: string, real: string, content: string): Promise<str
   } catch (error) {
     throw failed(path, "written", error);
   }
-  return `${before ? "Replaced" : "Wrote"} ${path} (${Buffer.byteLength(content)} bytes).`;
+  return `${before ? "Replaced" : "Wrote"} ${named(path, 300)} (${Buffer.byteLength(content)} bytes).`;
 }
 
 function keepOwner(real: string, { mode, uid, gid }: Stats): void {
@@ -123,13 +125,13 @@ function keepOwner(real: string, { mode, uid, gid }: Stats): void {
 
 async function list(path: string, real: string, recursive: boolean, guard: PathGuard, signal: AbortSignal): Promise<string> {
   const stats = await statsOf(path, real);
-  if (!stats.isDirectory()) return `${path} is a file of ${sizeOf(stats.size)}.`;
+  if (!stats.isDirectory()) return `${named(path, 300)} is a file of ${sizeOf(stats.size)}.`;
   const lines: string[] = [];
   let more = false;
   const walk = async (folder: string, prefix: string): Promise<void> => {
     const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
       if (prefix === "") throw failed(path, "listed", error);
-      lines.push(`${prefix} (cannot be opened)`);
+      lines.push(`${named(prefix, 1_000)} (cannot be opened)`);
       return [];
     });
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -140,27 +142,28 @@ async function list(path: string, real: string, recursive: boolean, guard: PathG
       const full = join(folder, entry.name);
       const name = `${prefix}${entry.name}`;
       if (!entry.isDirectory()) lines.push(await describe(full, name));
-      else if (!recursive) lines.push(`${name}/`);
-      else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder)) lines.push(`${name}/ (not opened)`);
+      else if (!recursive) lines.push(named(`${name}/`, 1_000));
+      else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder))
+        lines.push(`${named(`${name}/`, 1_000)} (not opened)`);
       else {
-        lines.push(`${name}/`);
+        lines.push(named(`${name}/`, 1_000));
         await walk(full, `${name}/`);
       }
     }
   };
   await walk(real, "");
-  if (lines.length === 0) return `${path} is an empty folder.`;
-  return `${lines.join("\n")}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
+  if (lines.length === 0) return `${named(path, 300)} is an empty folder.`;
+  return `${asData(lines.join("\n"))}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
 }
 
 async function describe(full: string, name: string): Promise<string> {
   try {
     const stats = await lstat(full);
-    if (stats.isSymbolicLink()) return `${name} -> ${await readlink(full)}`;
-    return stats.isFile() ? `${name}  ${sizeOf(stats.size)}` : `${name} (not a regular file)`;
+    if (stats.isSymbolicLink()) return `${named(name, 1_000)} -> ${named(await readlink(full), 1_000)}`;
+    return stats.isFile() ? `${named(name, 1_000)}  ${sizeOf(stats.size)}` : `${named(name, 1_000)} (not a regular file)`;
   } catch {
     // It went away while the folder was being read.
-    return `${name} (gone)`;
+    return `${named(name, 1_000)} (gone)`;
   }
 }
 
@@ -176,15 +179,15 @@ function failed(path: string, what: string, error: unknown): ToolError {
     code === "ENOENT"
       ? "it does not exist. List its folder to see what is there"
       : code === "ENOTDIR"
-        ? `a part of the path before ${basename(path)} is not a folder`
+        ? `a part of the path before ${named(basename(path), 300)} is not a folder`
         : code === "EACCES" || code === "EPERM" || code === "EROFS"
           ? "the system does not permit it"
           : code === "ENOSPC"
             ? "the disk is full"
             : code === "ENAMETOOLONG"
               ? "the name is too long"
-              : (code ?? String(error));
-  return new ToolError(`${path} cannot be ${what}: ${reason}.`, { cause: error });
+              : (code ?? named(String(error), 300));
+  return new ToolError(`${named(path, 300)} cannot be ${what}: ${reason}.`, { cause: error });
 }
 
 function sizeOf(bytes: number): string {
