@@ -110,7 +110,7 @@ export type Core = Awaited<ReturnType<typeof createCore>>;
 
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, redactor, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
   onSay?: (said: Said) => void,
@@ -128,6 +128,7 @@ export function createSwarmOn(
     findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
     runsFolder: paths.runs,
     wrap: sandbox.wrap,
+    clean: redactor.clean,
     log,
     env,
     recordUsage: usage.record,

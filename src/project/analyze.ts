@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
+import { named } from "../lib/quoted.ts";
 import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
 import { commandsOf, type ProjectView } from "./commands.ts";
 import { type Listing, listFiles } from "./files.ts";
@@ -106,11 +107,14 @@ function projectRoot(path: string): string {
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
       throw error;
-    throw new UserError(`${path}: there is no such folder, or it may not be read. Give the path of a project's folder.`, {
-      cause: error,
-    });
+    throw new UserError(
+      `${named(path, 300)}: there is no such folder, or it may not be read. Give the path of a project's folder.`,
+      {
+        cause: error,
+      },
+    );
   }
-  throw usageError(`${path}: is not a folder. Give the path of a project's folder.`);
+  throw usageError(`${named(path, 300)}: is not a folder. Give the path of a project's folder.`);
 }
 
 function readManifests(

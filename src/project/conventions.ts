@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { inFolderOf, openPlain, tellAbsent } from "../lib/pinned/read.ts";
+import { named } from "../lib/quoted.ts";
 import { realOf } from "../lib/real-path.ts";
 import type { ProjectConventions } from "../protocol/squads.ts";
 import { createBreath, isSkipped } from "./files.ts";
@@ -68,9 +69,9 @@ export function tellConventions({ files }: Conventions, window: number): string 
   let room = Math.min(TOLD_TOKENS, Math.floor(window / 8));
   for (const { path, text } of files) {
     const part = room > 100 ? clipToTokens(text, room) : "";
-    if (part === "") untold.push(onOneLine(path));
+    if (part === "") untold.push(named(path, 200));
     else
-      told.push(`${onOneLine(path)} (holds for ${scopeOf(path)}):\n${part}${part === text ? "" : "\n[cut here: it is longer]"}`);
+      told.push(`${named(path, 200)} (holds for ${scopeOf(path)}):\n${part}${part === text ? "" : "\n[cut here: it is longer]"}`);
     room -= estimateTokens(part);
   }
   if (told.length === 0) return "";
@@ -132,9 +133,5 @@ function between(top: string, folder: string): string[] {
 
 function scopeOf(path: string): string {
   const folder = path.includes("/") ? dirname(path) : "";
-  return folder === "" || folder === ".github" ? "the whole project" : `everything below ${onOneLine(folder)}/`;
-}
-
-function onOneLine(path: string): string {
-  return path.replace(/[^\x21-\x7e\u00a1-\u1fff ]/g, "?").slice(0, 200);
+  return folder === "" || folder === ".github" ? "the whole project" : `everything below ${named(`${folder}/`, 200)}`;
 }

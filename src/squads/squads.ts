@@ -3,6 +3,7 @@ import { createSnapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { quoted } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import { nameConventions } from "../project/conventions.ts";
@@ -100,7 +101,7 @@ export function createSquads(deps: SquadsDeps) {
 
   function findTask(id: string): Task {
     const task = store.findTask(id);
-    if (!task) throw missing(`There is no task with the id "${id.slice(0, 100)}".`);
+    if (!task) throw missing(`There is no task with the id ${quoted(id, 100)}.`);
     return publicTask(task);
   }
 

@@ -1,5 +1,6 @@
 import { nearest } from "../lib/config.ts";
 import { conflict, missing } from "../lib/errors.ts";
+import { named, oneLine, quoted } from "../lib/quoted.ts";
 import { SquadSafety } from "../lib/safety-config.ts";
 import { loosenedBy, type Safety } from "../lib/tighten.ts";
 import type { Emit } from "../protocol/events.ts";
@@ -53,7 +54,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     const known = store.list().map((one) => one.slug);
     const near = nearest(slug.slice(0, 100), known);
     const some = near ? `Did you mean "${near}"?` : `There are: ${known.slice(0, 20).join(", ")}.`;
-    throw missing(`There is no squad called "${slug.slice(0, 100)}". ${known.length === 0 ? "There are none yet." : some}`);
+    throw missing(`There is no squad called ${quoted(slug, 100)}. ${known.length === 0 ? "There are none yet." : some}`);
   }
 
   function findAgent(squad: Squad, characterName: string): Agent {
@@ -62,9 +63,9 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     const all = store.agents(squad.slug);
     const meant = calledBy(characterName, all);
     if (meant) return meant;
-    const names = all.map((one) => `${one.characterName} (${one.roleTitle})`);
+    const names = all.map((one) => `${oneLine(one.characterName, 100)} (${oneLine(one.roleTitle, 100)})`);
     const help = all.length === 0 ? "It has no agents yet." : `Its agents: ${names.join(", ")}.`;
-    throw missing(`The squad "${squad.slug}" has no agent called "${characterName.slice(0, 100)}". ${help}`);
+    throw missing(`The squad "${squad.slug}" has no agent called ${quoted(characterName, 100)}. ${help}`);
   }
 
   const tellChanged = ({ slug }: Squad) => emit({ type: "squad.updated", data: { ...find(slug) } });
@@ -77,10 +78,12 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
       const folder = folderAt(projectPath, cwd);
       const existing = store.findByPath(folder);
       if (existing && isLeaving(existing.slug))
-        throw conflict(`The squad "${existing.slug}" of ${folder} is just being deleted. Try again in a moment.`);
+        throw conflict(`The squad "${existing.slug}" of ${named(folder, 300)} is just being deleted. Try again in a moment.`);
       if (existing) {
         if (slug === undefined || slug === existing.slug) return { squad: existing, isNew: false };
-        throw conflict(`The squad "${existing.slug}" already works on ${folder}; a folder has one squad. Use that slug.`);
+        throw conflict(
+          `The squad "${existing.slug}" already works on ${named(folder, 300)}; a folder has one squad. Use that slug.`,
+        );
       }
       const chosen =
         slug === undefined ? freeSlug(slugOf(title) || "squad", (one) => store.find(one) !== undefined) : checkedSlug(slug);

@@ -6,9 +6,11 @@ import { type Folder, makeFolder, withFolder } from "../lib/pinned/folder.ts";
 import { entriesOf, statsOf } from "../lib/pinned/list.ts";
 import { type Absent, inFolderOf, openPlain } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
+import { named } from "../lib/quoted.ts";
 import type { PathGuard } from "./guard.ts";
 import { reachFrom } from "./policy.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
+import { asData } from "./untrusted.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;
@@ -75,14 +77,15 @@ function read(path: string, real: string, guard: PathGuard): string {
   try {
     const stats = fstatSync(handle);
     // The path was judged a moment ago; this is the file that it really led to.
-    if (guard.isSecretFile(stats)) throw new Refusal(`${path} holds IO's own secrets or records; no tool may reach it.`);
+    if (guard.isSecretFile(stats))
+      throw new Refusal(`${named(path, 300)} holds IO's own secrets or records; no tool may reach it.`);
     const room = Buffer.alloc(READ_LIMIT * 4);
     const bytesRead = readSync(handle, room, 0, room.length, 0);
     const bytes = room.subarray(0, bytesRead);
     const text = textOf(bytes, bytesRead < stats.size);
-    if (text === undefined) return `${path} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
-    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${path} is empty.` : text;
-    return `${text.slice(0, READ_LIMIT)}\n[Only the first ${READ_LIMIT} characters of ${path} are shown; the whole file has ${stats.size} bytes.]`;
+    if (text === undefined) return `${named(path, 300)} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
+    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${named(path, 300)} is empty.` : asData(text);
+    return `${asData(text.slice(0, READ_LIMIT))}\n[Only the first ${READ_LIMIT} characters of ${named(path, 300)} are shown; the whole file has ${stats.size} bytes.]`;
   } catch (error) {
     throw codeOf(error) === undefined ? error : failed(path, "read", error);
   } finally {
@@ -94,10 +97,10 @@ function notAFile(path: string, absent: Absent, what: "read" | "written"): ToolE
   if (absent === "missing") return failed(path, what, { code: "ENOENT" });
   if (absent === "not permitted") return failed(path, what, { code: "EACCES" });
   if (absent === "a folder")
-    return new ToolError(`${path} is a folder; ${what === "read" ? 'use operation "list"' : "name a file in it"}.`);
+    return new ToolError(`${named(path, 300)} is a folder; ${what === "read" ? 'use operation "list"' : "name a file in it"}.`);
   if (absent === "a link")
-    return new ToolError(`${path} was changed into a link meanwhile and is not ${what}. Look at it and try again.`);
-  return new ToolError(`${path} is not a regular file and is not ${what}.`);
+    return new ToolError(`${named(path, 300)} was changed into a link meanwhile and is not ${what}. Look at it and try again.`);
+  return new ToolError(`${named(path, 300)} is not a regular file and is not ${what}.`);
 }
 
 /** The text in the bytes, or undefined when they are none. */
@@ -123,7 +126,7 @@ function replace(path: string, real: string, content: string, guard: PathGuard):
     const refusal = guard.refuse(real, "write", "/");
     if (refusal) throw new Refusal(refusal);
     replaceFile(folder, name, content, before ? { like: before } : { mode: 0o644 });
-    return `${before ? "Replaced" : "Wrote"} ${path} (${Buffer.byteLength(content)} bytes).`;
+    return `${before ? "Replaced" : "Wrote"} ${named(path, 300)} (${Buffer.byteLength(content)} bytes).`;
   } catch (error) {
     throw codeOf(error) === undefined ? error : failed(path, "written", error);
   } finally {
@@ -147,11 +150,13 @@ function list(path: string, real: string, recursive: boolean, guard: PathGuard, 
     if (codeOf(error) === undefined) throw error;
     const found = codeOf(error) === "ENOTDIR" ? inFolderOf(real, (folder) => statsOf(folder, basename(real))) : undefined;
     if (!found || "absent" in found) throw failed(path, "listed", error);
-    return found.isFile() ? `${path} is a file of ${sizeOf(Number(found.size))}.` : `${path} is not a regular file.`;
+    return found.isFile()
+      ? `${named(path, 300)} is a file of ${sizeOf(Number(found.size))}.`
+      : `${named(path, 300)} is not a regular file.`;
   }
   const { lines, more } = walk;
-  if (lines.length === 0) return `${path} is an empty folder.`;
-  return `${lines.join("\n")}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
+  if (lines.length === 0) return `${named(path, 300)} is an empty folder.`;
+  return `${asData(lines.join("\n"))}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
 }
 
 function listInto(walk: Walk, folder: Folder, prefix: string): void {
@@ -162,17 +167,18 @@ function listInto(walk: Walk, folder: Folder, prefix: string): void {
       return;
     }
     const full = join(folder.path, entry.name);
-    const name = `${prefix}${onOneLine(entry.name)}`;
-    if (!entry.isDirectory()) lines.push(describe(folder, entry.name, name));
-    else if (!recursive) lines.push(`${name}/`);
-    else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder.path)) lines.push(`${name}/ (not opened)`);
+    const below = `${prefix}${entry.name}/`;
+    const name = named(below, 1_000);
+    if (!entry.isDirectory()) lines.push(describe(folder, entry.name, named(`${prefix}${entry.name}`, 1_000)));
+    else if (!recursive) lines.push(name);
+    else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder.path)) lines.push(`${name} (not opened)`);
     else {
-      lines.push(`${name}/`);
+      lines.push(name);
       try {
-        withFolder(full, (inner) => listInto(walk, inner, `${name}/`));
+        withFolder(full, (inner) => listInto(walk, inner, below));
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
-        lines.push(`${name}/ (cannot be opened)`);
+        lines.push(`${name} (cannot be opened)`);
       }
     }
   }
@@ -182,17 +188,12 @@ function describe(folder: Folder, own: string, name: string): string {
   try {
     const stats = statsOf(folder, own);
     if (!stats) return `${name} (gone)`;
-    if (stats.isSymbolicLink()) return `${name} -> ${onOneLine(readlinkSync(folder.entry(own)))}`;
+    if (stats.isSymbolicLink()) return `${name} -> ${named(readlinkSync(folder.entry(own)), 1_000)}`;
     return stats.isFile() ? `${name}  ${sizeOf(Number(stats.size))}` : `${name} (not a regular file)`;
   } catch {
     // It went away, or changed, while the folder was being read.
     return `${name} (gone)`;
   }
-}
-
-/** A name cannot begin a line of its own. */
-function onOneLine(name: string): string {
-  return name.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\u{fffd}");
 }
 
 function failed(path: string, what: string, error: unknown): ToolError {
@@ -209,7 +210,7 @@ function failed(path: string, what: string, error: unknown): ToolError {
             : code === "ENAMETOOLONG"
               ? "the name is too long"
               : (code ?? String(error));
-  return new ToolError(`${path} cannot be ${what}: ${reason}.`, { cause: error });
+  return new ToolError(`${named(path, 300)} cannot be ${what}: ${reason}.`, { cause: error });
 }
 
 function sizeOf(bytes: number): string {

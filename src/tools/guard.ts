@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { Paths } from "../lib/paths.ts";
+import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
 import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
@@ -82,12 +83,13 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
 
   const refusalOf = (path: string, real: string, how: Touch["how"]): string | undefined => {
     if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real))
-      return `${path} is part of a running process; no tool may reach into it.`;
-    if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
+      return `${named(path, 300)} is part of a running process; no tool may reach into it.`;
+    if (isSecret(real))
+      return `${named(path, 300)} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
     if (how === "write" && isBelow(real, [paths.skills]))
-      return `${path} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
+      return `${named(path, 300)} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
     if (how === "write" && isBelow(real, readOnly()))
-      return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
+      return `${named(path, 300)} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
     return undefined;
   };
 

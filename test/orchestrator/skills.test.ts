@@ -231,7 +231,7 @@ test("skills in a skill's agents folder go on and off with it, and a skills fold
     "agents/bass/SKILL.md": skillFile("deep voice", "Sings low"),
     "agents/notes.md": "no skill",
   });
-  expect(await listed()).toEqual(expect.arrayContaining(["- choir: Sings together", "- choir/bass (deep voice): Sings low"]));
+  expect(await listed()).toEqual(expect.arrayContaining(["- choir: Sings together", '- choir/bass ("deep voice"): Sings low']));
   for (const skill of ["choir/bass", "deep voice"]) {
     const { read } = await modelCalls(daemon, model, "skill", { skill });
     expect(read).toContain("# deep voice\n\nBody.");

@@ -4,6 +4,7 @@ import type { RunModel } from "../../protocol/runs.ts";
 import type { EngineTool } from "../../protocol/turns.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
+import { DATA_RULE } from "../../tools/untrusted.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import { Reply } from "./reply.ts";
 
@@ -54,7 +55,8 @@ export function createAgentSessions({ engine, bind, runId, runs, serving, conven
       return engine.session({
         id: sessionId,
         model: serving(agent.model ?? call.model).model,
-        systemMessage: (window) => [agent.instructions, conventions(window)].filter((part) => part !== "").join("\n\n"),
+        systemMessage: (window) =>
+          [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: actorOf(call) }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),

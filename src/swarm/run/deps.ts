@@ -31,5 +31,7 @@ export interface SwarmDeps {
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap?: Wrap;
+  /** Takes secrets out of what checks print. */
+  clean?: (text: string) => string;
   now?: () => Date;
 }

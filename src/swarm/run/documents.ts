@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { codeOf, UserError } from "../../lib/errors.ts";
 import { type Folder, makeFolder } from "../../lib/pinned/folder.ts";
 import { removeFile, replaceFile } from "../../lib/pinned/write.ts";
+import { indented, oneLine } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import type { Run } from "../../protocol/runs.ts";
 import { inside } from "../pipeline/agents.ts";
@@ -88,13 +89,13 @@ export function summaryOf(run: Run): string {
     : "In place, in the checkout";
   const final = currentEvidence(run, run.tree);
   const parts = [
-    `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,
+    `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${oneLine(run.reason, 2_000)}` : ""}`,
     `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
     modelsOf(run),
     `## Phases\n\n${rows([["phase", "status", "why"], ["---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, each.reason ?? ""])])}`,
     run.streams.length > 0
-      ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n")[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
+      ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n", 1)[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
       : "",
     run.loops.length > 0
       ? `## Review loops\n\n${rows([
@@ -111,8 +112,8 @@ export function summaryOf(run: Run): string {
         ])}`
       : "",
     `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
-    run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${each}`).join("\n")}` : "",
-    run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
+    run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${oneLine(each, 2_000)}`).join("\n")}` : "",
+    run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${indented(each).trimStart()}`).join("\n")}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
 }

@@ -42,7 +42,7 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
   const { engine, emit, bind, findChecks, runsFolder, onSay, recordUsage, runs, kinds, env, now } = deps;
-  const { checkDeadlineMs = 600_000, wrap = unwrapped } = deps;
+  const { checkDeadlineMs = 600_000, wrap = unwrapped, clean = (text: string) => text } = deps;
   const { row, loaded, inputs, settings, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
@@ -91,6 +91,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
       signal,
       deadlineMs: checkDeadlineMs,
       wrap,
+      clean,
       env,
       now,
     }),
