@@ -21,6 +21,7 @@ import { createConversationLog } from "../store/conversation-log.ts";
 import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
 import { createSessionRows } from "../store/sessions.ts";
+import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
@@ -50,7 +51,12 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   closers.add(wiki.close);
   const registry = () => settings.current().skillsRegistry;
-  const skills = openSkills({ root: paths.skills, emit, log, registry, wrap: sandbox.wrap });
+  const skills = openSkills({
+    root: paths.skills,
+    scratch: paths.scratch,
+    switches: createSkillSwitches(store),
+    ...{ emit, log, registry, wrap: sandbox.wrap },
+  });
   const squads = createSquads({
     store,
     engine,

@@ -92,8 +92,8 @@ function textOf({ slug, folder, text }: ReturnType<Skills["use"]>, from: number)
   ].join("\n");
 }
 
-function line({ slug, name, description, enabled }: Skill): string {
-  return `${slug} (${enabled ? "on" : "off"}): ${name === slug ? "" : `${name}. `}${description}`;
+function line({ slug, name, description, enabled, changed }: Skill): string {
+  return `${slug} (${enabled ? "on" : changed ? "off: changed since it was switched on" : "off"}): ${name === slug ? "" : `${name}. `}${description}`;
 }
 
 function report(installed: readonly Skill[]): string {

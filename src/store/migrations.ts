@@ -346,4 +346,15 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "0010-squad-safety",
     sql: "ALTER TABLE squads ADD COLUMN safety TEXT NOT NULL DEFAULT '{}';",
   },
+  {
+    name: "0013-skills",
+    sql: `
+      CREATE TABLE skills (
+        slug TEXT PRIMARY KEY,
+        hash TEXT NOT NULL,
+        enabled_at TEXT NOT NULL,
+        enabled_by TEXT NOT NULL
+      ) WITHOUT ROWID;
+    `,
+  },
 ];
