@@ -59,6 +59,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   const squads = createSquads({
     store,
+    dataFolder: paths.home,
     engine,
     gate,
     tools: agentTools(core, wiki),

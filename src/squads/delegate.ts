@@ -1,3 +1,4 @@
+import { refuseDataFolder } from "../lib/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Agent, Origin, Squad, Task } from "../protocol/squads.ts";
@@ -20,6 +21,7 @@ export interface DelegateDeps {
   agents: Agents;
   tasks: Pick<Tasks, "isEnding" | "queued">;
   note: NoteTask;
+  dataFolder: string | undefined;
 }
 
 export interface NewTask {
@@ -30,7 +32,7 @@ export interface NewTask {
 }
 
 /** Gives a task to an agent. On disk when it returns; the same task asked for again while it is open is joined. */
-export function createDelegate({ database, store, activity, teams, agents, tasks, note }: DelegateDeps) {
+export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
   /** The same task, if somebody asked for it already and it is still open. */
   function openTwin(description: string, named: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
     const isTwin = (one: (typeof open)[number]) =>
@@ -65,6 +67,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
       );
     if (!isFolder(squad.projectPath))
       throw conflict(`The project's folder ${squad.projectPath} is not there any more. Put it back, or delete the squad.`);
+    if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const named = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);
     const twin = openTwin(description, named, open);

@@ -223,6 +223,7 @@ test("a hostile text cannot leave its frame, and a long one arrives whole in pie
   writeFiles(join(home, "skills"), {
     "evil-text/SKILL.md": `---\nname: evil-text\n---\n${wayOut}${tags}${line.repeat(1_500)}the end`,
   });
+  await io(["skill", "enable", "evil-text"]);
   let whole = "";
   for (let from: number | undefined = 0; from !== undefined; ) {
     const { read } = await modelCalls(daemon, model, "skill", { skill: "evil-text", ...(from > 0 && { from }) });
@@ -246,6 +247,7 @@ test("skills in a skill's agents folder go on and off with it, and a skills fold
     "agents/bass/SKILL.md": skillFile("deep voice", "Sings low"),
     "agents/notes.md": "no skill",
   });
+  await io(["skill", "enable", "choir"]);
   expect(await listed()).toEqual(expect.arrayContaining(["- choir: Sings together", "- choir/bass (deep voice): Sings low"]));
   for (const skill of ["choir/bass", "deep voice"]) {
     const { read } = await modelCalls(daemon, model, "skill", { skill });
