@@ -22,6 +22,7 @@ import { createConversationLog } from "../store/conversation-log.ts";
 import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
 import { createSessionRows } from "../store/sessions.ts";
+import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
 import { createSteerRows } from "../store/steers.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
@@ -53,9 +54,15 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   closers.add(wiki.close);
   const registry = () => settings.current().skillsRegistry;
-  const skills = openSkills({ root: paths.skills, emit, log, registry, wrap: sandbox.wrap });
+  const skills = openSkills({
+    root: paths.skills,
+    scratch: paths.scratch,
+    switches: createSkillSwitches(store),
+    ...{ emit, log, registry, wrap: sandbox.wrap },
+  });
   const squads = createSquads({
     store,
+    dataFolder: paths.home,
     engine,
     gate,
     tools: agentTools(core, wiki),

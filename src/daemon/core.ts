@@ -127,6 +127,7 @@ export function createSwarmOn(
       ),
     findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
     runsFolder: paths.runs,
+    dataFolder: paths.home,
     wrap: sandbox.wrap,
     clean: redactor.clean,
     log,

@@ -36,7 +36,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
-    checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env),
+    checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
     status: () => statusOf({ core, rooms, version, home: paths.home, startedAt }),
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
     stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
@@ -63,8 +63,8 @@ function statusOf({
   };
 }
 
-function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
-  const root = projectPath === undefined ? undefined : openProject(projectPath);
+function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {
+  const root = projectPath === undefined ? undefined : openProject(projectPath, dataFolder);
   const { agentsDir } = readRunSettings(env);
   const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
   const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });

@@ -99,8 +99,9 @@ function textOf({ slug, folder, text }: ReturnType<Skills["use"]>, from: number)
   ].join("\n");
 }
 
-function line({ slug, name, description, enabled }: Skill): string {
-  return `${named(slug)} (${enabled ? "on" : "off"}): ${name === slug ? "" : `${named(name)}. `}${oneLine(description, 1_024)}`;
+function line({ slug, name, description, enabled, changed }: Skill): string {
+  const state = enabled ? "on" : changed ? "off: changed since it was switched on" : "off";
+  return `${named(slug)} (${state}): ${name === slug ? "" : `${named(name)}. `}${oneLine(description, 1_024)}`;
 }
 
 function report(installed: readonly Skill[]): string {

@@ -1,3 +1,4 @@
+import { refuseDataFolder } from "../lib/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { named } from "../lib/quoted.ts";
@@ -21,6 +22,7 @@ export interface DelegateDeps {
   agents: Agents;
   tasks: Pick<Tasks, "isEnding" | "queued">;
   note: NoteTask;
+  dataFolder: string | undefined;
 }
 
 export interface NewTask {
@@ -31,7 +33,7 @@ export interface NewTask {
 }
 
 /** Gives a task to an agent. On disk when it returns; the same task asked for again while it is open is joined. */
-export function createDelegate({ database, store, activity, teams, agents, tasks, note }: DelegateDeps) {
+export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
   /** The same task, if somebody asked for it already and it is still open. */
   function openTwin(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
     const isTwin = (one: (typeof open)[number]) =>
@@ -68,6 +70,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
       throw conflict(
         `The project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back, or delete the squad.`,
       );
+    if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);
     const twin = openTwin(description, chosen, open);

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
+import { refuseDataFolder } from "../lib/data-folder.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
@@ -21,15 +22,18 @@ export function limited(what: string, text: string, max: number, help = "Make it
   return text;
 }
 
-/** The real path of a folder that exists. */
-export function folderAt(path: string, cwd: string | undefined): string {
+/** The real path of a folder that exists and has nothing to do with the data folder. */
+export function folderAt(path: string, cwd: string | undefined, dataFolder?: string): string {
   if (cwd === undefined && !/^(?:\/|~(?:\/|$)|[A-Za-z]:[\\/])/.test(path))
     throw new UserError(
       `${named(path, 200)}: is not a whole path. Give the path of the project's folder from the root, such as /home/me/app.`,
     );
   try {
     const real = realpathSync(locate(path, cwd ?? "/"));
-    if (statSync(real).isDirectory()) return real;
+    if (statSync(real).isDirectory()) {
+      if (dataFolder !== undefined) refuseDataFolder(dataFolder, real);
+      return real;
+    }
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
       throw error;

@@ -30,6 +30,8 @@ import { createTeams } from "./teams.ts";
 
 export interface SquadsDeps {
   store: Store;
+  /** IO's own, of which no part is a project. */
+  dataFolder?: string;
   engine: Engine;
   gate: Gate;
   /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
@@ -67,7 +69,7 @@ export function createSquads(deps: SquadsDeps) {
 
   const forgetSessions = (ids: readonly string[]) => deleteSessions(ids, { engine, store, log });
   const isLeaving = (slug: string) => leaving.has(slug);
-  const teams = createTeams({ database, store, sessions, emit, isLeaving, forgetSessions });
+  const teams = createTeams({ database, store, dataFolder: deps.dataFolder, sessions, emit, isLeaving, forgetSessions });
   const agents = createAgents({
     engine,
     gate,
@@ -97,7 +99,7 @@ export function createSquads(deps: SquadsDeps) {
     owe,
     log,
   });
-  const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note });
+  const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder: deps.dataFolder });
 
   function findTask(id: string): Task {
     const task = store.findTask(id);
@@ -141,7 +143,7 @@ export function createSquads(deps: SquadsDeps) {
       }
     },
     analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) =>
-      analyzeProject(folderAt(projectPath, cwd), signal ? { signal } : {}),
+      analyzeProject(folderAt(projectPath, cwd, deps.dataFolder), signal ? { signal } : {}),
 
     delegate,
     task: findTask,

@@ -44,10 +44,11 @@ export interface TeamsDeps {
   /** Whether a squad is just being deleted. */
   isLeaving: (slug: string) => boolean;
   forgetSessions: (ids: readonly string[]) => Promise<void>;
+  dataFolder: string | undefined;
 }
 
 /** The squads themselves, their agents and their decisions. */
-export function createTeams({ database, store, sessions, emit, isLeaving, forgetSessions }: TeamsDeps) {
+export function createTeams({ database, store, sessions, emit, isLeaving, forgetSessions, dataFolder }: TeamsDeps) {
   function find(slug: string): Squad {
     const squad = store.find(slug);
     if (squad && !isLeaving(squad.slug)) return squad;
@@ -75,7 +76,8 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     findAgent,
     create({ name, projectPath, slug, universe, cwd }: NewSquad): { squad: Squad; isNew: boolean } {
       const title = required("The name", name, MAX.name);
-      const folder = folderAt(projectPath, cwd);
+      const given = slug === undefined ? undefined : checkedSlug(slug);
+      const folder = folderAt(projectPath, cwd, dataFolder);
       const existing = store.findByPath(folder);
       if (existing && isLeaving(existing.slug))
         throw conflict(`The squad "${existing.slug}" of ${named(folder, 300)} is just being deleted. Try again in a moment.`);
@@ -85,8 +87,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
           `The squad "${existing.slug}" already works on ${named(folder, 300)}; a folder has one squad. Use that slug.`,
         );
       }
-      const chosen =
-        slug === undefined ? freeSlug(slugOf(title) || "squad", (one) => store.find(one) !== undefined) : checkedSlug(slug);
+      const chosen = given ?? freeSlug(slugOf(title) || "squad", (one) => store.find(one) !== undefined);
       const squad = store.create({
         slug: chosen,
         name: title,
@@ -100,7 +101,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     /** Lets a squad work on its project in the place that it was moved to. */
     move(slug: string, projectPath: string): Squad {
       const squad = find(slug);
-      const folder = folderAt(projectPath, undefined);
+      const folder = folderAt(projectPath, undefined, dataFolder);
       const other = store.findByPath(folder);
       if (other && other.slug !== squad.slug) throw conflict(`The squad "${other.slug}" already works on ${folder}.`);
       const open = store.openTasks(squad.slug);

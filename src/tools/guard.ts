@@ -52,7 +52,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   // Installed beside other packages, IO's own dependencies are its neighbours.
   const neighbours = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
   const code = () => [...CODE.map((name) => join(packageRoot, name)), ...neighbours, ...programs];
-  const readOnly = () => [paths.daemon, paths.skills, ...(selfEdit() ? [] : code())];
+  const readOnly = () => [paths.daemon, paths.skills, paths.scratch, ...(selfEdit() ? [] : code())];
 
   const isSecret = (real: string): boolean => {
     const home = identity(paths.home);

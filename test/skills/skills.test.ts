@@ -44,6 +44,8 @@ test("removing a linked skill removes the link alone, and its switch is kept bes
   const elsewhere = temporary();
   writeFiles(elsewhere, { "SKILL.md": skillFile("linked", "l") });
   symlinkSync(elsewhere, join(root, "linked"));
+  skills.enable("linked");
+  expect(skills.find("linked").enabled).toBe(true);
   skills.disable("linked");
   expect(skills.find("linked").enabled).toBe(false);
   expect(readdirSync(elsewhere)).toEqual(["SKILL.md"]);

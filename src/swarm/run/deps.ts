@@ -19,6 +19,8 @@ export interface SwarmDeps {
   findChecks: (folder: string) => Promise<Check[]>;
   /** Where runs keep their worktrees and documents. */
   runsFolder: string;
+  /** IO's own, of which no part is a project but for the worktrees of runs. */
+  dataFolder?: string;
   log: Log;
   /** The kinds of phases a pipeline may have. */
   kinds?: readonly PhaseKind[];
