@@ -21,6 +21,8 @@ import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
 import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
+import { createApprovals } from "../tools/approvals/approvals.ts";
+import { createApprover } from "../tools/approvals/approver.ts";
 import { fileOps } from "../tools/file-ops.ts";
 import { createGate } from "../tools/gate.ts";
 import { createPathGuard } from "../tools/guard.ts";
@@ -84,7 +86,13 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     selfEdit: () => settings.current().selfEditEnabled,
   });
   const sandbox = createSandbox({ home: paths.home, guard });
-  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
+  const approvals = createApprovals({
+    ...{ store, log, emit: hub.emit, clean: redactor.clean },
+    expiresMs: () => settings.current().approvalExpiresMs,
+  });
+  closers.add(approvals.letGo);
+  const approver = createApprover({ approvals, guard, config: settings.current, clean: redactor.clean, log });
+  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }), approver });
   const machine = {
     shell: shell({ sandbox, redactor, env }),
     files: fileOps({ guard, write: true }),
@@ -100,6 +108,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     retention,
     choice,
     engine,
+    approvals,
     gate,
     guard,
     sandbox,
@@ -142,10 +151,16 @@ export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (sai
     const settings = createLiveConfig(paths.config);
     ensureHome(paths);
     const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
-    const swarm = createSwarmOn(core, paths, env, onSay);
-    closers.add(swarm.close);
+    const made = createSwarmOn(core, paths, env, onSay);
+    const close = async () => {
+      // What its agents wait for is still wanted by the next life of the run.
+      core.approvals.letGo();
+      await made.close();
+    };
+    const swarm: Swarm = { ...made, close };
+    closers.add(close);
     await core.engine.start();
-    return { swarm, hub: core.hub, choice: core.choice, close: closers.close };
+    return { swarm, hub: core.hub, approvals: core.approvals, choice: core.choice, close: closers.close };
   });
 }
 

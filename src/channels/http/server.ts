@@ -18,6 +18,7 @@ import type { Messages } from "../../store/messages.ts";
 import { storeTrouble } from "../../store/open.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
+import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard } from "./guard.ts";
@@ -30,7 +31,7 @@ import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -131,6 +132,7 @@ export function createHttp(parts: HttpDeps): Http {
   app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
   messageRoutes(app, parts);
   eventRoutes(app, parts);
+  approvalRoutes(app, parts);
   settingsRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
