@@ -112,8 +112,6 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   // They end side by side: each lets go of what it has under way, which takes its time.
   closers.add(async () => void (await Promise.all([swarm.close(), inbox.close(), squads.close(), outbox.close()])));
-  // Before the turns end: what they wait for is still wanted by the next life.
-  closers.add(approvals.letGo);
   const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads });
   const runEndings = createRunEndings({ store, hub, swarm, squads, outbox, askerOf: askers.ofRun, state, log });
 

@@ -8,14 +8,14 @@ import type { Outbox } from "./outbox.ts";
 export interface ApprovalNewsDeps {
   hub: Pick<Hub, "subscribe">;
   outbox: Pick<Outbox, "owe" | "received">;
-  approvals: { waiting(): Approval[]; withdraw(ownerId: string): void };
+  approvals: { waiting(): Approval[] };
   askers: Askers;
   squads: Pick<Squads, "task">;
 }
 
 export const approvalKey = (id: string) => `approval:${id}`;
 
-/** Has every question reach the conversation that asked for the work, and takes it back when the work has ended. */
+/** Has every question reach the conversation that asked for the work. */
 export function createApprovalNews({ hub, outbox, approvals, askers, squads }: ApprovalNewsDeps) {
   function askerOf({ owner }: Approval): Source | undefined {
     if (owner.kind === "message") return askers.ofMessage(owner.id);
@@ -36,8 +36,6 @@ export function createApprovalNews({ hub, outbox, approvals, askers, squads }: A
       hub.subscribe((event) => {
         if (event.type === "approval.asked") tell(event.data);
         else if (event.type === "approval.decided") outbox.received(approvalKey(event.data.id));
-        else if (event.type === "message.finished" || event.type === "task.finished") approvals.withdraw(event.data.id);
-        else if (event.type === "run.finished") approvals.withdraw(event.data.runId);
       });
       for (const approval of approvals.waiting()) tell(approval);
     },

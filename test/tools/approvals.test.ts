@@ -57,7 +57,8 @@ test("what is denied is not run, the model reads the note, and the same call is 
   const file = join(temporaryFolder(), "out");
   const model = await scriptedModel((request) => {
     const results = request.messages.filter(({ role }) => role === "tool");
-    if (results.length < 2) return { call: [{ tool: "shell", args: { command: `echo no >> ${file}` } }], say: "I need that line." };
+    if (results.length < 2)
+      return { call: [{ tool: "shell", args: { command: `echo no >> ${file}` } }], say: "I need that line." };
     return { say: results.map(textOf).join("\n") };
   });
   const daemon = await startDaemonProcess(temporaryHome({ approvals: "effects" }), providerEnvironment(model.url));

@@ -39,13 +39,19 @@ test("asked in a task, the daemon killed while it waits, allowed after the resta
   await daemon.kill("SIGKILL");
 
   const second = await start();
-  await until("the task to be taken up", async () => (await second.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 2);
+  await until(
+    "the task to be taken up",
+    async () => (await second.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 2,
+  );
   const again = await asked(second);
   expect(again.map((each) => each.id)).toEqual([question!.id]);
   await second.kill("SIGKILL");
 
   const third = await start();
-  await until("the task to be taken up", async () => (await third.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 3);
+  await until(
+    "the task to be taken up",
+    async () => (await third.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 3,
+  );
   expect((await decide(third, question!.id, { decision: "allow" })).status).toBe(200);
   const task = await finishedTask(third, id);
   expect(task.status).toBe("done");
@@ -58,21 +64,25 @@ test("asked in a task, the daemon killed while it waits, allowed after the resta
 test.each([
   ["allow" as const, ["ran"], "exit code: 0"],
   ["deny" as const, [], "denied it"],
-])("decided while no daemon runs (%s), it is honoured by the next without another question", async (decision, lines, words) => {
-  const { file, home, start, daemon } = await begin();
-  const id = await sayIn(daemon, callText("shell", { command: `echo ran >> ${file}` }));
-  const [question] = await asked(daemon);
-  await daemon.kill("SIGKILL");
-  const store = openStore(join(home, "io.db"));
-  const deps = { store, emit: () => {}, log: quietLog, clean: (text: string) => text, expiresMs: () => 60_000 };
-  createApprovals(deps).decide(question!.id, { decision, scope: "once" }, "somebody else");
-  store.close();
+])(
+  "decided while no daemon runs (%s), it is honoured by the next without another question",
+  async (decision, lines, words) => {
+    const { file, home, start, daemon } = await begin();
+    const id = await sayIn(daemon, callText("shell", { command: `echo ran >> ${file}` }));
+    const [question] = await asked(daemon);
+    await daemon.kill("SIGKILL");
+    const store = openStore(join(home, "io.db"));
+    const deps = { store, emit: () => {}, log: quietLog, clean: (text: string) => text, expiresMs: () => 60_000 };
+    createApprovals(deps).decide(question!.id, { decision, scope: "once" }, "somebody else");
+    store.close();
 
-  const next = await start();
-  expect((await finishedMessage(next, id)).reply).toContain(words);
-  expect(linesIn(file)).toEqual(lines);
-  expect((await approvalsOf(next)).map((each) => [each.id, each.decidedBy])).toEqual([[question!.id, "somebody else"]]);
-}, 60_000);
+    const next = await start();
+    expect((await finishedMessage(next, id)).reply).toContain(words);
+    expect(linesIn(file)).toEqual(lines);
+    expect((await approvalsOf(next)).map((each) => [each.id, each.decidedBy])).toEqual([[question!.id, "somebody else"]]);
+  },
+  60_000,
+);
 
 test("expired while no daemon ran, the model is told so", async () => {
   const { file, home, start, daemon } = await begin();
@@ -94,7 +104,9 @@ test("a message that is cancelled before the next life has taken it up leaves no
   await daemon.kill("SIGKILL");
   const next = await start();
   await next.json("POST", `/api/messages/${id}/cancel`);
-  await until("the end of the question", async () => (await approvalsOf(next, "withdrawn")).some((each) => each.id === question!.id));
+  await until("the end of the question", async () =>
+    (await approvalsOf(next, "withdrawn")).some((each) => each.id === question!.id),
+  );
   expect(linesIn(file)).toEqual([]);
 }, 60_000);
 
