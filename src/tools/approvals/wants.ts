@@ -70,7 +70,8 @@ function shellWants(args: { command: string; working_dir?: string }, scope: Tool
     summary: visibleLine(line.whole, LINE),
     command: visible(args.command),
     cwd,
-    ...(past && { past }),
+    // Where a person lets it work, it may write, as it may in its project.
+    ...(past && { past, within: cwd }),
     ruleReaches: false,
     patterns: past || pattern.length > 1_000 ? {} : { task: pattern, project: pattern },
     args: args.working_dir === undefined ? args : { ...args, working_dir: cwd },
