@@ -4,6 +4,7 @@ import type { Config } from "../lib/config.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import type { Paths } from "../lib/paths.ts";
 import { createAnswers } from "../orchestrator/answer.ts";
+import { createApprovalNews } from "../orchestrator/approval-news.ts";
 import { createAskers } from "../orchestrator/askers.ts";
 import { createConversations } from "../orchestrator/conversations.ts";
 import { createInbox, type Inbox } from "../orchestrator/inbox.ts";
@@ -25,6 +26,7 @@ import { createSessionRows } from "../store/sessions.ts";
 import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
 import { createSteerRows } from "../store/steers.ts";
+import type { Approvals } from "../tools/approvals/approvals.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
 import { type Core, createSwarmOn } from "./core.ts";
@@ -43,7 +45,7 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, sandbox, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, sandbox, approvals, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -100,7 +102,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   const outbox: Outbox = createOutbox({
     rows: owed,
-    deliver: (item) => deliver(item, { messages, inbox, channels: channels() }),
+    deliver: (item) => deliver(item, { messages, inbox, approvals, channels: channels() }),
     log,
   });
   const inbox = createInbox({
@@ -121,6 +123,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   // They end side by side: each lets go of what it has under way, which takes its time.
   closers.add(async () => void (await Promise.all([swarm.close(), inbox.close(), squads.close(), outbox.close()])));
+  const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads });
   const runEndings = createRunEndings({ store, hub, swarm, squads, outbox, askerOf: askers.ofRun, state, log });
 
   return {
@@ -136,6 +139,8 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     owed: owed.waiting,
     /** Takes up what an earlier life left, and goes on. */
     start(): void {
+      approvals.start();
+      approvalNews.start();
       outbox.start();
       inbox.start();
       squads.start();
@@ -145,17 +150,30 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
 }
 export type Rooms = ReturnType<typeof buildRooms>;
 
-/** A task's result and a run's end are told to their conversation; a reply goes out through the channel it is for. */
+interface DeliverDeps {
+  messages: Messages;
+  inbox: Inbox;
+  approvals: Pick<Approvals, "find">;
+  channels: readonly Channel[];
+}
+
+/** A task's result and a run's end are told to their conversation; replies and questions go out through the channel they are for. */
 function deliver(
   { kind, about, conversation, source, text, key }: Owed,
-  { messages, inbox, channels }: { messages: Messages; inbox: Inbox; channels: readonly Channel[] },
+  { messages, inbox, approvals, channels }: DeliverDeps,
 ): Promise<Receipt> | Receipt {
+  const channel = channels.find((each) => each.carries(source));
+  if (kind === "approval") {
+    const approval = approvals.find(about);
+    // Decided before it arrived, it is no question any more.
+    if (approval.state !== "waiting") return "delivered";
+    return channel ? channel.deliver({ approval, to: source }) : "undeliverable";
+  }
   if (kind !== "reply") {
     inbox.submit({ text: text ?? "", conversation, source: { channel: "background", about }, idempotencyKey: key });
     return "delivered";
   }
   const message = messages.find(about);
-  const channel = channels.find((each) => each.carries(source));
   return message && channel ? channel.deliver({ message, to: source }) : "undeliverable";
 }
 

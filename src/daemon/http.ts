@@ -28,12 +28,12 @@ export interface ApiDeps {
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
-  const { engine, usage, hub, events, gate, log } = core;
+  const { engine, usage, hub, events, gate, approvals, log } = core;
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, usage, emit: hub.emit, hub, events, callsOf: gate.callsOf },
-    ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
+    ...{ inbox, outbox, steering, messages, approvals, wiki, skills, squads, swarm },
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
@@ -44,7 +44,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
 }
 
 function statusOf({
-  core: { engine, retention },
+  core: { engine, retention, approvals },
   rooms: { messages, squads, owed },
   version,
   home,
@@ -58,7 +58,7 @@ function statusOf({
     home,
     engine: engine.status(),
     queue: { depth: queued + running, waiting: queued, running, owed: owed() },
-    counts: { ...counts, ...squads.counts() },
+    counts: { ...counts, ...squads.counts(), approvalsWaiting: approvals.waitingCount() },
     retention: retention.status(),
   };
 }

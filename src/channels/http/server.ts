@@ -20,6 +20,7 @@ import { storeTrouble } from "../../store/open.ts";
 import type { Gate } from "../../tools/gate.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
+import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { callRoutes } from "./calls.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
@@ -34,7 +35,7 @@ import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -139,6 +140,7 @@ export function createHttp(parts: HttpDeps): Http {
   conversationRoutes(app, parts);
   callRoutes(app, parts);
   eventRoutes(app, parts);
+  approvalRoutes(app, parts);
   settingsRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
