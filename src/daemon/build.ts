@@ -11,7 +11,6 @@ import { createOutbox, type Outbox } from "../orchestrator/outbox.ts";
 import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
 import { NO_SQUADS, type Section, selfEditPolicy } from "../orchestrator/system-message.ts";
-import { cleanEnvironment } from "../process/environment.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
 import { openSkills, type Skills } from "../skills/open.ts";
 import { tellSkills } from "../skills/tools.ts";
@@ -40,7 +39,7 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, sandbox, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, git, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -50,14 +49,13 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   closers.add(wiki.close);
   const registry = () => settings.current().skillsRegistry;
-  const skills = openSkills({ root: paths.skills, emit, log, registry, wrap: sandbox.wrap });
+  const skills = openSkills({ root: paths.skills, emit, log, registry, git });
   const squads = createSquads({
     store,
     engine,
     gate,
     tools: agentTools(core, wiki),
-    wrap: sandbox.wrap,
-    env: () => cleanEnvironment(env, redactor),
+    git,
     redactor,
     config: settings.current,
     emit,

@@ -3,11 +3,15 @@ import { type Choice, chooseEngine } from "../engine/ladder.ts";
 import { sessionNames } from "../engine/recover.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
 import { runtimeCache } from "../engine/runtime-path.ts";
+import { createGit } from "../git/command.ts";
+import { readUserSettings } from "../git/user-settings.ts";
 import { readToken } from "../lib/api-token.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
+import { projectEnvironment } from "../process/environment.ts";
+import { findPrograms } from "../process/programs.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
@@ -64,6 +68,21 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
   closers.add(engine.stop);
+  const guard = createPathGuard({
+    paths,
+    packageRoot,
+    programs: [runtimeCache(env)],
+    selfEdit: () => settings.current().selfEditEnabled,
+  });
+  const sandbox = createSandbox({ home: paths.home, guard });
+  const programs = findPrograms({ env, closed: [paths.home] });
+  const git = createGit({
+    program: () => programs.find("git"),
+    wrap: sandbox.wrap,
+    environment: () => projectEnvironment(env, redactor),
+    user: readUserSettings({ program: programs.find("git"), env }),
+    home: paths.home,
+  });
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -72,18 +91,11 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
       names: () => sessionNames(paths.sessions),
       delete: (id) => engine.deleteSession(id),
     },
-    deleteOldRefs: (before) => deleteOldRefs(openRuns(store), before),
+    deleteOldRefs: (before) => deleteOldRefs(git, openRuns(store), before),
     log,
   });
   retention.start();
   closers.add(retention.stop);
-  const guard = createPathGuard({
-    paths,
-    packageRoot,
-    programs: [runtimeCache(env)],
-    selfEdit: () => settings.current().selfEditEnabled,
-  });
-  const sandbox = createSandbox({ home: paths.home, guard });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
   const machine = {
     shell: shell({ sandbox, redactor, env }),
@@ -103,6 +115,8 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     gate,
     guard,
     sandbox,
+    programs,
+    git,
     machine,
   };
 }
@@ -110,7 +124,7 @@ export type Core = Awaited<ReturnType<typeof createCore>>;
 
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, git, redactor, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
   onSay?: (said: Said) => void,
@@ -125,9 +139,11 @@ export function createSwarmOn(
         names.map((name) => tools[name]),
         scope,
       ),
-    findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
+    findChecks: async (folder) => findChecks((await surveyProject(git, folder)).facts),
     runsFolder: paths.runs,
+    git,
     wrap: sandbox.wrap,
+    redactor,
     log,
     env,
     recordUsage: usage.record,

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
+import type { Git } from "../git/command.ts";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
 import { commandsOf, type ProjectView } from "./commands.ts";
@@ -59,9 +60,9 @@ export interface Survey {
 }
 
 /** Looks at a project's real files: what it is made of, and how it is checked. */
-export async function surveyProject(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
+export async function surveyProject(git: Git, path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
   const root = projectRoot(path);
-  const { source, files, truncated } = await listFiles(root, signal);
+  const { source, files, truncated } = await listFiles(git, root, signal);
   const counted = await countLanguages(root, files, signal);
   const { manifests, problems } = readManifests(root, files);
   const signs = signsAmong(files);

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Git } from "../git/command.ts";
 import { syncFolder } from "../lib/atomic.ts";
 import { codeOf, conflict, UserError } from "../lib/errors.ts";
-import type { Wrap } from "../process/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
@@ -13,7 +13,7 @@ import { RECORD, recordText } from "./scan.ts";
 export interface InstallDeps {
   /** The folder that holds a folder for each skill. */
   root: string;
-  wrap: Wrap;
+  git: Git;
   limits: { maxBytes: number; maxFiles: number; cloneMs: number };
   now: () => Date;
 }
@@ -22,13 +22,13 @@ export interface InstallDeps {
 export async function installSkills(
   origin: Origin,
   { enable, signal }: { enable: boolean; signal: AbortSignal | undefined },
-  { root, wrap, limits, now }: InstallDeps,
+  { root, git, limits, now }: InstallDeps,
 ): Promise<{ slugs: string[]; commit: string }> {
   const { maxBytes, maxFiles, cloneMs } = limits;
   const staging = join(root, `.staging-${randomBytes(6).toString("hex")}`);
   mkdirSync(staging, { mode: 0o700 });
   try {
-    const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
+    const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, git, signal);
     const { candidates, leftOut } = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
     refuseTaken(root, candidates);
     for (const candidate of candidates) {

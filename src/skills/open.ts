@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Git } from "../git/command.ts";
 import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { nearest } from "../lib/config.ts";
 import { messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { installSkills } from "./install.ts";
@@ -21,8 +21,7 @@ export interface SkillsDeps {
   log: Log;
   /** The registry's address, asked at each search. */
   registry: () => string;
-  /** Keeps git, whose settings a model could have written, from what a model may not see. */
-  wrap?: Wrap;
+  git: Git;
   limits?: { maxBytes?: number; maxFiles?: number; cloneMs?: number; searchMs?: number };
   now?: () => Date;
 }
@@ -57,15 +56,7 @@ const COPIES = ".native";
 const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
-export function openSkills({
-  root,
-  emit,
-  log,
-  registry,
-  wrap = unwrapped,
-  limits = {},
-  now = () => new Date(),
-}: SkillsDeps): Skills {
+export function openSkills({ root, emit, log, registry, git, limits = {}, now = () => new Date() }: SkillsDeps): Skills {
   const sizes = { maxBytes: 50_000_000, maxFiles: 5_000, cloneMs: 120_000, ...limits };
   mkdirSync(root, { recursive: true, mode: 0o700 });
   sweep(root, now().getTime());
@@ -112,7 +103,7 @@ export function openSkills({
 
     async add(url, { enable = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
-      const { slugs, commit } = await installSkills(origin, { enable, signal }, { root, wrap, limits: sizes, now });
+      const { slugs, commit } = await installSkills(origin, { enable, signal }, { root, git, limits: sizes, now });
       const installed = slugs.map((slug) => place(slug).skill);
       for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
       log.info("skills installed", { url: origin.shown, commit, slugs, enabled: enable });

@@ -6,6 +6,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { News } from "../../src/protocol/events.ts";
 import { openSkills, type SkillsDeps } from "../../src/skills/open.ts";
+import { testGit } from "./git.ts";
 
 export const temporary = () => realpathSync(mkdtempSync(join(tmpdir(), "io-test-")));
 
@@ -33,7 +34,14 @@ export function repository(files: Record<string, string>, folder = temporary()):
 export function skillsIn(root = join(temporary(), "skills"), parts: Partial<SkillsDeps> = {}) {
   const news: News[] = [];
   const log = createLog({ redactor: createRedactor() });
-  const skills = openSkills({ root, emit: (item) => news.push(item), log, registry: () => "http://127.0.0.1:9", ...parts });
+  const skills = openSkills({
+    root,
+    emit: (item) => news.push(item),
+    log,
+    registry: () => "http://127.0.0.1:9",
+    git: testGit(),
+    ...parts,
+  });
   return { root, news, skills };
 }
 
