@@ -61,14 +61,19 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     const writable = (options.writable ?? []).map((folder) => realOf(folder));
     const shown = writable.find(holdsData);
     if (shown !== undefined) return notStarted(`${shown} holds IO's data folder, so git is not let near it`);
-    const { always, fetching, fetchingBy } = await user;
+    const { always, readable, fetching, fetchingBy } = await user;
     const { fetchBy = [], settings = [] } = options;
     const fetches = fetchBy.length > 0;
     const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
+    // Git looks at the folder it stands in, and writes there only where that is said.
+    const inside = writable.some((folder) => `${realOf(cwd)}${sep}`.startsWith(`${folder}${sep}`));
+    const stand = { writable, readable, network: fetches, access: inside ? ("write" as const) : ("read" as const) };
     const named = all.flatMap((setting) => ["-c", setting]);
     const told = { ...FIXED_ENVIRONMENT, GIT_ALLOW_PROTOCOL: fetchBy.join(":"), ...(fetches && fetchingBy), ...options.env };
     for (let tries = 1; ; tries += 1) {
-      const [file, ...rest] = await wrap([found.path, "--no-pager", ...named, ...args], cwd, { writable });
+      const wrapped = await wrap([found.path, "--no-pager", ...named, ...args], cwd, stand).catch(whyRefused);
+      if (typeof wrapped === "string") return notStarted(wrapped);
+      const [file, ...rest] = wrapped;
       const result = await exec(file, rest, {
         cwd,
         env: { ...environment(), ...told },
@@ -105,6 +110,12 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     };
   };
   return withMore({});
+}
+
+/** A wall that cannot be kept, or a folder that is out of sight behind it. */
+function whyRefused(error: unknown): string {
+  if (error instanceof UserError) return error.message;
+  throw error;
 }
 
 function whyFailed({ ending, stderr, output }: ExecResult): string {

@@ -12,6 +12,8 @@ export interface UserSettings {
   email?: string;
   /** As `name=value`, for every command. */
   always: readonly string[];
+  /** Files outside of a repository that those name. */
+  readable: readonly string[];
   /** As `name=value`, where something is fetched. */
   fetching: readonly string[];
   /** Variables where something is fetched, as whoever started IO has set them. */
@@ -41,7 +43,7 @@ const LFS: Readonly<Record<string, RegExp>> = {
  */
 export async function readUserSettings({ program, env }: UserSettingsDeps): Promise<UserSettings> {
   const fetchingBy = Object.fromEntries(Object.entries(env).filter(([name]) => FETCHING_BY.includes(name)));
-  if (program.path === undefined) return { always: [], fetching: [], fetchingBy };
+  if (program.path === undefined) return { always: [], readable: [], fetching: [], fetchingBy };
   const home = env.HOME || homedir();
   const files = [
     "/etc/gitconfig",
@@ -51,7 +53,9 @@ export async function readUserSettings({ program, env }: UserSettingsDeps): Prom
   const { path } = program;
   const entries = (await Promise.all(files.map((file) => listed(path, file, env)))).flat();
   const fetching = [...proxyIn(entries), ...addressesIn(env)];
-  return { ...identityIn(entries), always: alwaysIn(entries, home), fetching, fetchingBy };
+  const excludes = excludesIn(entries, home);
+  const always = [...alwaysIn(entries), `core.excludesFile=${excludes ?? "/dev/null"}`];
+  return { ...identityIn(entries), always, readable: excludes === undefined ? [] : [excludes], fetching, fetchingBy };
 }
 
 async function listed(git: string, file: string, { PATH, HOME }: NodeJS.ProcessEnv): Promise<Entry[]> {
@@ -76,7 +80,7 @@ function identityIn(entries: readonly Entry[]): Pick<UserSettings, "name" | "ema
   return { ...(name && { name }), ...(email && { email }) };
 }
 
-function alwaysIn(entries: readonly Entry[], home: string): string[] {
+function alwaysIn(entries: readonly Entry[]): string[] {
   const folders = entries.filter(([name, value]) => name === "safe.directory" && /^[^\p{Cc}]{0,4096}$/u.test(value));
   const lineEnds = [
     ["core.autocrlf", /^(?:true|false|input)$/],
@@ -86,14 +90,14 @@ function alwaysIn(entries: readonly Entry[], home: string): string[] {
     const value = last(entries, name);
     return value !== undefined && allowed.test(value) ? [`${name}=${value}`] : [];
   });
-  return [...folders.map(([name, value]) => `${name}=${value}`), ...known, `core.excludesFile=${excludesIn(entries, home)}`];
+  return [...folders.map(([name, value]) => `${name}=${value}`), ...known];
 }
 
 /** What the user keeps out of every repository must not come into one by a commit of ours. */
-function excludesIn(entries: readonly Entry[], home: string): string {
+function excludesIn(entries: readonly Entry[], home: string): string | undefined {
   const named = last(entries, "core.excludesfile");
   const path = named === undefined ? join(home, ".config", "git", "ignore") : named.replace(/^~(?=\/)/, home);
-  return isFile(path) ? path : "/dev/null";
+  return isFile(path) ? path : undefined;
 }
 
 function proxyIn(entries: readonly Entry[]): string[] {

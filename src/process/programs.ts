@@ -1,4 +1,5 @@
 import { accessSync, constants, realpathSync, type Stats, statSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, sep } from "node:path";
 import { realOf } from "../lib/real-path.ts";
 
@@ -59,6 +60,21 @@ export function findPrograms({ env, closed }: ProgramsDeps): Programs {
   };
 }
 
+/** The folders of PATH in which no command that runs as we do could put a program; as root, those of the system. */
+export function lastingPath({ PATH = "", HOME = homedir() }: NodeJS.ProcessEnv): string {
+  const isRoot = process.getuid?.() === 0;
+  const isLasting = (folder: string) => {
+    if (!isAbsolute(folder) || !may(folder, constants.X_OK)) return false;
+    const real = realOf(folder);
+    const around = [folder, real].flatMap(withAncestors);
+    if (!isRoot) return !around.some((place) => may(place, constants.W_OK));
+    return (
+      ![HOME, tmpdir()].some((place) => around.includes(realOf(place))) && !around.some((place) => isOpenToAll(statSync(place)))
+    );
+  };
+  return PATH.split(delimiter).filter(isLasting).join(delimiter);
+}
+
 /** A program whose file tells what it is by its name is started by its own path; others (snap, busybox, version managers) by their link. */
 function pinned(path: string, name: string): Pin {
   const real = realpathSync(path);
@@ -79,12 +95,12 @@ function stateOf({ path, real }: Pin): string | undefined {
 
 /** Whether a command that runs as we do could put something else in a program's place. */
 function canBeChanged({ path, real }: Pin): boolean {
-  const places = [path, real].flatMap((start) => {
-    const above = [start];
-    for (let at = dirname(start); at !== dirname(at); at = dirname(at)) above.push(at);
-    return above;
-  });
-  return places.some((place) => may(place, constants.W_OK));
+  return [path, real].flatMap(withAncestors).some((place) => may(place, constants.W_OK));
+}
+
+/** A path and every folder above it but the root. */
+function withAncestors(path: string): string[] {
+  return dirname(path) === path ? [] : [path, ...withAncestors(dirname(path))];
 }
 
 function whyAvoided(folder: string, candidate: string, closed: readonly string[]): string | undefined {

@@ -53,7 +53,7 @@ test("hooks and helpers of the repository are switched off on every call, and th
   await git.run(folder, ["status"], { writable: ["/v"], settings: ["a.b=c"] });
   const [argv, ...where] = seen;
   expect(argv).toEqual(expect.arrayContaining(["core.hooksPath=/dev/null", "core.fsmonitor=false", "a.b=c", "status"]));
-  expect(where).toEqual([folder, { writable: ["/w", "/v"] }]);
+  expect(where).toEqual([folder, expect.objectContaining({ writable: ["/w", "/v"], network: false, access: "read" })]);
 });
 
 test("a git that hangs is ended at its deadline, and a folder or a program that is not there is a result", async () => {

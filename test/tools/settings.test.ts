@@ -87,7 +87,7 @@ test("a registry that is missing, mute or lying is told plainly", async () => {
 
 test("without a named registry npm's own default is asked, through the proxy that the environment names", async () => {
   const asked: string[] = [];
-  const proxy = await registry(() => undefined);
+  const { origin: proxy } = new URL(await registry(() => undefined));
   server!.on("connect", (request, socket) => {
     asked.push(request.url ?? "");
     socket.end("HTTP/1.1 503 Not here\r\n\r\n");
