@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { analyzeProject } from "../src/squads/analyze.ts";
+import { walledGit } from "../test/support/git.ts";
 
 const FILES = 50_000;
 const ROUNDS = 5;
@@ -22,15 +23,17 @@ export interface AnalyzeResult {
 /** Analysing 50,000 small files against `git ls-files` and counting their lines, by turns in the same run. */
 export async function run(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), "io-bench-analyze-"));
+  const home = mkdtempSync(join(tmpdir(), "io-bench-home-"));
+  const { git } = walledGit(home);
   try {
     fill(root);
     countLines(root);
-    await analyzeProject(root);
+    await analyzeProject(git, root);
     const rounds: { baseline: number; analyze: number; lines: number }[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const baseline = countLines(root);
       const started = performance.now();
-      const { size } = await analyzeProject(root);
+      const { size } = await analyzeProject(git, root);
       rounds.push({ baseline, analyze: performance.now() - started, lines: size.lines });
     }
     const ratios = rounds.map(({ baseline, analyze }) => analyze / baseline);
@@ -52,7 +55,7 @@ export async function run(): Promise<void> {
     );
     if (!result.passed) process.exitCode = 1;
   } finally {
-    rmSync(root, { recursive: true, force: true });
+    for (const folder of [root, home]) rmSync(folder, { recursive: true, force: true });
   }
 }
 

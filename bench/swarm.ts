@@ -11,6 +11,7 @@ import type { Run } from "../src/protocol/runs.ts";
 import { openStore } from "../src/store/open.ts";
 import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
 import { createSwarm } from "../src/swarm/run/swarm.ts";
+import { walledGit } from "../test/support/git.ts";
 import { bindTools } from "../test/support/swarm/bind.ts";
 import { judge, temporaryFolder } from "./support.ts";
 
@@ -61,6 +62,8 @@ async function measure(tasks: number, latency: number) {
     engine,
     emit: () => undefined,
     bind: bindTools(store, folder.path),
+    ...walledGit(join(folder.path, "data"), { PATH: process.env.PATH, HOME: folder.path }),
+    redactor: createRedactor(),
     findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
     runsFolder: join(folder.path, "runs"),
     log,

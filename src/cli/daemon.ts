@@ -46,8 +46,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--self-edit", "let IO change its own code, for this life only")
     .option("--json", "print one JSON document")
     .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
-      if (await settledDaemon(shell)) await stopDaemon(shell);
-      await startAndTell(shell, options);
+      await tellStart(shell, options, await restartDaemon(shell, options.selfEdit === true));
     });
 
   program
@@ -62,7 +61,16 @@ export function daemonCommands(program: Command, shell: Shell): void {
 }
 
 async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
-  const { host, port, pid } = await startInBackground(shell, options.selfEdit === true);
+  await tellStart(shell, options, await startInBackground(shell, options.selfEdit === true));
+}
+
+/** Stops the daemon if one runs, and starts it in the background. */
+export async function restartDaemon(shell: Shell, selfEdit = false): Promise<DaemonFile> {
+  if (await settledDaemon(shell)) await stopDaemon(shell);
+  return startInBackground(shell, selfEdit);
+}
+
+async function tellStart(shell: Shell, options: { json?: boolean }, { host, port, pid }: DaemonFile): Promise<void> {
   const status = await shell.client().request<Status>("GET", "/api/status");
   shell.print(status, `IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`, options);
 }

@@ -18,6 +18,7 @@ import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
+import { updateCommand } from "./update.ts";
 import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
@@ -54,6 +55,7 @@ function buildProgram(shell: Shell): Command {
   sendCommand(program, shell);
   setupCommand(program, shell);
   doctorCommand(program, shell);
+  updateCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);
   conversationCommands(program, shell);

@@ -13,7 +13,6 @@ import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
 import { createSteering } from "../orchestrator/steering.ts";
 import { NO_SQUADS, type Section, selfEditPolicy } from "../orchestrator/system-message.ts";
-import { cleanEnvironment } from "../process/environment.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
 import { openSkills, type Skills } from "../skills/open.ts";
 import { tellSkills } from "../skills/tools.ts";
@@ -45,7 +44,7 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, sandbox, approvals, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, git, approvals, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -60,7 +59,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     root: paths.skills,
     scratch: paths.scratch,
     switches: createSkillSwitches(store),
-    ...{ emit, log, registry, wrap: sandbox.wrap },
+    ...{ emit, log, registry, git },
   });
   const squads = createSquads({
     store,
@@ -68,8 +67,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     engine,
     gate,
     tools: agentTools(core, wiki),
-    wrap: sandbox.wrap,
-    env: () => cleanEnvironment(env, redactor),
+    git,
     redactor,
     config: settings.current,
     emit,

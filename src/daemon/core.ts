@@ -3,11 +3,15 @@ import { type Choice, chooseEngine } from "../engine/ladder.ts";
 import { sessionNames } from "../engine/recover.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
 import { runtimeCache } from "../engine/runtime-path.ts";
+import { createGit } from "../git/command.ts";
+import { readUserSettings } from "../git/user-settings.ts";
 import { readToken } from "../lib/api-token.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
+import { projectEnvironment } from "../process/environment.ts";
+import { findPrograms } from "../process/programs.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
@@ -67,6 +71,21 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     onState: (state) => hub.emit({ type: "engine.changed", data: { kind: choice.kind, state } }),
   });
   closers.add(engine.stop);
+  const guard = createPathGuard({
+    paths,
+    packageRoot,
+    programs: [runtimeCache(env)],
+    selfEdit: () => settings.current().selfEditEnabled,
+  });
+  const sandbox = createSandbox({ home: paths.home, guard });
+  const programs = findPrograms({ env, closed: [paths.home] });
+  const git = createGit({
+    program: () => programs.find("git"),
+    wrap: sandbox.wrap,
+    environment: () => projectEnvironment(env, redactor),
+    user: readUserSettings({ program: programs.find("git"), env }),
+    home: paths.home,
+  });
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -75,18 +94,11 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
       names: () => sessionNames(paths.sessions),
       delete: (id) => engine.deleteSession(id),
     },
-    deleteOldRefs: (before) => deleteOldRefs(openRuns(store), before),
+    deleteOldRefs: (before) => deleteOldRefs(git, openRuns(store), before),
     log,
   });
   retention.start();
   closers.add(retention.stop);
-  const guard = createPathGuard({
-    paths,
-    packageRoot,
-    programs: [runtimeCache(env)],
-    selfEdit: () => settings.current().selfEditEnabled,
-  });
-  const sandbox = createSandbox({ home: paths.home, guard });
   const approvals = createApprovals({
     ...{ store, log, emit: hub.emit, clean: redactor.clean },
     expiresMs: () => settings.current().approvalExpiresMs,
@@ -114,6 +126,8 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     gate,
     guard,
     sandbox,
+    programs,
+    git,
     machine,
   };
 }
@@ -129,7 +143,7 @@ function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event
 
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, redactor, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, git, redactor, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
   onSay?: (said: Said) => void,
@@ -144,11 +158,12 @@ export function createSwarmOn(
         names.map((name) => tools[name]),
         scope,
       ),
-    findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
+    findChecks: async (folder) => findChecks((await surveyProject(git, folder)).facts),
     runsFolder: paths.runs,
     dataFolder: paths.home,
+    git,
     wrap: sandbox.wrap,
-    clean: redactor.clean,
+    redactor,
     log,
     env,
     recordUsage: usage.record,

@@ -9,7 +9,6 @@ import type { Engine, EngineStatus } from "../engine/port.ts";
 import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
-import { git } from "../git/command.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
 import { findDaemon } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -18,6 +17,7 @@ import { type Paths, packageRoot } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { nearestThere, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
+import { findPrograms } from "../process/programs.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
 import { lockHolder } from "../store/lock.ts";
@@ -166,18 +166,20 @@ const port: Examination = async ({ paths, env }) => {
   ];
 };
 
-const gitProgram: Examination = async () => {
-  const result = await git(packageRoot, ["--version"], { deadlineMs: 5_000 });
+const gitProgram: Examination = async ({ env, paths }) => {
+  const found = findPrograms({ env, closed: [paths.home] }).find("git");
+  const remedy = "Install git: squads and swarm work in repositories.";
+  if (found.path === undefined) return [{ check: "git", state: "failed", found: found.why, remedy }];
+  const result = await exec(found.path, ["--version"], { cwd: "/", deadlineMs: 5_000 });
   if (result.code === 0) return [ok("git", result.stdout.trim())];
-  return [
-    { check: "git", state: "failed", found: "git was not found", remedy: "Install git: squads and swarm work in repositories." },
-  ];
+  return [{ check: "git", state: "failed", found: `${found.path} does not work: ${result.output.slice(0, 200)}`, remedy }];
 };
 
-const gh: Examination = async () => {
-  const result = await exec("gh", ["auth", "status"], { deadlineMs: 5_000 });
-  if (result.code === 0) return [ok("gh", "the GitHub command line is logged in")];
-  const missing = result.ending === "not-started";
+const gh: Examination = async ({ env, paths }) => {
+  const { path } = findPrograms({ env, closed: [paths.home] }).find("gh");
+  const missing = path === undefined;
+  const result = missing ? undefined : await exec(path, ["auth", "status"], { deadlineMs: 5_000 });
+  if (result?.code === 0) return [ok("gh", "the GitHub command line is logged in")];
   return [
     {
       check: "gh",

@@ -1,3 +1,4 @@
+import { remoteOf } from "../git/remote.ts";
 import type { Config } from "../lib/config.ts";
 import type { Paths } from "../lib/paths.ts";
 import type { Origin } from "../protocol/squads.ts";
@@ -37,7 +38,7 @@ export interface ToolDeps {
 /** Everything the orchestrator can do, feature by feature. */
 export function orchestratorTools(deps: ToolDeps): Tool[] {
   const { core, env, paths, version, config, onConfig, messages, wiki, skills, squads, swarm, originOf, onRunStarted } = deps;
-  const { machine, redactor, sandbox } = core;
+  const { machine, redactor, sandbox, programs, git } = core;
   return [
     ...wikiTools(wiki),
     ...swarmTools({
@@ -50,11 +51,11 @@ export function orchestratorTools(deps: ToolDeps): Tool[] {
     machine.shell,
     webFetch({ allow: () => config().webFetchAllow }),
     machine.files,
-    github({ redactor, wrap: sandbox.wrap }),
+    github({ redactor, wrap: sandbox.wrap, program: () => programs.find("gh"), env, here: (cwd) => remoteOf(git, cwd) }),
     ...skillTools(skills),
     ...squadTools(squads, originOf),
     configUpdate({ configPath: paths.config, onChange: onConfig }),
-    checkUpdate({ version, registry: () => config().updateRegistry, redactor, wrap: sandbox.wrap }),
+    checkUpdate({ version, registry: () => config().updateRegistry, env }),
   ];
 }
 

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { exec } from "../process/exec.ts";
+import { findPrograms, type ProgramName } from "../process/programs.ts";
 
 /** A way into GitHub Copilot. */
 export interface GitHubLogin {
@@ -95,12 +96,13 @@ function readConfig(file: string): z.infer<typeof CliConfig> | undefined {
 
 /** Asks the system's own program for the token that the CLI put into the keychain. A question on the screen is not waited for. */
 async function fromKeychain(account: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  const ask = {
+  const lookUp: Partial<Record<NodeJS.Platform, [ProgramName, ...string[]]>> = {
     linux: ["secret-tool", "lookup", "service", "copilot-cli", "username", account],
     darwin: ["security", "find-generic-password", "-s", "copilot-cli", "-a", account, "-w"],
-  }[process.platform as string];
-  if (!ask) return undefined;
-  const [program = "", ...args] = ask;
+  };
+  const [name, ...args] = lookUp[process.platform] ?? [];
+  const program = name && findPrograms({ env, closed: [] }).find(name).path;
+  if (program === undefined) return undefined;
   const { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR } = env;
   const { code, stdout } = await exec(program, args, {
     env: { PATH, HOME, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR },

@@ -1,6 +1,7 @@
+import { lastingPath } from "../process/programs.ts";
+
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
 const HANDED_ON = [
-  "PATH",
   "HOME",
   "TMPDIR",
   "LANG",
@@ -16,6 +17,14 @@ const HANDED_ON = [
   "COPILOT_DEBUG_GITHUB_API_URL",
 ];
 
+/** The runtime asks git about the folder of a session, outside of the wall: it is to find no repository, and no settings of anybody's. */
+const WITHOUT_GIT = {
+  GIT_DIR: "/dev/null",
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_CONFIG_SYSTEM: "/dev/null",
+  GIT_CONFIG_NOSYSTEM: "1",
+};
+
 /** The runtime gets what a program needs and no secret but its own. */
 export function runtimeEnvironment(
   env: NodeJS.ProcessEnv,
@@ -24,5 +33,12 @@ export function runtimeEnvironment(
 ): Record<string, string | undefined> {
   const kept = Object.fromEntries(HANDED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
   // Offline for GitHub Copilot too: a session with a token of its own is served all the same, and nothing else is sent.
-  return { ...kept, COPILOT_HOME: folder, COPILOT_OFFLINE: "true", ...(gitHubHost && { COPILOT_GH_HOST: gitHubHost }) };
+  const programs = { PATH: lastingPath(env), ...WITHOUT_GIT };
+  return {
+    ...kept,
+    ...programs,
+    COPILOT_HOME: folder,
+    COPILOT_OFFLINE: "true",
+    ...(gitHubHost && { COPILOT_GH_HOST: gitHubHost }),
+  };
 }

@@ -1,64 +1,124 @@
+import { sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
-import { plainEnvironment } from "../process/environment.ts";
-import { type ExecResult, exec } from "../process/exec.ts";
-import { unwrapped, type Wrap } from "../process/sandbox.ts";
+import { realOf } from "../lib/real-path.ts";
+import { type ExecResult, exec, notStarted } from "../process/exec.ts";
+import type { FoundProgram } from "../process/programs.ts";
+import type { Wrap } from "../process/sandbox.ts";
+import { FIXED_ENVIRONMENT, FIXED_SETTINGS } from "./settings.ts";
+import type { UserSettings } from "./user-settings.ts";
 
 export interface GitOptions {
   /** Variables besides the usual ones. */
   env?: NodeJS.ProcessEnv;
-  /** What git gets to know of the environment, in place of everything that is no secret. */
-  environment?: NodeJS.ProcessEnv;
   /** Settings besides the usual ones, as `name=value`. */
   settings?: readonly string[];
-  /** Keeps git, which a repository's own settings can make start programs, from what those may not see. */
-  wrap?: Wrap;
-  /** Folders that git may write although it is wrapped. */
+  /** Folders that git has to write. */
   writable?: readonly string[];
+  /** The transports that something may be fetched by; usually none. */
+  fetchBy?: readonly string[];
   input?: string;
   signal?: AbortSignal;
   deadlineMs?: number;
   maxOutput?: number;
 }
 
-const SETTINGS = [
-  "core.fsmonitor=false",
-  "core.hooksPath=/dev/null",
-  "commit.gpgsign=false",
-  "merge.verifySignatures=false",
-  "gc.auto=0",
-  "advice.detachedHead=false",
-  "advice.addEmbeddedRepo=false",
-];
-/** Nobody is asked anything, and what went wrong is read from git's own words. */
-const SILENT = { GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true", LC_ALL: "C" };
-const DEADLINE_MS = 300_000;
-const LOCK_TRIES = 30;
-
-/** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. Nobody else starts git. */
-export async function git(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> {
-  const { wrap = unwrapped, writable, settings = [], environment = plainEnvironment(process.env) } = options;
-  const named = [...SETTINGS, ...settings].flatMap((setting) => ["-c", setting]);
-  for (let tries = 1; ; tries += 1) {
-    const [program, ...rest] = await wrap(["git", ...named, ...args], cwd, writable && { writable });
-    const result = await exec(program, rest, {
-      cwd,
-      env: { ...environment, ...SILENT, ...options.env },
-      deadlineMs: options.deadlineMs ?? DEADLINE_MS,
-      maxOutput: options.maxOutput ?? 200_000,
-      ...(options.input !== undefined && { input: options.input }),
-      ...(options.signal && { signal: options.signal }),
-    });
-    if (result.code === 0 || tries >= LOCK_TRIES || !/\.lock': File exists|Unable to create .*\.lock/.test(result.stderr))
-      return result;
-    await sleep(100);
-  }
+/** The one runner of git: behind the wall, without the settings of the user, and without what a repository's own could start. */
+export interface Git {
+  /** Runs git with an argument list, and waits for a lock that another git holds. Never rejects. */
+  run(cwd: string, args: readonly string[], options?: GitOptions): Promise<ExecResult>;
+  /** The output of a command that has to work. */
+  must(cwd: string, args: readonly string[], options?: GitOptions): Promise<string>;
+  /** The same git, which may also write these folders, or is told of these variables. */
+  with(more: Pick<GitOptions, "writable" | "env">): Git;
+  /** Who commits where a repository names nobody. */
+  user(): Promise<Pick<UserSettings, "name" | "email">>;
+  /** Whether a folder is, holds or lies in the data folder: a repository there is none to work with. */
+  isOwn(folder: string): boolean;
 }
 
-/** The output of a git command that has to work. */
-export async function must(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<string> {
-  const result = await git(cwd, args, options);
-  if (result.code === 0) return result.stdout.trim();
-  const said = result.ending === "exited" ? (result.stderr.trim() || result.output.trim()).slice(-600) : result.ending;
-  throw new UserError(`git ${args.slice(0, 3).join(" ")} failed in ${cwd}: ${said}`);
+export interface GitDeps {
+  program: () => FoundProgram;
+  wrap: Wrap;
+  /** What git gets to know of the environment. */
+  environment: () => NodeJS.ProcessEnv;
+  user: Promise<UserSettings>;
+  /** The data folder, which nothing that git is given to write may bring back into sight. */
+  home: string;
+}
+
+const DEADLINE_MS = 300_000;
+const LOCK_TRIES = 30;
+const LOCKED = /\.lock': File exists|Unable to create .*\.lock/;
+
+export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
+  const dataFolder = realOf(home);
+  const holdsData = (folder: string) => `${dataFolder}${sep}`.startsWith(`${folder === sep ? "" : folder}${sep}`);
+
+  async function run(cwd: string, args: readonly string[], options: GitOptions): Promise<ExecResult> {
+    const found = program();
+    if (found.path === undefined) return notStarted(found.why);
+    const writable = (options.writable ?? []).map((folder) => realOf(folder));
+    const shown = writable.find(holdsData);
+    if (shown !== undefined) return notStarted(`${shown} holds IO's data folder, so git is not let near it`);
+    const { always, readable, fetching, fetchingBy } = await user;
+    const { fetchBy = [], settings = [] } = options;
+    const fetches = fetchBy.length > 0;
+    const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
+    // Git looks at the folder it stands in, and writes there only where that is said.
+    const inside = writable.some((folder) => `${realOf(cwd)}${sep}`.startsWith(`${folder}${sep}`));
+    const stand = { writable, readable, network: fetches, access: inside ? ("write" as const) : ("read" as const) };
+    const named = all.flatMap((setting) => ["-c", setting]);
+    const told = { ...FIXED_ENVIRONMENT, GIT_ALLOW_PROTOCOL: fetchBy.join(":"), ...(fetches && fetchingBy), ...options.env };
+    for (let tries = 1; ; tries += 1) {
+      const wrapped = await wrap([found.path, "--no-pager", ...named, ...args], cwd, stand).catch(whyRefused);
+      if (typeof wrapped === "string") return notStarted(wrapped);
+      const [file, ...rest] = wrapped;
+      const result = await exec(file, rest, {
+        cwd,
+        env: { ...environment(), ...told },
+        deadlineMs: options.deadlineMs ?? DEADLINE_MS,
+        maxOutput: options.maxOutput ?? 200_000,
+        ...(options.input !== undefined && { input: options.input }),
+        ...(options.signal && { signal: options.signal }),
+      });
+      if (result.code === 0 || tries >= LOCK_TRIES || !LOCKED.test(result.stderr)) return result;
+      await sleep(100);
+    }
+  }
+
+  const withMore = (base: Pick<GitOptions, "writable" | "env">): Git => {
+    const merged = (options: Pick<GitOptions, "writable" | "env"> = {}) => ({
+      writable: [...new Set([...(base.writable ?? []), ...(options.writable ?? [])])],
+      env: { ...base.env, ...options.env },
+    });
+    const own = (cwd: string, args: readonly string[], options: GitOptions = {}) =>
+      run(cwd, args, { ...options, ...merged(options) });
+    return {
+      run: own,
+      async must(cwd, args, options) {
+        const result = await own(cwd, args, options);
+        if (result.code === 0) return result.stdout.trim();
+        throw new UserError(`git ${args.slice(0, 3).join(" ")} failed in ${cwd}: ${whyFailed(result)}`);
+      },
+      with: (more) => withMore(merged(more)),
+      user: async () => user,
+      isOwn(folder) {
+        const real = realOf(folder);
+        return holdsData(real) || `${real}${sep}`.startsWith(`${dataFolder}${sep}`);
+      },
+    };
+  };
+  return withMore({});
+}
+
+/** A wall that cannot be kept, or a folder that is out of sight behind it. */
+function whyRefused(error: unknown): string {
+  if (error instanceof UserError) return error.message;
+  throw error;
+}
+
+function whyFailed({ ending, stderr, output }: ExecResult): string {
+  if (ending === "not-started") return stderr;
+  return ending === "exited" ? (stderr.trim() || output.trim()).slice(-600) : ending;
 }

@@ -1,4 +1,4 @@
-import { type GitOptions, git, must } from "./command.ts";
+import type { Git } from "./command.ts";
 
 const DIFF = ["-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M"];
 const PATCH_CHARACTERS = 120_000;
@@ -10,18 +10,19 @@ const LISTED_FILES = "--stat-count=1000";
  * for. It is cut here and nowhere else, so that what it says of its own length is true.
  */
 export async function diffOf(
+  git: Git,
   cwd: string,
   from: string,
   to: string,
-  { most = PATCH_CHARACTERS, ...options }: GitOptions & { most?: number } = {},
+  { most = PATCH_CHARACTERS }: { most?: number } = {},
 ): Promise<string> {
   if (from === to) return "";
   const list = ["--stat=160", LISTED_FILES];
-  const whole = await must(cwd, [...DIFF, ...list, "--patch", from, to], { ...options, maxOutput: most });
+  const whole = await git.must(cwd, [...DIFF, ...list, "--patch", from, to], { maxOutput: most });
   if (whole.length <= most) return whole;
   const [files, patch] = await Promise.all([
-    must(cwd, [...DIFF, ...list, from, to], { ...options, maxOutput: 1_000_000 }),
-    git(cwd, [...DIFF, "--patch", from, to], { ...options, maxOutput: most }),
+    git.must(cwd, [...DIFF, ...list, from, to], { maxOutput: 1_000_000 }),
+    git.run(cwd, [...DIFF, "--patch", from, to], { maxOutput: most }),
   ]);
   const { left, text } = cutOf(patch.stdout, most);
   if (left === 0) return `${files}\n\n${text}`;

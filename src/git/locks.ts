@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A lock this old belongs to no git any more: it was cut off, together with the life it worked for. */
@@ -7,17 +7,8 @@ const STALE_MS = 10_000;
 const LOOK_MS = 100;
 
 /** The locks that a git cut off in a worktree leaves, all of them on what is the run's own: its index, its head, its branch. */
-export function locksOf(worktree: string, branch: string): string[] {
-  const own = gitFolder(worktree);
-  if (own === undefined) return [];
-  const common = resolve(own, readFileSync(join(own, "commondir"), "utf8").trim());
-  return [join(own, "index.lock"), join(own, "HEAD.lock"), join(common, "refs", "heads", `${branch}.lock`)];
-}
-
-function gitFolder(worktree: string): string | undefined {
-  const file = join(worktree, ".git");
-  const [, folder] = existsSync(file) ? (/^gitdir: (.+)$/m.exec(readFileSync(file, "utf8")) ?? []) : [];
-  return folder !== undefined && existsSync(join(folder, "commondir")) ? folder : undefined;
+export function locksOf(record: string, commonDir: string, branch: string): string[] {
+  return [join(record, "index.lock"), join(record, "HEAD.lock"), join(commonDir, "refs", "heads", `${branch}.lock`)];
 }
 
 /** Takes away locks that were left behind. One that is young may still be held by a git at its end, and is waited for. */

@@ -1,14 +1,23 @@
-import { git } from "./command.ts";
+import type { Git } from "./command.ts";
 
-/** The refs of a repository below a prefix; none where there is no repository. */
-export async function refsBelow(cwd: string, prefix: string): Promise<string[]> {
-  const { code, stdout } = await git(cwd, ["for-each-ref", "--format=%(refname)", prefix]);
+/** The refs of a repository that these name or stand above; none where there is no repository. */
+export async function refsBelow(git: Git, cwd: string, ...prefixes: string[]): Promise<string[]> {
+  const { code, stdout } = await git.run(cwd, ["for-each-ref", "--format=%(refname)", ...prefixes], { maxOutput: 2_000_000 });
   return code === 0 ? stdout.split("\n").filter((name) => name !== "") : [];
 }
 
 /** Deletes refs; tells whether all are gone. */
-export async function deleteRefs(cwd: string, refs: readonly string[]): Promise<boolean> {
+export async function deleteRefs(git: Git, cwd: string, refs: readonly string[]): Promise<boolean> {
   if (refs.length === 0) return true;
-  const { code } = await git(cwd, ["update-ref", "--stdin"], { input: refs.map((ref) => `delete ${ref}\n`).join("") });
+  const { code } = await git.run(cwd, ["update-ref", "--stdin"], { input: refs.map((ref) => `delete ${ref}\n`).join("") });
   return code === 0;
+}
+
+export async function isAncestor(git: Git, folder: string, commit: string, of: string): Promise<boolean> {
+  return (await git.run(folder, ["merge-base", "--is-ancestor", commit, of])).code === 0;
+}
+
+/** Whether a merge has been begun in a folder and not ended. */
+export async function merging(git: Git, folder: string): Promise<boolean> {
+  return (await git.run(folder, ["rev-parse", "-q", "--verify", "MERGE_HEAD"])).code === 0;
 }

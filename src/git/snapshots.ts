@@ -1,18 +1,13 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { plainEnvironment } from "../process/environment.ts";
 import type { ExecResult } from "../process/exec.ts";
-import type { Wrap } from "../process/sandbox.ts";
-import { git } from "./command.ts";
+import type { Git, GitOptions } from "./command.ts";
 
 export interface SnapshotDeps {
-  /** Keeps a program that a project's own settings may start away from what the agents may not see either. */
-  wrap: Wrap;
-  /** The environment for git. */
-  env: () => NodeJS.ProcessEnv;
+  git: Git;
   log: Log;
 }
 
@@ -28,42 +23,37 @@ const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 4_000_000;
 const MAX_FILES = 500;
 
-export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
+export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
   const waiting = new Map<string, Promise<string | null>>();
   const latest = new Map<string, Promise<unknown>>();
 
-  /** Through an index of our own, if one is given. */
-  const ask = (cwd: string, args: readonly string[], index?: string, input?: string): Promise<ExecResult> =>
-    git(cwd, args, {
-      wrap,
-      environment: plainEnvironment(env()),
-      ...(index && { env: { GIT_INDEX_FILE: index } }),
-      ...(input !== undefined && { input }),
-      deadlineMs: DEADLINE_MS,
-      maxOutput: MAX_OUTPUT,
-    });
+  const ask = (cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> =>
+    git.run(cwd, args, { deadlineMs: DEADLINE_MS, maxOutput: MAX_OUTPUT, ...options });
 
-  async function indexOf(folder: string): Promise<string | undefined> {
+  /** Where the index of a folder's repository lies, and its objects. */
+  async function placesOf(folder: string): Promise<{ index: string; commonDir: string } | undefined> {
     const plain = join(folder, ".git");
-    if (statSync(plain, { throwIfNoEntry: false })?.isDirectory()) return join(plain, "index");
-    const found = await ask(folder, ["rev-parse", "--git-path", "index"]);
-    return found.code === 0 ? resolve(folder, found.stdout.trim()) : undefined;
+    if (lstatSync(plain, { throwIfNoEntry: false })?.isDirectory()) return { index: join(plain, "index"), commonDir: plain };
+    const found = await ask(folder, ["rev-parse", "--git-path", "index", "--git-common-dir"]);
+    const [index = "", commonDir = ""] = found.stdout.split("\n").map((line) => resolve(folder, line));
+    return found.code === 0 && !git.isOwn(commonDir) ? { index, commonDir } : undefined;
   }
 
   async function snapshot(folder: string): Promise<string | null> {
     if (!isInRepository(folder)) return null;
-    const own = await indexOf(folder);
+    const own = await placesOf(folder);
     if (own === undefined) return unknown(folder, "it has no index that could be read");
     const temporary = mkdtempSync(join(tmpdir(), "io-index-"));
     try {
       const index = join(temporary, "index");
-      // What git already knows of each file saves reading it again.
-      if (existsSync(own)) copyFileSync(own, index);
-      const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], index);
+      // Through an index of our own, which saves git reading again what it already knows of each file.
+      if (lstatSync(own.index, { throwIfNoEntry: false })?.isFile()) copyFileSync(own.index, index);
+      const through = { env: { GIT_INDEX_FILE: index }, writable: [temporary, own.commonDir] };
+      const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], through);
       if (added.code !== 0 && (await ask(folder, ["check-ignore", "-q", "."])).code === 0)
         return unknown(folder, "the repository ignores it");
-      const tree = await ask(folder, ["write-tree"], index);
-      const written = tree.code === 0 ? tree : await withoutUnmerged(folder, index);
+      const tree = await ask(folder, ["write-tree"], through);
+      const written = tree.code === 0 ? tree : await withoutUnmerged(folder, through);
       return written.code === 0 ? written.stdout.trim() : unknown(folder, written.stderr);
     } finally {
       rmSync(temporary, { recursive: true, force: true });
@@ -71,11 +61,11 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
   }
 
   /** A merge that waits elsewhere in the repository is nothing to this folder, yet it keeps git from writing a tree. */
-  async function withoutUnmerged(folder: string, index: string): Promise<ExecResult> {
-    const listed = await ask(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], index);
+  async function withoutUnmerged(folder: string, through: GitOptions): Promise<ExecResult> {
+    const listed = await ask(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], through);
     const gone = listed.stdout.replace(/\d+ ([0-9a-f]+) \d\t/g, (_, hash: string) => `0 ${"0".repeat(hash.length)}\t`);
-    await ask(folder, ["update-index", "-z", "--index-info"], index, gone);
-    return ask(folder, ["write-tree"], index);
+    await ask(folder, ["update-index", "-z", "--index-info"], { ...through, input: gone });
+    return ask(folder, ["write-tree"], through);
   }
 
   function unknown(folder: string, why: string): null {

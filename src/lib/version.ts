@@ -2,6 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "./paths.ts";
 
+/** The name that this package is published by. */
+export const PACKAGE = "io-orchestrator";
+
 /** This package's version. */
 export function packageVersion(): string {
   return (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as { version: string }).version;

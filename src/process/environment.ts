@@ -2,21 +2,34 @@ import type { Redactor } from "../lib/redact.ts";
 
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_AUTH$|_AUTH_?(HEADER|BASIC)|^COPILOT_|^TELEGRAM_|^IO_CALL$/i;
+/** A login inside an address, as in https://user:password@host. */
+const LOGIN_IN_ADDRESS = /[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@?#]{0,1000}:[^\s/@?#]{1,1000}@/i;
+/** One long word of letters of both cases and digits: no path, no list, no hash in hexadecimal. */
+const RANDOM_WORD = /^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9+_=-]{32,512}$/;
+const NOT_THEIRS = /^(?:IO_|ISSUE_BODY$|GIT_(?!EXEC_PATH$))/;
+const LONGEST = 100_000;
 
 /** Whether a variable is named like a secret. */
 export const isSecretName = (name: string) => SECRET_NAME.test(name);
 
-/** The environment without what is named like a secret or holds a known one. */
+/**
+ * The environment for every program that a model can steer: without what is named like a secret, holds a known one, or looks
+ * like one. What only whoever starts IO can set (`LD_PRELOAD`, `NODE_OPTIONS`, `BASH_ENV`) stays: no model and no project can.
+ */
 export function cleanEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(
-    ([name, value]) => value !== undefined && !isSecretName(name) && redactor.clean(value) === value,
+    ([name, value]) => value !== undefined && !isSecretName(name) && !holdsSecret(value, redactor),
   );
   return { ...Object.fromEntries(kept), PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" };
 }
 
-const NOT_THEIRS = /^(?:IO_|ISSUE_BODY$|GIT_(?!EXEC_PATH$))/;
+/** The same for git and for a project's own commands: besides, nothing of IO's own, not the request, and nothing that leads git astray. */
+export function projectEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(cleanEnvironment(env, redactor)).filter(([name]) => !NOT_THEIRS.test(name)));
+}
 
-/** What git and a project's own commands get to know: nothing that is named like a secret, and not the request. */
-export function plainEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !isSecretName(name) && !NOT_THEIRS.test(name)));
+function holdsSecret(value: string, redactor: Redactor): boolean {
+  return (
+    value.length > LONGEST || redactor.clean(value) !== value || LOGIN_IN_ADDRESS.test(value) || RANDOM_WORD.test(value.trim())
+  );
 }

@@ -135,7 +135,8 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
   });
 }
 
-function notStarted(why: string, durationMs: number): ExecResult {
+/** The result of a program that was never begun. */
+export function notStarted(why: string, durationMs = 0): ExecResult {
   const sha256 = createHash("sha256").digest("hex");
   return { code: null, ending: "not-started", output: why, stdout: "", stderr: why, bytes: 0, sha256, durationMs };
 }

@@ -6,7 +6,7 @@ import { exec } from "./exec.ts";
 export async function commandOf(pid: number): Promise<string> {
   const fromProc = readProc(pid, "cmdline");
   if (fromProc !== undefined) return fromProc.replaceAll("\0", " ").trim();
-  return (await exec("ps", ["-p", String(pid), "-o", "command="], { deadlineMs: 2_000 })).stdout.trim();
+  return (await exec("/bin/ps", ["-p", String(pid), "-o", "command="], { deadlineMs: 2_000 })).stdout.trim();
 }
 
 /** Memory a process holds, in megabytes; 0 if that cannot be told. */
@@ -14,7 +14,7 @@ export async function residentMb(pid: number): Promise<number> {
   const status = readProc(pid, "status");
   const kilobytes =
     status === undefined
-      ? (await exec("ps", ["-p", String(pid), "-o", "rss="], { deadlineMs: 2_000 })).stdout
+      ? (await exec("/bin/ps", ["-p", String(pid), "-o", "rss="], { deadlineMs: 2_000 })).stdout
       : /^VmRSS:\s+(\d+)/m.exec(status)?.[1];
   return Math.round(Number(kilobytes ?? 0) / 1024);
 }

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
+import type { Git } from "../git/command.ts";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
 import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
@@ -61,9 +62,9 @@ export interface Survey {
 }
 
 /** Looks at a project's real files: what it is made of, and how it is checked. */
-export async function surveyProject(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
+export async function surveyProject(git: Git, path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
   const root = projectRoot(path);
-  const { source, files, truncated } = await listFiles(root, signal);
+  const { source, files, truncated } = await listFiles(git, root, signal);
   const tree = openTree(root);
   try {
     return await surveyFiles({ root, tree, source, files, truncated, signal });

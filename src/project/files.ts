@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { git } from "../git/command.ts";
+import type { Git } from "../git/command.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import type { OpenFile } from "../lib/pinned/read.ts";
 import type { ExecResult } from "../process/exec.ts";
@@ -21,10 +21,10 @@ export interface Listing {
 }
 
 /** The project's files as git sees them, ignored ones left out, in a repository or not; without git, what a walk finds. */
-export async function listFiles(root: string, signal?: AbortSignal): Promise<Listing> {
-  const own = (await listByGit(root, ["-co"], signal)) ?? [];
+export async function listFiles(git: Git, root: string, signal?: AbortSignal): Promise<Listing> {
+  const own = (await listByGit(git, root, ["-co"], signal)) ?? [];
   if (own.length > 0) return listing("git", own);
-  return (await listOutside(root, signal)) ?? walk(root, signal);
+  return (await listOutside(git, root, signal)) ?? walk(root, signal);
 }
 
 const listing = (source: Listing["source"], files: string[]): Listing => ({
@@ -34,18 +34,19 @@ const listing = (source: Listing["source"], files: string[]): Listing => ({
 });
 
 /** The files of a folder that has no repository, by way of an empty one elsewhere. */
-async function listOutside(root: string, signal?: AbortSignal): Promise<Listing | undefined> {
+async function listOutside(git: Git, root: string, signal?: AbortSignal): Promise<Listing | undefined> {
   const temporary = mkdtempSync(join(tmpdir(), "io-list-"));
   try {
-    if ((await ask(temporary, ["init", "-q", "--bare", "--template=", "."], signal)).code !== 0) return undefined;
+    if ((await ask(git, temporary, ["init", "-q", "--bare", "--template=", "."], signal, [temporary])).code !== 0)
+      return undefined;
     const skipped = [...SKIPPED].flatMap((name) => ["-x", `${name}/`]);
     const place = [`--git-dir=${temporary}`, `--work-tree=${root}`];
-    const found = await listByGit(root, ["-o", ...skipped], signal, place);
+    const found = await listByGit(git, root, ["-o", ...skipped], signal, place);
     if (!found) return undefined;
     const files = found.filter((file) => !file.endsWith("/"));
     // Of a repository inside git says no more than where it is.
     for (const folder of found.filter((file) => file.endsWith("/"))) {
-      const inner = await listFiles(join(root, folder), signal);
+      const inner = await listFiles(git, join(root, folder), signal);
       for (const file of inner.files) files.push(`${folder}${file}`);
     }
     return listing("folder", files);
@@ -55,17 +56,24 @@ async function listOutside(root: string, signal?: AbortSignal): Promise<Listing 
 }
 
 async function listByGit(
+  git: Git,
   root: string,
   which: readonly string[],
   signal?: AbortSignal,
   place: readonly string[] = [],
 ): Promise<string[] | undefined> {
-  const listed = await ask(root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
+  const listed = await ask(git, root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
   return listed.code === 0 ? [...new Set(listed.stdout.split("\0"))].filter((file) => file !== "") : undefined;
 }
 
-async function ask(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<ExecResult> {
-  const result = await git(cwd, args, { deadlineMs: 60_000, maxOutput: 256_000_000, ...(signal && { signal }) });
+async function ask(
+  git: Git,
+  cwd: string,
+  args: readonly string[],
+  signal?: AbortSignal,
+  writable: readonly string[] = [],
+): Promise<ExecResult> {
+  const result = await git.run(cwd, args, { deadlineMs: 60_000, maxOutput: 256_000_000, writable, ...(signal && { signal }) });
   signal?.throwIfAborted();
   return result;
 }

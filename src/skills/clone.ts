@@ -1,12 +1,11 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { git } from "../git/command.ts";
+import type { Git } from "../git/command.ts";
 import { UserError, unavailable } from "../lib/errors.ts";
-import type { Wrap } from "../process/sandbox.ts";
 import type { Origin } from "./origin.ts";
 
-const KEPT =
-  /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|SSH_AUTH_SOCK|SSH_AGENT_PID|SSL_CERT_\w+|XDG_\w+|https?_proxy|no_proxy|all_proxy|GIT_SSL_\w+|GIT_SSH\w*|GIT_CONFIG_\w+)$/i;
+/** Whom an address may lead to: the hosts of the web, by ssh, and folders that a person named. */
+const FETCH_BY = ["https", "http", "ssh", "file"];
 
 /** How git and ssh say that the host is at fault, and not the address. */
 const UNREACHABLE =
@@ -22,16 +21,15 @@ export async function clone(
   origin: Origin,
   target: string,
   limits: CloneLimits,
-  wrap: Wrap,
+  git: Git,
   signal?: AbortSignal,
 ): Promise<string> {
   const folder = dirname(target);
   const common = {
-    wrap,
     writable: [folder],
-    environment: knownToGit(),
     env: { GIT_LFS_SKIP_SMUDGE: "1" },
-    settings: ["protocol.ext.allow=never", "filter.lfs.required=false"],
+    settings: ["filter.lfs.required=false"],
+    fetchBy: FETCH_BY,
   };
 
   const tooLarge = new AbortController();
@@ -40,7 +38,7 @@ export async function clone(
   }, 250);
   const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--quiet"];
   try {
-    const cloned = await git(folder, ["clone", ...options, "--", origin.address, target], {
+    const cloned = await git.run(folder, ["clone", ...options, "--", origin.address, target], {
       ...common,
       deadlineMs: limits.deadlineMs,
       signal: signal ? AbortSignal.any([signal, tooLarge.signal]) : tooLarge.signal,
@@ -61,15 +59,11 @@ export async function clone(
   } finally {
     clearInterval(watch);
   }
-  const head = await git(folder, ["-C", target, "rev-parse", "--verify", "HEAD"], { ...common, deadlineMs: 10_000 });
+  const head = await git.run(folder, ["-C", target, "rev-parse", "--verify", "HEAD"], { ...common, deadlineMs: 10_000 });
   const commit = head.stdout.trim();
   if (head.code !== 0 || !/^[0-9a-f]{40,64}$/.test(commit))
     throw new UserError(`${origin.shown} has no commit yet. Nothing was installed.`);
   return commit;
-}
-
-function knownToGit(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => KEPT.test(name)));
 }
 
 function reason(stderr: string): string {

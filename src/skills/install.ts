@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Git } from "../git/command.ts";
 import { codeOf, conflict, UserError } from "../lib/errors.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
 import { createFile, syncFolder } from "../lib/pinned/write.ts";
-import type { Wrap } from "../process/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
@@ -16,7 +16,7 @@ export interface InstallDeps {
   root: string;
   /** The real path of a folder that no command sees. */
   scratch: string;
-  wrap: Wrap;
+  git: Git;
   limits: { maxBytes: number; maxFiles: number; cloneMs: number };
   now: () => Date;
 }
@@ -25,7 +25,7 @@ export interface InstallDeps {
 export async function installSkills(
   origin: Origin,
   signal: AbortSignal | undefined,
-  { root, scratch, wrap, limits, now }: InstallDeps,
+  { root, scratch, git, limits, now }: InstallDeps,
 ): Promise<{ slugs: string[]; commit: string }> {
   const { maxBytes, maxFiles, cloneMs } = limits;
   const work = workFolder(scratch, "clone");
@@ -34,7 +34,7 @@ export async function installSkills(
   const ready = join(work, "ready");
   try {
     for (const folder of [cloned, ready]) mkdirSync(folder, { mode: 0o700 });
-    const commit = await clone(origin, join(cloned, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
+    const commit = await clone(origin, join(cloned, ".clone"), { deadlineMs: cloneMs, maxBytes }, git, signal);
     const { candidates, leftOut } = collectSkills(join(cloned, ".clone"), origin.name, { maxBytes, maxFiles });
     refuseTaken(root, candidates);
     for (const candidate of candidates) {

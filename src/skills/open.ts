@@ -1,12 +1,12 @@
 import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import type { Git } from "../git/command.ts";
 import { nearest } from "../lib/config.ts";
 import { conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { syncFolder } from "../lib/pinned/write.ts";
-import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import type { SkillSwitches } from "../store/skills.ts";
@@ -30,8 +30,7 @@ export interface SkillsDeps {
   log: Log;
   /** The registry's address, asked at each search. */
   registry: () => string;
-  /** Keeps git, whose settings a model could have written, from what a model may not see. */
-  wrap?: Wrap;
+  git: Git;
   limits?: { maxBytes?: number; maxFiles?: number; cloneMs?: number; searchMs?: number };
   now?: () => Date;
 }
@@ -70,7 +69,7 @@ const UNFINISHED = /^(?:\.(?:staging|trash)|clone|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
 export function openSkills(deps: SkillsDeps): Skills {
-  const { switches, emit, log, registry, wrap = unwrapped, limits = {}, now = () => new Date() } = deps;
+  const { switches, emit, log, registry, git, limits = {}, now = () => new Date() } = deps;
   const sizes = { maxBytes: 50_000_000, maxFiles: 5_000, cloneMs: 120_000, ...limits };
   const [root, scratch] = [deps.root, deps.scratch].map(realFolder) as [string, string];
   for (const folder of [root, scratch]) sweep(folder, now().getTime());
@@ -129,7 +128,7 @@ export function openSkills(deps: SkillsDeps): Skills {
 
     async add(url, { enable: on = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
-      const { slugs, commit } = await installSkills(origin, signal, { root, scratch, wrap, limits: sizes, now });
+      const { slugs, commit } = await installSkills(origin, signal, { root, scratch, git, limits: sizes, now });
       // A switch of a skill of the same name that somebody took away by hand is not this one's.
       for (const slug of slugs) switches.switchOff(slug);
       const installed = slugs.map((slug) => (on ? enable(slug) : place(slug).skill));

@@ -1,3 +1,4 @@
+import type { Git } from "../git/command.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { analyzeProject } from "./analyze.ts";
@@ -7,10 +8,10 @@ const FRESH_MS = 10 * 60_000;
 const DEADLINE_MS = 15_000;
 
 /** What agents are told of their projects: looked at once and kept for a while, since it changes the system message. */
-export function createFacts({ log, now = Date.now }: { log: Log; now?: () => number }) {
+export function createFacts({ git, log, now = Date.now }: { git: Git; log: Log; now?: () => number }) {
   const known = new Map<string, { text: Promise<string>; at: number }>();
   const look = (folder: string): Promise<string> =>
-    analyzeProject(folder, { signal: AbortSignal.timeout(DEADLINE_MS) }).then(tellFacts, (error: unknown) => {
+    analyzeProject(git, folder, { signal: AbortSignal.timeout(DEADLINE_MS) }).then(tellFacts, (error: unknown) => {
       log.warn("a project could not be analysed", { folder, error: messageOf(error) });
       known.delete(folder);
       return "It could not be analysed; look for yourself.";

@@ -1,11 +1,11 @@
 import type { Engine } from "../engine/port.ts";
+import type { Git } from "../git/command.ts";
 import { createSnapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quoted } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
-import type { Wrap } from "../process/sandbox.ts";
 import { nameConventions } from "../project/conventions.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
@@ -36,10 +36,8 @@ export interface SquadsDeps {
   gate: Gate;
   /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
   tools: readonly Tool[];
-  /** Keeps git from IO's secrets as the shell is kept from them. */
-  wrap: Wrap;
-  /** The environment for git. */
-  env: () => NodeJS.ProcessEnv;
+  /** What tells of a project's files. */
+  git: Git;
   redactor: Redactor;
   config: () => Config;
   emit: Emit;
@@ -57,13 +55,13 @@ export interface SquadView extends Squad {
 
 /** The lasting teams and what they work on. */
 export function createSquads(deps: SquadsDeps) {
-  const { store: database, engine, gate, tools, wrap, env, redactor, config, emit, log, owe } = deps;
+  const { store: database, engine, gate, tools, git, redactor, config, emit, log, owe } = deps;
   const store = createSquadStore(database);
   const activity = createTaskActivity(database);
   const sessions = createSessionRows(database);
   const usage = createUsageLog(database);
-  const facts = createFacts({ log });
-  const snapshots = createSnapshots({ wrap, env, log });
+  const facts = createFacts({ git, log });
+  const snapshots = createSnapshots({ git, log });
   const note = createTaskNotes({ activity, emit, log });
   const leaving = new Set<string>();
 
@@ -143,7 +141,7 @@ export function createSquads(deps: SquadsDeps) {
       }
     },
     analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) =>
-      analyzeProject(folderAt(projectPath, cwd, deps.dataFolder), signal ? { signal } : {}),
+      analyzeProject(git, folderAt(projectPath, cwd, deps.dataFolder), signal ? { signal } : {}),
 
     delegate,
     task: findTask,

@@ -2,16 +2,21 @@ import { z } from "zod";
 import { named } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
-import { type ExecResult, exec } from "../process/exec.ts";
-import { unwrapped, type Wrap } from "../process/sandbox.ts";
+import { type ExecResult, exec, notStarted } from "../process/exec.ts";
+import type { FoundProgram } from "../process/programs.ts";
+import type { Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { asData, fromOutside } from "./untrusted.ts";
 
 export interface GithubDeps {
   redactor: Redactor;
   /** Its settings are files that a model could have written: it sees no more than a model's own commands. */
-  wrap?: Wrap;
-  env?: NodeJS.ProcessEnv;
+  wrap: Wrap;
+  /** Where `gh` lies. */
+  program: () => FoundProgram;
+  env: NodeJS.ProcessEnv;
+  /** What the working folder says of its repository. */
+  here: (cwd: string) => Promise<{ repo?: string; branch?: string }>;
 }
 
 const LIMIT = 8_000;
@@ -52,7 +57,7 @@ const Arguments = z.object({
 type Arguments = z.output<typeof Arguments>;
 
 /** Issues and pull requests on GitHub, through the `gh` program and the login it has. */
-export function github({ redactor, wrap = unwrapped, env = process.env }: GithubDeps): Tool {
+export function github({ redactor, wrap, program: find, env, here }: GithubDeps): Tool {
   return tool({
     name: "github",
     description: "Work with GitHub issues and pull requests through gh.",
@@ -60,13 +65,17 @@ export function github({ redactor, wrap = unwrapped, env = process.env }: Github
     kind: ({ action }) => (/^(list|view)_/.test(action) ? "read" : "effect"),
     deadlineMs: 70_000,
     async run(args, { cwd, signal }) {
-      const { argv, input } = commandOf(args);
-      const [program, ...rest] = await wrap(["gh", ...argv], cwd);
+      const { argv, input } = commandOf(args, args.repo === undefined ? await here(cwd) : {});
+      const found = find();
+      if (found.path === undefined) throw failed(args.action, notStarted(found.why));
+      const [program, ...rest] = await wrap([found.path, ...argv], cwd);
       const result = await exec(program, rest, {
         cwd,
         env: {
           ...cleanEnvironment(env, redactor),
           ...login(env),
+          // Its git would start what a stranger wrote into the folder's settings, with the login in sight.
+          GIT_DIR: "/dev/null",
           GH_PROMPT_DISABLED: "1",
           GH_NO_UPDATE_NOTIFIER: "1",
           NO_COLOR: "1",
@@ -85,8 +94,10 @@ export function github({ redactor, wrap = unwrapped, env = process.env }: Github
 }
 
 /** Every value travels as `--flag=value` or through standard input, so none can be taken for a flag. */
-function commandOf(args: Arguments): { argv: string[]; input?: string } {
-  const { action, repo, number, title, body, labels, state, base, head, limit } = args;
+function commandOf(args: Arguments, place: { repo?: string; branch?: string }): { argv: string[]; input?: string } {
+  const { action, number, title, body, labels, state, base, limit } = args;
+  const repo = args.repo ?? place.repo;
+  const head = args.head ?? (action === "create_pr" ? place.branch : undefined);
   const [verb, noun] = action.split("_") as [string, string];
   const topic = noun.startsWith("issue") ? "issue" : "pr";
   const flag = (name: string, value: string | number | undefined) => (value === undefined ? [] : [`--${name}=${value}`]);

@@ -1,6 +1,11 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { git } from "../../src/git/command.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { projectEnvironment } from "../../src/process/environment.ts";
 import type { Wrap } from "../../src/process/sandbox.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 /** Runs something else in git's place. */
@@ -10,23 +15,31 @@ const instead =
     argv;
 
 test("git learns no secret, nothing that would lead it to another repository, and is told to ask nobody", async () => {
-  const folder = temporaryFolder();
-  const set = { MY_API_KEY: "hush", GIT_DIR: "/elsewhere", IO_HOME: "/io" };
-  Object.assign(process.env, set);
-  try {
-    const { stdout } = await git(folder, ["status"], { wrap: instead("env"), env: { GIT_INDEX_FILE: "/index" } });
-    const lines = stdout.split("\n");
-    expect(lines.filter((line) => /^(?:MY_API_KEY|GIT_DIR|IO_HOME)=/.test(line))).toEqual([]);
-    expect(lines).toEqual(expect.arrayContaining(["GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_INDEX_FILE=/index"]));
-  } finally {
-    for (const name of Object.keys(set)) delete process.env[name];
-  }
-  const { stdout } = await git(folder, ["status"], {
-    wrap: instead("env"),
-    environment: { PATH: process.env.PATH, ONLY: "this" },
-  });
-  expect(stdout).toContain("ONLY=this");
-  expect(stdout).not.toContain("HOME=");
+  const set = {
+    MY_API_KEY: "hush",
+    INNOCENT: "known-to-the-redactor",
+    MIRROR: "https://me:pass@mirror.invalid/",
+    GIT_DIR: "/elsewhere",
+    GIT_TRACE2_EVENT: "/tmp/trace",
+    GIT_CONFIG_PARAMETERS: "'core.fsmonitor=evil'",
+    IO_HOME: "/io",
+    ORDINARY: "kept",
+  };
+  const env = { PATH: process.env.PATH, ...set };
+  const environment = () => projectEnvironment(env, createRedactor(["known-to-the-redactor"]));
+  const git = testGit({ wrap: instead("env"), environment }, env);
+  const { stdout } = await git.run(temporaryFolder(), ["status"], { env: { GIT_INDEX_FILE: "/index" } });
+  const lines = stdout.split("\n");
+  const names = Object.keys(set).filter((name) => lines.some((line) => line.startsWith(`${name}=`)));
+  expect(names).toEqual(["ORDINARY"]);
+  const told = [
+    "GIT_TERMINAL_PROMPT=0",
+    "LC_ALL=C",
+    "GIT_INDEX_FILE=/index",
+    "GIT_CONFIG_GLOBAL=/dev/null",
+    "GIT_ALLOW_PROTOCOL=",
+  ];
+  expect(lines).toEqual(expect.arrayContaining(told));
 });
 
 test("hooks and helpers of the repository are switched off on every call, and the wrap sees the whole command", async () => {
@@ -36,16 +49,63 @@ test("hooks and helpers of the repository are switched off on every call, and th
     return ["true"];
   };
   const folder = temporaryFolder();
-  await git(folder, ["status"], { wrap, writable: ["/w"], settings: ["a.b=c"] });
+  const git = testGit({ wrap }).with({ writable: ["/w"] });
+  await git.run(folder, ["status"], { writable: ["/v"], settings: ["a.b=c"] });
   const [argv, ...where] = seen;
-  expect(argv).toEqual(expect.arrayContaining(["git", "core.hooksPath=/dev/null", "core.fsmonitor=false", "a.b=c", "status"]));
-  expect(where).toEqual([folder, { writable: ["/w"] }]);
+  expect(argv).toEqual(expect.arrayContaining(["core.hooksPath=/dev/null", "core.fsmonitor=false", "a.b=c", "status"]));
+  expect(where).toEqual([folder, expect.objectContaining({ writable: ["/w", "/v"], network: false, access: "read" })]);
 });
 
-test("a git that hangs is ended at its deadline, and a folder that is not there is a result", async () => {
-  expect(await git(temporaryFolder(), [], { wrap: instead("sleep", "60"), deadlineMs: 100 })).toMatchObject({
-    ending: "deadline",
-  });
-  const result = await git("/nowhere/at-all", ["status"]);
+test("a git that hangs is ended at its deadline, and a folder or a program that is not there is a result", async () => {
+  const slow = testGit({ wrap: instead("sleep", "60") });
+  expect(await slow.run(temporaryFolder(), [], { deadlineMs: 100 })).toMatchObject({ ending: "deadline" });
+  const result = await testGit().run("/nowhere/at-all", ["status"]);
   expect(result).toMatchObject({ ending: "not-started", stderr: expect.stringContaining("/nowhere/at-all does not exist") });
+  const none = testGit({}, { PATH: temporaryFolder() });
+  expect(await none.run("/", ["status"])).toMatchObject({
+    ending: "not-started",
+    stderr: expect.stringContaining("git was found in no"),
+  });
+});
+
+test("no folder that holds the data folder is opened to git, and a repository inside it is known as IO's own", async () => {
+  const home = join(realpathSync(temporaryFolder()), "home");
+  mkdirSync(home);
+  const git = testGit({ home });
+  for (const writable of [home, dirname(home), "/"]) {
+    const { ending, stderr } = await git.run("/", ["--version"], { writable: [writable] });
+    expect([ending, stderr]).toEqual(["not-started", expect.stringContaining("holds IO's data folder")]);
+  }
+  expect([git.isOwn(join(home, "runs", "x")), git.isOwn(dirname(home)), git.isOwn(`${home}-else`)]).toEqual([true, true, false]);
+});
+
+test("of the user's settings git is told an explicit few, and of files that are no settings nothing", async () => {
+  const home = realpathSync(temporaryFolder());
+  const set = (name: string, value: string) =>
+    execFileSync("git", ["config", "--file", join(home, ".gitconfig"), "--add", name, value]);
+  writeFileSync(join(home, "ignore"), "*.log\n");
+  set("user.name", "Ada");
+  set("user.email", "ada@example.invalid");
+  set("safe.directory", "/srv/a");
+  set("safe.directory", "*");
+  set("core.excludesFile", "~/ignore");
+  set("core.autocrlf", "input");
+  set("filter.lfs.process", "git-lfs filter-process");
+  set("filter.lfs.clean", "touch /tmp/x");
+  set("core.fsmonitor", "touch /tmp/x");
+  set("http.proxy", "http://me:secret@proxy.invalid");
+  const seen: string[][] = [];
+  const wrap: Wrap = async (argv) => {
+    seen.push([...argv]);
+    return ["true"];
+  };
+  const git = testGit({ wrap }, { PATH: process.env.PATH, HOME: home });
+  await git.run(home, ["clone"], { fetchBy: ["https"] });
+  const settings = seen[0]!.filter((_, index, all) => all[index - 1] === "-c");
+  expect(settings).toEqual(expect.arrayContaining(["safe.directory=/srv/a", "safe.directory=*", "core.autocrlf=input"]));
+  expect(settings).toEqual(
+    expect.arrayContaining(["filter.lfs.process=git-lfs filter-process", `core.excludesFile=${home}/ignore`]),
+  );
+  expect(settings.filter((each) => /touch|proxy|user\./.test(each))).toEqual([]);
+  expect(await git.user()).toMatchObject({ name: "Ada", email: "ada@example.invalid" });
 });

@@ -6,10 +6,11 @@ import { createSnapshots } from "../../src/git/snapshots.ts";
 import type { TaskEvidence } from "../../src/protocol/squads.ts";
 import { tellEvidence } from "../../src/squads/evidence.ts";
 import { quietLog } from "../support/engine.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { project } from "../support/squads.ts";
 
-const snapshots = createSnapshots({ wrap: async (argv) => [...argv], env: () => process.env, log: quietLog });
+const snapshots = createSnapshots({ git: testGit(), log: quietLog });
 
 /** What is told of a change of the folder's files. */
 async function toldOf(folder: string, change: () => void): Promise<string> {

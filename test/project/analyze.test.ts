@@ -5,9 +5,13 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { findChecks } from "../../src/project/commands.ts";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
-import { analyzeProject } from "../../src/squads/analyze.ts";
+import { analyzeProject as analyze } from "../../src/squads/analyze.ts";
 import { testIn } from "../../src/squads/test-commands.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
+
+const git = testGit();
+const analyzeProject = (path: string, options: { signal?: AbortSignal } = {}) => analyze(git, path, options);
 
 const temporary = () => realpathSync(temporaryFolder());
 

@@ -7,6 +7,7 @@ import { createSquads } from "../../src/squads/squads.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createGate } from "../../src/tools/gate.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { characterOf, project } from "../support/squads.ts";
@@ -27,8 +28,7 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
     engine,
     gate: createGate({ store, redactor, log: quietLog, policy: () => undefined }),
     tools: [],
-    wrap: async (argv) => [...argv],
-    env: () => process.env,
+    git: testGit(),
     redactor,
     config: () => parsed,
     emit: (one) => news.push(one),

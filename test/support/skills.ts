@@ -8,6 +8,7 @@ import type { News } from "../../src/protocol/events.ts";
 import { openSkills, type SkillsDeps } from "../../src/skills/open.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createSkillSwitches } from "../../src/store/skills.ts";
+import { testGit } from "./git.ts";
 
 export const temporary = () => realpathSync(mkdtempSync(join(tmpdir(), "io-test-")));
 
@@ -37,7 +38,7 @@ export function skillsIn(root = join(temporary(), "skills"), parts: Partial<Skil
   const log = createLog({ redactor: createRedactor() });
   const scratch = join(root, "..", "scratch");
   const switches = createSkillSwitches(openStore(":memory:"));
-  const own = { root, scratch, switches, emit: (item: News) => void news.push(item), log };
+  const own = { root, scratch, switches, emit: (item: News) => void news.push(item), log, git: testGit() };
   const skills = openSkills({ ...own, registry: () => "http://127.0.0.1:9", ...parts });
   return { root, scratch, switches, news, skills };
 }

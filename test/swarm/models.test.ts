@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Engine, Serving } from "../../src/engine/port.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { unwrapped } from "../../src/process/sandbox.ts";
 import type { RunStep } from "../../src/protocol/runs.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -9,6 +11,7 @@ import { readRunSettings } from "../../src/swarm/pipeline/settings.ts";
 import { createSwarm } from "../../src/swarm/run/swarm.ts";
 import { describeRun } from "../../src/swarm/tools.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { type Script, startSwarm } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
@@ -238,6 +241,9 @@ test("runs from before the served model was written down can still be shown", as
     engine,
     emit: () => undefined,
     bind: () => [],
+    git: testGit(),
+    wrap: unwrapped,
+    redactor: createRedactor(),
     findChecks: async () => [],
     runsFolder: folder,
     log: quietLog,

@@ -1,19 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { must } from "../../src/git/command.ts";
 import { refsBelow } from "../../src/git/refs.ts";
 import { openStore } from "../../src/store/open.ts";
 import { openRuns } from "../../src/store/runs.ts";
 import { deleteOldRefs } from "../../src/swarm/run/old-refs.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 test("what old runs put aside in a repository goes; branches, younger runs and what is not ours stay", async () => {
   const folder = temporaryFolder();
-  await must(folder, ["init", "-q", "-b", "main"]);
+  const git = testGit();
+  await git.must(folder, ["init", "-q", "-b", "main"]);
   writeFileSync(join(folder, "a.txt"), "a\n");
-  await must(folder, ["add", "-A"]);
-  await must(folder, ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-q", "-m", "a"]);
+  await git.must(folder, ["add", "-A"]);
+  await git.must(folder, ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-q", "-m", "a"]);
   const store = openStore(":memory:");
   onTestFinished(() => store.close());
   const runs = openRuns(store);
@@ -35,8 +36,8 @@ test("what old runs put aside in a repository goes; branches, younger runs and w
     "refs/swarm/r_young/1",
   ];
   const go = ["refs/swarm/r_old/1", "refs/swarm/r_old-stream-2/3"];
-  for (const ref of [...stay, ...go]) await must(folder, ["update-ref", ref, "HEAD"]);
+  for (const ref of [...stay, ...go]) await git.must(folder, ["update-ref", ref, "HEAD"]);
 
-  expect(await deleteOldRefs(runs, "2026-04-01")).toBe(go.length);
-  expect(await refsBelow(folder, "refs/")).toEqual(stay);
+  expect(await deleteOldRefs(git, runs, "2026-04-01")).toBe(go.length);
+  expect(await refsBelow(git, folder, "refs/")).toEqual(stay);
 });

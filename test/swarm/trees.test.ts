@@ -1,7 +1,9 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openRepo, unsettled } from "../../src/git/repository.ts";
+import { unsettled } from "../../src/git/merges.ts";
+import { openRepo } from "../../src/git/repository.ts";
+import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git, makeProject, sh, task } from "../support/swarm/index.ts";
 import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
@@ -22,29 +24,29 @@ test("a repository of another owner is refused with the command that allows it",
   const path = process.env.PATH;
   writeFileSync(join(folder, "git"), `#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 PATH="${path}" exec git "$@"\n`);
   chmodSync(join(folder, "git"), 0o755);
-  process.env.PATH = `${folder}:${path}`;
-  try {
-    await expect(openRepo(project)).rejects.toThrow(
-      /dubious ownership[\s\S]*git config --global --add safe\.directory \S*project/,
-    );
-  } finally {
-    process.env.PATH = path;
-  }
+  const stranger = testGit({}, { ...process.env, PATH: `${folder}:${path}` });
+  await expect(openRepo(stranger, project)).rejects.toThrow(
+    /dubious ownership[\s\S]*git config --global --add safe\.directory \S*project/,
+  );
+  const home = temporaryFolder();
+  writeFileSync(join(home, ".gitconfig"), `[safe]\n\tdirectory = ${project}\n`);
+  const trusted = testGit({}, { PATH: `${folder}:${path}`, HOME: home });
+  expect(await openRepo(trusted, project)).toMatchObject({ root: project });
 });
 
 test("only a folder without a repository above it is outside git", async () => {
   const outside = makeProject({ "deep/down/x.txt": "x\n" }, false);
-  expect(await openRepo(join(outside, "deep", "down"))).toBeUndefined();
+  expect(await openRepo(testGit(), join(outside, "deep", "down"))).toBeUndefined();
   const headless = makeProject({ "deep/down/x.txt": "x\n" });
   rmSync(join(headless, ".git", "HEAD"));
-  await expect(openRepo(join(headless, "deep", "down"))).rejects.toThrow(/git refuses [\s\S]*not a git repository/);
+  await expect(openRepo(testGit(), join(headless, "deep", "down"))).rejects.toThrow(/git refuses [\s\S]*not a git repository/);
   const lost = makeProject();
   git(lost, "worktree", "add", "-q", "../other");
   renameSync(lost, `${lost}-moved`);
-  await expect(openRepo(join(lost, "..", "other"))).rejects.toThrow(/git refuses /);
+  await expect(openRepo(testGit(), join(lost, "..", "other"))).rejects.toThrow(/git refuses /);
   const empty = makeProject({}, false);
   git(empty, "init", "-q", "-b", "main");
-  expect(await openRepo(empty)).toMatchObject({ head: null, branch: "main" });
+  expect(await openRepo(testGit(), empty)).toMatchObject({ head: null, branch: "main" });
 });
 
 /** T2 waits until T1 is merged, and together they fail. */
@@ -130,10 +132,13 @@ test("both sides of a conflict are cut once as well", async () => {
 test("conflicts that are settled by deletion leave nothing to search, and a name that git could take for magic is searched", async () => {
   const marked = "<<<<<<< mine\na\n=======\nb\n>>>>>>> theirs\n";
   const project = makeProject({ "fixture.txt": marked, ":x": marked, "*.txt": "fine\n" });
-  expect(await unsettled(project, ["gone.txt"])).toEqual([]);
-  expect(await unsettled(project, [":x", "gone.txt"])).toEqual([":x"]);
-  expect(await unsettled(project, ["*.txt"])).toEqual([]);
-  expect(await unsettled(project, [":x", "fixture.txt"])).toEqual([":x", "fixture.txt"]);
+  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, ["gone.txt"])).toEqual([]);
+  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, [":x", "gone.txt"])).toEqual([":x"]);
+  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, ["*.txt"])).toEqual([]);
+  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, [":x", "fixture.txt"])).toEqual([
+    ":x",
+    "fixture.txt",
+  ]);
 });
 
 test("a repository that is made inside a stream is committed with its files, and its history is kept and noted", async () => {

@@ -1,11 +1,17 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { remoteOf } from "../../src/git/remote.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { findPrograms } from "../../src/process/programs.ts";
+import { unwrapped } from "../../src/process/sandbox.ts";
 import { github } from "../../src/tools/github.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { unmarked } from "../support/data.ts";
+import { testGit } from "../support/git.ts";
+import { project } from "../support/squads.ts";
 
 let root: string;
 let one: Tool;
@@ -22,8 +28,12 @@ if (process.argv.includes("--title=login")) { console.error("not logged in"); pr
 console.log("https://github.com/o/n/issues/7");`;
   writeFileSync(join(root, "gh"), script);
   chmodSync(join(root, "gh"), 0o755);
-  one = github({ redactor: createRedactor(), env: { PATH: root, GH_TOKEN: "gh-login", IO_TOKEN: "io-secret", HOME: root } });
+  one = githubWith({ PATH: root, GH_TOKEN: "gh-login", IO_TOKEN: "io-secret", HOME: root });
 });
+const githubWith = (env: NodeJS.ProcessEnv, here = async () => ({})) => {
+  const programs = findPrograms({ env, closed: [] });
+  return github({ redactor: createRedactor(), wrap: unwrapped, program: () => programs.find("gh"), env, here });
+};
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const call = (args: Record<string, unknown>, which = one) =>
@@ -108,6 +118,25 @@ test("gh has its own login and none of IO's secrets", async () => {
   expect(seen().env.IO_TOKEN).toBeUndefined();
 });
 
+test("gh looks at no repository itself: what the working folder says is read by IO's own git and told to it", async () => {
+  const repository = project();
+  const at = (...args: string[]) => execFileSync("git", args, { cwd: repository });
+  at("checkout", "-q", "-b", "fix");
+  for (const [name, url] of [
+    ["fork", "https://github.com/me/n.git"],
+    ["origin", "git@github.com:o/n.git"],
+  ] as const)
+    at("remote", "add", name, url);
+  expect(await remoteOf(testGit(), repository)).toEqual({ repo: "o/n", branch: "fix" });
+  at("remote", "add", "upstream", "ssh://git@ghe.example.invalid:22/up/n");
+  const here = () => remoteOf(testGit(), repository);
+  await call({ action: "create_pr", title: "T" }, githubWith({ PATH: root, HOME: root }, here));
+  expect(seen().argv).toEqual(["pr", "create", "--repo=ghe.example.invalid/up/n", "--title=T", "--body-file=-", "--head=fix"]);
+  expect(seen().env.GIT_DIR).toBe("/dev/null");
+  await call({ action: "list_prs", repo: "a/b" }, githubWith({ PATH: root, HOME: root }, here));
+  expect(seen().argv.slice(0, 3)).toEqual(["pr", "list", "--repo=a/b"]);
+});
+
 test("what is missing or fails is explained with a remedy", async () => {
   await expect(call({ action: "view_issue" })).rejects.toThrow("number: is missing; view_issue needs it");
   await expect(call({ action: "create_issue", body: "x" })).rejects.toThrow("title: is missing");
@@ -115,6 +144,6 @@ test("what is missing or fails is explained with a remedy", async () => {
   expect(existsSync(join(root, "call.json"))).toBe(false);
   await expect(call({ action: "create_issue", title: "fail" })).rejects.toThrow("could not: no permission");
   await expect(call({ action: "create_issue", title: "login" })).rejects.toThrow('"gh auth login"');
-  const without = github({ redactor: createRedactor(), env: { PATH: join(root, "nowhere") } });
+  const without = githubWith({ PATH: join(root, "nowhere") });
   await expect(call({ action: "list_issues" }, without)).rejects.toThrow("https://cli.github.com");
 });

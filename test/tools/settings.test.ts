@@ -1,11 +1,10 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Config } from "../../src/lib/config.ts";
-import { createRedactor } from "../../src/lib/redact.ts";
 import { checkUpdate, compareVersions } from "../../src/tools/check-update.ts";
 import { configUpdate, MODEL_KEYS } from "../../src/tools/config-update.ts";
 import type { Tool } from "../../src/tools/tool.ts";
@@ -59,35 +58,25 @@ async function registry(handle: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/npm/`;
 }
 
-function fakeNpm(body: string): string {
-  const path = join(root, "npm");
-  writeFileSync(path, `#!/bin/sh\nprintf '%s\\n' "$*" >> ${join(root, "argv")}\n${body}\n`);
-  chmodSync(path, 0o755);
-  return path;
-}
-const argv = () => (existsSync(join(root, "argv")) ? readFileSync(join(root, "argv"), "utf8").trim().split("\n") : []);
+const updateOf = (version: string, base: string | undefined, env: NodeJS.ProcessEnv = {}) =>
+  checkUpdate({ version, registry: () => base, env });
 
-test("the registry the user named is asked, and nothing is installed unasked", async () => {
+test("the registry that the config names is asked, and nothing is ever installed", async () => {
   const paths: string[] = [];
   const base = await registry((request, response) => {
     paths.push(request.url ?? "");
     response.end('{"version": "0.2.0"}');
   });
-  const npm = fakeNpm("exit 0");
-  const at = (version: string) => checkUpdate({ redactor: createRedactor(), version, registry: () => base, npm });
-  expect(await call(at("0.1.0"), {})).toContain("IO 0.2.0 is published; this is 0.1.0");
-  expect(await call(at("0.2.0"), { apply: true })).toContain("up to date");
-  expect(argv()).toEqual([]);
+  expect(await call(updateOf("0.1.0", base), {})).toContain("IO 0.2.0 is published; this is 0.1.0");
+  expect(await call(updateOf("0.2.0", base), {})).toContain("up to date");
   expect(paths).toEqual(["/npm/io-orchestrator/latest", "/npm/io-orchestrator/latest"]);
-  expect(await call(at("0.1.0"), { apply: true })).toContain("is installed");
-  expect(argv()).toEqual([`install --global --ignore-scripts --registry=${base} io-orchestrator@0.2.0`]);
+  expect(await call(updateOf("0.1.0", base), { apply: true })).toMatch(/Only a person installs it: .*"io update"/);
+  expect(paths).toHaveLength(2);
+  expect(updateOf("0.1.0", base).kind).toBe("read");
 });
 
 test("a registry that is missing, mute or lying is told plainly", async () => {
-  const said = async (base: string) =>
-    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => base, npm: "false" }), {}).catch(
-      (error: Error) => error.message,
-    );
+  const said = async (base: string) => call(updateOf("0.1.0", base), {}).catch((error: Error) => error.message);
   expect(await said("http://127.0.0.1:1")).toContain("could not be asked");
   expect(await said(await registry((_request, response) => response.writeHead(404).end()))).toContain("not published");
   server?.close();
@@ -96,22 +85,16 @@ test("a registry that is missing, mute or lying is told plainly", async () => {
   );
 });
 
-test("without a named registry npm is asked", async () => {
-  const with_ = (body: string) =>
-    call(checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => undefined, npm: fakeNpm(body) }), {}).catch(
-      (error: Error) => error.message,
-    );
-  expect(await with_(`echo '"0.3.0"'`)).toContain("IO 0.3.0 is published");
-  expect(await with_("echo 'npm error code E404' >&2; exit 1")).toContain("not published");
-  expect(await with_("echo 'npm error network' >&2; exit 1")).toContain("npm error network");
-  expect(argv()[0]).toBe("view io-orchestrator version --json");
-  const none = checkUpdate({
-    redactor: createRedactor(),
-    version: "0.1.0",
-    registry: () => undefined,
-    npm: join(root, "no-npm"),
+test("without a named registry npm's own default is asked, through the proxy that the environment names", async () => {
+  const asked: string[] = [];
+  const { origin: proxy } = new URL(await registry(() => undefined));
+  server!.on("connect", (request, socket) => {
+    asked.push(request.url ?? "");
+    socket.end("HTTP/1.1 503 Not here\r\n\r\n");
   });
-  await expect(call(none, {})).rejects.toThrow("npm is not installed");
+  const one = updateOf("0.1.0", undefined, { https_proxy: proxy, npm_config_registry: "http://127.0.0.1:1" });
+  await expect(call(one, {})).rejects.toThrow(/https:\/\/registry\.npmjs\.org\/ could not be asked/);
+  expect(asked).toEqual(["registry.npmjs.org:443"]);
 });
 
 test("versions are ordered as numbers, and a release comes after its previews", () => {
@@ -125,8 +108,7 @@ test("previews are ordered as semantic versioning says, and what is no version i
   expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);
   for (const version of ["1.0.0-01", "1.0.0 ", "v1.0.0", "1.0"]) {
     const base = await registry((_request, response) => response.end(JSON.stringify({ version })));
-    const one = checkUpdate({ redactor: createRedactor(), version: "0.1.0", registry: () => base, npm: "false" });
-    await expect(call(one, {})).rejects.toThrow("names no version");
+    await expect(call(updateOf("0.1.0", base), {})).rejects.toThrow("names no version");
     server?.close();
   }
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { current } from "../../git/repository.ts";
+import { current } from "../../git/worktrees.ts";
 import { clarifier, reviewMembers, revisions } from "../pipeline/kind.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
 import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
@@ -70,8 +70,6 @@ function theOnlyTask({ spec }: Progress): SwarmTask {
 function resultingTree({ journal, workplace }: RunContext, after: unknown): Promise<string> {
   return journal.step(z.string(), { key: implementKeys.result, kind: "git", phase: name }, { after }, async () => ({
     value:
-      workplace.kind === "branch"
-        ? (await current(workplace.workspace.path, workplace.branch)).tree
-        : (await workplace.workspace.save("")).tree,
+      workplace.kind === "branch" ? (await current(workplace.workspace.tree)).tree : (await workplace.workspace.save("")).tree,
   }));
 }

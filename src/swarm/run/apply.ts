@@ -21,7 +21,7 @@ export async function applyTo(target: string | null, context: RunContext, { stat
   };
   if (workplace.kind === "in place") return refuse("the work was done in place, so it is there already");
   if (outcome !== "approved") return refuse("not everything is approved");
-  const now = (await openRepo(workplace.repo.root))?.branch ?? null;
+  const now = (await openRepo(workplace.repo.git, workplace.repo.root))?.branch ?? null;
   if (now !== target)
     return refuse(
       `it was on ${nameOf(target)} when the run began and is on ${nameOf(now)} now. Switch back, and merge it yourself`,

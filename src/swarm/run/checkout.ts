@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { git } from "../../git/command.ts";
+import { dirname, join, resolve } from "node:path";
+import { repositoryAbove } from "../../git/repository.ts";
 import { refuseDataFolder } from "../../lib/data-folder.ts";
 import { usageError } from "../../lib/errors.ts";
 import { inside } from "../pipeline/agents.ts";
@@ -8,10 +8,10 @@ import { FILE_NAME } from "../pipeline/file.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 
 /** The project around a folder: the folder itself if it has a pipeline file, else the top of its checkout. */
-export async function projectAround(folder: string): Promise<string> {
+export function projectAround(folder: string): string {
   if (existsSync(join(folder, FILE_NAME))) return folder;
-  const top = await git(folder, ["rev-parse", "--show-toplevel"]);
-  return (top.code === 0 && top.stdout.trim()) || folder;
+  const marker = repositoryAbove(folder);
+  return marker === undefined ? folder : dirname(marker);
 }
 
 export function openProject(path: string, dataFolder?: string): string {

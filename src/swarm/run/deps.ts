@@ -1,5 +1,7 @@
 import type { Engine } from "../../engine/port.ts";
+import type { Git } from "../../git/command.ts";
 import type { Log } from "../../lib/log.ts";
+import type { Redactor } from "../../lib/redact.ts";
 import type { Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import type { Emit } from "../../protocol/events.ts";
@@ -16,6 +18,7 @@ export interface SwarmDeps {
   emit: Emit;
   /** The tools of a pipeline agent, behind the gate. */
   bind: Bind;
+  git: Git;
   findChecks: (folder: string) => Promise<Check[]>;
   /** Where runs keep their worktrees and documents. */
   runsFolder: string;
@@ -32,8 +35,8 @@ export interface SwarmDeps {
   recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
-  wrap?: Wrap;
-  /** Takes secrets out of what checks print. */
-  clean?: (text: string) => string;
+  wrap: Wrap;
+  /** Takes secrets out of what checks print, and out of their environment. */
+  redactor: Redactor;
   now?: () => Date;
 }

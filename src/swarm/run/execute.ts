@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { must } from "../../git/repository.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { ReviewLoop, Run, RunOutcome, RunPhase } from "../../protocol/runs.ts";
 import { decisionsOf } from "../phases/decisions.ts";
@@ -44,7 +43,7 @@ function startingTree({ journal, workplace, pipeline }: RunContext, kinds: reado
   return journal.step(z.string(), { key: runKeys.base, kind: "git", phase: "run" }, {}, async () => ({
     value:
       workplace.kind === "branch"
-        ? await must(workplace.workspace.path, ["rev-parse", `${workplace.base}^{tree}`])
+        ? await workplace.repo.git.must(workplace.repo.root, ["rev-parse", `${workplace.base}^{tree}`])
         : (await workplace.workspace.save("")).tree,
   }));
 }

@@ -1,4 +1,6 @@
 import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Git } from "../../git/command.ts";
 import { deleteRefs, refsBelow } from "../../git/refs.ts";
 import type { Runs } from "../../store/runs.ts";
 
@@ -10,7 +12,7 @@ const OF_A_RUN = /^refs\/swarm\/(r_[0-9a-z]+)(?:-stream-\d+)?\//;
  * Deletes what runs put aside in their projects, once they have ended before a moment; tells how many refs went. Branches are
  * left alone: they hold results.
  */
-export async function deleteOldRefs(runs: Pick<Runs, "get" | "projects">, before: string): Promise<number> {
+export async function deleteOldRefs(git: Git, runs: Pick<Runs, "get" | "projects">, before: string): Promise<number> {
   const isOver = (id: string) => {
     const finishedAt = runs.get(id)?.finished_at;
     return typeof finishedAt === "string" && finishedAt < before;
@@ -18,8 +20,10 @@ export async function deleteOldRefs(runs: Pick<Runs, "get" | "projects">, before
   let deleted = 0;
   for (const project of runs.projects()) {
     if (!statSync(project, { throwIfNoEntry: false })?.isDirectory()) continue;
-    const refs = (await refsBelow(project, PREFIX)).filter((ref) => isOver(OF_A_RUN.exec(ref)?.[1] ?? ""));
-    if (await deleteRefs(project, refs)) deleted += refs.length;
+    const refs = (await refsBelow(git, project, PREFIX)).filter((ref) => isOver(OF_A_RUN.exec(ref)?.[1] ?? ""));
+    if (refs.length === 0) continue;
+    const commonDir = resolve(project, await git.must(project, ["rev-parse", "--git-common-dir"]));
+    if (!git.isOwn(commonDir) && (await deleteRefs(git.with({ writable: [commonDir] }), project, refs))) deleted += refs.length;
   }
   return deleted;
 }

@@ -1,6 +1,5 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { unwrapped } from "../../process/sandbox.ts";
 import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
@@ -41,8 +40,8 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
 
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
-  const { engine, emit, bind, findChecks, runsFolder, onSay, recordUsage, runs, kinds, env, now } = deps;
-  const { checkDeadlineMs = 600_000, wrap = unwrapped, clean = (text: string) => text } = deps;
+  const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, recordUsage, runs, kinds, env, now } = deps;
+  const { checkDeadlineMs = 600_000 } = deps;
   const { row, loaded, inputs, settings, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
@@ -58,6 +57,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({
+    git,
     runs,
     row,
     pipeline,
@@ -91,7 +91,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
       signal,
       deadlineMs: checkDeadlineMs,
       wrap,
-      clean,
+      redactor,
       env,
       now,
     }),

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { dropMerged, removeWorktree } from "../../git/repository.ts";
+import { dropMerged, removeWorktree } from "../../git/worktrees.ts";
 import type { Run } from "../../protocol/runs.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
@@ -9,7 +9,7 @@ import type { RunSettings } from "../pipeline/settings.ts";
 import { documentNames } from "./documents.ts";
 import { openWorkplace, removeEmpty, streamBranch, type Workplace, type WorkplaceDeps } from "./workspace.ts";
 
-export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "folder" | "onPlace"> {
+export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "onPlace"> {
   runs: Pick<Runs, "setTree">;
   row: RunRow;
   pipeline: ResolvedPipeline;
@@ -42,10 +42,11 @@ export async function openRunWorkplace({
 export async function putAway(workplace: Workplace, { streams }: Pick<Run, "streams">): Promise<void> {
   if (workplace.kind === "in place") return;
   for (const stream of streams.filter((each) => each.status === "done")) {
-    if ((await removeWorktree(workplace.repo, join(workplace.folder, "worktrees", `stream-${stream.number}`))) === "removed") {
-      await dropMerged(workplace.repo, streamBranch(workplace.branch, stream.number), workplace.branch);
-    }
+    const branch = streamBranch(workplace.branch, stream.number);
+    const path = join(workplace.folder, "worktrees", `stream-${stream.number}`);
+    if ((await removeWorktree(workplace.repo, path, branch)) === "removed")
+      await dropMerged(workplace.repo, branch, workplace.branch);
   }
-  await removeWorktree(workplace.repo, workplace.workspace.path);
+  await removeWorktree(workplace.repo, workplace.workspace.tree.path, workplace.branch);
   removeEmpty(join(workplace.folder, "worktrees"));
 }

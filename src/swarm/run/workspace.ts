@@ -1,9 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { git } from "../../git/command.ts";
+import type { Git } from "../../git/command.ts";
 import { bringDependencies } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
-import { addWorktree, baseCommit, commitAll, current, openRepo, openShadow, type Repo, setAside } from "../../git/repository.ts";
+import { refsBelow } from "../../git/refs.ts";
+import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
+import { openShadow } from "../../git/shadow.ts";
+import { addWorktree, commitAll, current, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
@@ -18,10 +21,11 @@ export interface Workspace {
 
 /** Where a run works: on a branch of its own beside the checkout, or in place. */
 export type Workplace =
-  | { kind: "branch"; repo: Repo; branch: string; base: string; folder: string; workspace: Workspace & { path: string } }
+  | { kind: "branch"; repo: Repo; branch: string; base: string; folder: string; workspace: Workspace & { tree: Tree } }
   | { kind: "in place"; workspace: Workspace };
 
 export interface WorkplaceDeps {
+  git: Git;
   projectPath: string;
   runId: string;
   /** The run's own folder. */
@@ -35,13 +39,13 @@ export interface WorkplaceDeps {
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { projectPath, runId, folder, parallel, leftOut, onPlace }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, onPlace }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
-  const repo = parallel ? await openRepo(projectPath) : undefined;
-  if (!repo) {
+  const found = parallel ? await openRepo(git, projectPath) : undefined;
+  if (!found) {
     onPlace?.(projectPath);
-    const shadow = await openShadow(join(folder, "shadow.git"), projectPath, leftOut);
+    const shadow = await openShadow(git, join(folder, "shadow.git"), projectPath, leftOut);
     return {
       kind: "in place",
       workspace: {
@@ -51,6 +55,7 @@ export async function openWorkplace(
       },
     };
   }
+  const repo = { ...found, git: found.git.with({ writable: [folder] }) };
   const branch = await branchOf(repo, runId);
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
@@ -63,11 +68,10 @@ export async function openWorkplace(
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
 async function branchOf(repo: Repo, runId: string): Promise<string> {
-  const has = async (ref: string) => (await git(repo.root, ["show-ref", "--verify", "--quiet", ref])).code === 0;
-  const [begun, ...taken] = await Promise.all(
-    [`refs/heads/swarm/${runId}`, `refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"].map(has),
-  );
-  return begun || !taken.includes(true) ? `swarm/${runId}` : `swarm-${runId}`;
+  const begun = `refs/heads/swarm/${runId}`;
+  const taken = [`refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"];
+  const there = new Set(await refsBelow(repo.git, repo.root, begun, ...taken));
+  return there.has(begun) || !taken.some((ref) => there.has(ref)) ? `swarm/${runId}` : `swarm-${runId}`;
 }
 
 /** Makes a worktree and a branch for one stream, from a commit of the run's branch. */
@@ -80,7 +84,7 @@ export async function openStream(
   const path = pathOfStream(workplace, number);
   await addWorktree(workplace.repo, { path, branch, base });
   await bringDependencies(workplace.repo, path);
-  const at = await current(path, branch);
+  const at = await current(treeOf(workplace.repo, path, branch));
   return { branch, path, base: at.commit, tree: at.tree };
 }
 
@@ -112,19 +116,20 @@ export function streamBranch(runBranch: string, number: number): string {
   return `${runBranch}-stream-${number}`;
 }
 
-export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Workspace & { path: string } {
+export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Workspace & { tree: Tree } {
+  const tree = treeOf(repo, path, branch);
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
   let last: { key: string; text: Promise<string> } | undefined;
   return {
-    path,
+    tree,
     cwd,
-    save: (message) => commitAll(repo, path, branch, message, note),
+    save: (message) => commitAll(repo, tree, message, note),
     diff(from, to) {
       const key = `${from} ${to}`;
-      if (last?.key !== key) last = { key, text: diffOf(path, from, to) };
+      if (last?.key !== key) last = { key, text: diffOf(tree.git, path, from, to) };
       return last.text;
     },
-    tidy: (label) => setAside(path, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
+    tidy: (label) => setAside(tree, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
   };
 }

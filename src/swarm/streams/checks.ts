@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { oneLine } from "../../lib/quoted.ts";
-import { plainEnvironment } from "../../process/environment.ts";
+import type { Redactor } from "../../lib/redact.ts";
+import { projectEnvironment } from "../../process/environment.ts";
 import { exec } from "../../process/exec.ts";
 import type { Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
@@ -18,8 +19,8 @@ export interface ChecksDeps {
   deadlineMs: number;
   /** Keeps checks, which run code that agents wrote, away from secrets. */
   wrap: Wrap;
-  /** Takes secrets out of what they print. */
-  clean: (text: string) => string;
+  /** Takes secrets out of their environment, and out of what they print. */
+  redactor: Redactor;
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
@@ -27,8 +28,7 @@ export interface ChecksDeps {
 const TAIL = 4_000;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
-export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, clean, env, now }: ChecksDeps) {
-  const environment = { ...plainEnvironment(env), CI: env.CI ?? "true" };
+export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, redactor, env, now }: ChecksDeps) {
   const seen = new Map<string, CheckEvidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
@@ -36,10 +36,10 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
     const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd);
     const result = await exec(program, args, {
       cwd,
-      env: environment,
+      env: { ...projectEnvironment(env, redactor), CI: env.CI ?? "true" },
       deadlineMs,
       signal,
-      maxOutput: TAIL * 2,
+      maxOutput: TAIL * 4,
     });
     const { code, ending, output, sha256, bytes, durationMs } = result;
     return {
@@ -47,7 +47,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
       command: check.command,
       exitCode: code,
       ending,
-      tail: clean(output).slice(-TAIL),
+      tail: redactor.clean(output).slice(-TAIL),
       sha256,
       bytes,
       durationMs: Math.round(durationMs),

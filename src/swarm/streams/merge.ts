@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { diffOf } from "../../git/diff.ts";
-import { beginMerge, dropMerges, type Merge, mergeInto, unsettled } from "../../git/repository.ts";
+import { beginMerge, dropMerges, type Merge, mergeInto, unsettled } from "../../git/merges.ts";
+import type { Tree } from "../../git/worktrees.ts";
 import { UserError } from "../../lib/errors.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
 import { conflictPrompt, describeTask, mendPrompt } from "../phases/prompts.ts";
@@ -23,7 +24,7 @@ export interface MergeDeps {
   context: RunContext;
   workplace: Extract<Workplace, { kind: "branch" }>;
   /** The stream's worktree and the commit it began from. */
-  path: string;
+  tree: Tree;
   base: string;
 }
 
@@ -54,7 +55,7 @@ async function undo(stream: Stream, { context, workplace }: MergeDeps, merges: r
   await context.journal.step(z.string(), head, { merges }, async () => {
     const ref = await workplace.workspace.tidy?.(`undo-${number}-${merges.length}`);
     if (ref) context.note(`what was in the run's tree when the merge of stream ${number} was undone is set aside as ${ref}`);
-    return { value: await dropMerges(workplace.workspace.path, workplace.branch, merges), verdict: "undone" };
+    return { value: await dropMerges(workplace.workspace.tree, merges), verdict: "undone" };
   });
 }
 
@@ -90,9 +91,7 @@ const stepOf = (stream: Stream, key: string) => ({
 
 function mergeOnce(stream: Stream, { context, workplace }: MergeDeps, round: number, commit: string): Promise<Merged> {
   return context.journal.step(Merged, stepOf(stream, stream.keys.merge(round)), { commit }, async () => {
-    const { saved, conflicts } = await mergeInto(workplace.repo, {
-      path: workplace.workspace.path,
-      branch: workplace.branch,
+    const { saved, conflicts } = await mergeInto(workplace.repo, workplace.workspace.tree, {
       commit,
       message: `Merge stream ${stream.record.number}: ${title(stream.task)}`,
     });
@@ -117,12 +116,12 @@ function checkMerged(stream: Stream, { context, workplace }: MergeDeps, round: n
 /** Brings the merged result into the stream's tree and has the engineer mend it there. */
 async function mend(
   stream: Stream,
-  { context, path }: MergeDeps,
+  { context, tree }: MergeDeps,
   round: number,
   { onto, evidence, told }: { onto: string; evidence: readonly CheckEvidence[]; told: string },
 ): Promise<void> {
   await context.journal.step(Begun, stepOf(stream, stream.keys.sync(round)), { onto }, async () => {
-    await beginMerge(path, onto);
+    await beginMerge(tree, onto);
     return { value: { files: [], ours: "", theirs: "" } };
   });
   const mended = await stream.engineer(stream.keys.mend(round), mendPrompt(told, evidence));
@@ -133,16 +132,16 @@ async function mend(
 /** Begins the merge in the stream's own tree and has the engineer settle the conflicts there. */
 async function settleConflict(
   stream: Stream,
-  { context, path, base }: MergeDeps,
+  { context, tree, base }: MergeDeps,
   round: number,
   { commit, merged, told }: { commit: string; merged: Merged; told: string },
 ): Promise<void> {
   const onto = merged.commit;
   const begun = await context.journal.step(Begun, stepOf(stream, stream.keys.conflict(round)), { onto }, async () => {
-    const files = await beginMerge(path, onto);
+    const files = await beginMerge(tree, onto);
     const [ours, theirs] = await Promise.all([
-      diffOf(path, base, commit, { most: SIDE_CHARACTERS }),
-      diffOf(path, base, onto, { most: SIDE_CHARACTERS }),
+      diffOf(tree.git, tree.path, base, commit, { most: SIDE_CHARACTERS }),
+      diffOf(tree.git, tree.path, base, onto, { most: SIDE_CHARACTERS }),
     ]);
     return { value: { files: files.length > 0 ? files : merged.conflicts, ours, theirs } };
   });
@@ -151,7 +150,7 @@ async function settleConflict(
     const prompt = conflictPrompt(told, files, begun.ours, begun.theirs);
     const reply = await stream.engineer(stream.keys.settle(round, attempt), prompt);
     if (!reply.ok) throw new RunFailed(`its conflicts were not settled: ${reply.reason}`);
-    files = await unsettled(path, begun.files);
+    files = await unsettled(tree, begun.files);
   }
   if (files.length > 0) throw new RunFailed(`its engineer left conflict markers in ${files.join(", ")}`);
   await stream.settle(`Settle the conflicts of stream ${stream.record.number}`);

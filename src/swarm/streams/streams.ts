@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { addWorktree, isAncestor } from "../../git/repository.ts";
+import { isAncestor } from "../../git/refs.ts";
+import { addWorktree } from "../../git/worktrees.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
 import { describeTask } from "../phases/prompts.ts";
@@ -153,7 +154,7 @@ async function workOnBranch(
   onStream(stream);
   await work(stream, { context, progress });
   const merged = await turns.take(number, async () => {
-    const result = await mergeStream(stream, { context, workplace, path: opened.path, base: opened.base });
+    const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
     await tip.advance(result.commit);
     return result;
   });
@@ -213,7 +214,7 @@ function createTip(workplace: Workplace) {
   return {
     commit: () => commit,
     async advance(to: string): Promise<void> {
-      if (workplace.kind === "branch" && !(await isAncestor(workplace.workspace.path, to, commit))) commit = to;
+      if (workplace.kind === "branch" && !(await isAncestor(workplace.repo.git, workplace.repo.root, to, commit))) commit = to;
     },
   };
 }

@@ -2,9 +2,11 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createEngine } from "../../../src/engine/engine.ts";
 import { Config } from "../../../src/lib/config.ts";
+import { createRedactor } from "../../../src/lib/redact.ts";
 import { openStore, type Store } from "../../../src/store/open.ts";
 import { readRunSettings } from "../../../src/swarm/pipeline/settings.ts";
 import { createSwarm } from "../../../src/swarm/run/swarm.ts";
+import { walledGit } from "../git.ts";
 import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";
 
@@ -49,6 +51,8 @@ const swarm = createSwarm({
     if (steps === killAt) process.kill(process.pid, "SIGKILL");
   },
   bind: bindTools(store, home),
+  ...walledGit(home, { PATH: process.env.PATH, HOME: home }),
+  redactor: createRedactor(),
   findChecks: async () => [{ name: "test", command: "test -f README.md", cwd: "." }],
   runsFolder: join(home, "runs"),
   log: quietLog,

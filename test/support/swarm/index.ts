@@ -6,6 +6,7 @@ import type { Engine } from "../../../src/engine/port.ts";
 import type { ModelServer } from "../../../src/engine/rehearsal/server.ts";
 import { type Act, type ChatRequest, textOf } from "../../../src/engine/rehearsal/wire.ts";
 import { packageRoot } from "../../../src/lib/paths.ts";
+import { createRedactor } from "../../../src/lib/redact.ts";
 import type { Check } from "../../../src/project/commands.ts";
 import type { News } from "../../../src/protocol/events.ts";
 import { openStore, type Store } from "../../../src/store/open.ts";
@@ -13,6 +14,7 @@ import { type RunSettings, readRunSettings } from "../../../src/swarm/pipeline/s
 import type { SwarmDeps } from "../../../src/swarm/run/deps.ts";
 import { createSwarm, type Swarm } from "../../../src/swarm/run/swarm.ts";
 import { quietLog, startEngine } from "../engine.ts";
+import { walledGit } from "../git.ts";
 import { temporaryFolder } from "../home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../model.ts";
 import { bindTools } from "./bind.ts";
@@ -142,15 +144,18 @@ export async function startSwarm({
   const store = openStore(join(home, "io.db"));
   const news: News[] = [];
   const engine = changed(await startEngine(join(home, "sessions"), model.url));
+  const machine = { PATH: process.env.PATH, HOME: home };
   const swarm = createSwarm({
     store,
     engine,
     emit: (each) => news.push(each),
     bind: bindTools(store, home),
+    ...walledGit(home, machine),
+    redactor: createRedactor(),
     findChecks: async () => checks,
     runsFolder: join(home, "runs"),
     log: quietLog,
-    env: { PATH: process.env.PATH, HOME: home },
+    env: machine,
     ...parts,
   });
   onTestFinished(() => swarm.close());

@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { UserError } from "../lib/errors.ts";
+import type { Git } from "./command.ts";
+import { isAncestor, merging } from "./refs.ts";
+import { NAMELESS, type Repo } from "./repository.ts";
+import { current, type Saved, type Tree } from "./worktrees.ts";
+
+/** A merge that was made: its commit, and the one that it brought in. */
+export interface Merge {
+  commit: string;
+  of: string;
+}
+
+/** Merges a commit into a worktree. With conflicts nothing is left behind but their list. */
+export async function mergeInto(
+  { identity }: Pick<Repo, "identity">,
+  tree: Tree,
+  { commit, message }: { commit: string; message: string },
+): Promise<{ saved: Saved; conflicts: string[] }> {
+  const { git, path } = tree;
+  const merge = () => git.run(path, [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit]);
+  let merged = await merge();
+  if (merged.code !== 0 && /MERGE_HEAD exists|not concluded your merge|unmerged files/.test(merged.output)) {
+    // An earlier life was cut off in the middle of this merge.
+    await git.must(path, ["merge", "--abort"]);
+    merged = await merge();
+  }
+  if (merged.code === 0) return { saved: await current(tree), conflicts: [] };
+  const conflicts = await conflictsOf(git, path);
+  if (await merging(git, path)) await git.must(path, ["merge", "--abort"]);
+  if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
+  return { saved: await current(tree), conflicts };
+}
+
+/**
+ * Takes merges off the tip of a branch, in its own clean worktree, as many as are there; the commit it then stands on. One
+ * that made no commit, because there was nothing to merge, is somebody else's and stays.
+ */
+export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<string> {
+  const { git, path } = tree;
+  const at = (await current(tree)).commit;
+  let tip = at;
+  for (let ours = true; ours; ) {
+    const [, first, second] = (await git.must(path, ["rev-list", "--parents", "-n", "1", tip])).split(" ");
+    ours = first !== undefined && merges.some(({ commit, of }) => commit === tip && of === second);
+    if (ours) tip = first!;
+  }
+  if (tip !== at) await git.must(path, ["reset", "-q", "--hard", tip]);
+  return tip;
+}
+
+/** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
+export async function beginMerge({ git, path }: Tree, commit: string): Promise<string[]> {
+  if (!(await isAncestor(git, path, commit, "HEAD")) && !(await merging(git, path))) {
+    await git.run(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
+  }
+  return conflictsOf(git, path);
+}
+
+async function conflictsOf(git: Git, path: string): Promise<string[]> {
+  const listed = await git.run(path, ["diff", "--no-ext-diff", "--name-only", "--diff-filter=U", "-z"]);
+  return listed.stdout.split("\0").filter((name) => name !== "");
+}
+
+/** The files of a list that still hold conflict markers. */
+export async function unsettled({ git, path }: Tree, files: readonly string[]): Promise<string[]> {
+  const left = files.filter((file) => existsSync(join(path, file)));
+  if (left.length === 0) return [];
+  const marker = "^(<<<<<<<|>>>>>>>)( |$)";
+  const found = await git.run(path, ["--literal-pathspecs", "grep", "--no-index", "-l", "-z", "-E", marker, "--", ...left]);
+  if (found.code === 0) return found.stdout.split("\0").filter((name) => name !== "");
+  if (found.code === 1 && found.stderr === "") return [];
+  throw new UserError(`git grep failed in ${path}: ${found.output.trim().slice(-600)}`);
+}

@@ -1,0 +1,172 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { UserError } from "../lib/errors.ts";
+import { realOf } from "../lib/real-path.ts";
+import type { Git } from "./command.ts";
+import { locksOf, releaseLocks } from "./locks.ts";
+import { hasLinks, submodulesOf, unnest } from "./nested.ts";
+import { isAncestor, merging } from "./refs.ts";
+import { NAMELESS, type Repo } from "./repository.ts";
+
+export interface Saved {
+  tree: string;
+  commit: string;
+}
+
+/** A worktree of a run, with the git that works in it. */
+export interface Tree {
+  git: Git;
+  path: string;
+  branch: string;
+}
+
+/**
+ * A worktree by what its repository says of it. The `.git` file in it is the agents' to write, and would lead git to settings
+ * of theirs.
+ */
+export function treeOf(repo: Repo, path: string, branch: string): Tree {
+  const own = recordOf(repo, path);
+  if (own === undefined) throw new UserError(`${path} is no worktree of ${repo.root} any more. Start a new run.`);
+  return { git: repo.git.with({ env: { GIT_DIR: own, GIT_WORK_TREE: path } }), path, branch };
+}
+
+/** The folder in which a repository keeps what it knows of a worktree. */
+function recordOf({ commonDir }: Repo, path: string): string | undefined {
+  const folder = join(commonDir, "worktrees");
+  const wanted = join(realOf(path), ".git");
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.map((name) => join(folder, name)).find((each) => placeIn(each) === wanted);
+}
+
+function placeIn(record: string): string | undefined {
+  try {
+    return readFileSync(join(record, "gitdir"), "utf8").trim();
+  } catch {
+    // One that git has not finished, or is about to take away.
+    return undefined;
+  }
+}
+
+/** Makes a worktree on a branch of its own. One that is `kept` may hold work and is left as it is. */
+export async function addWorktree(
+  repo: Repo,
+  { path, branch, base, kept = false }: { path: string; branch: string; base: string; kept?: boolean },
+): Promise<void> {
+  const { git, root } = repo;
+  if (existsSync(join(path, ".git"))) {
+    const record = recordOf(repo, path);
+    if (kept) return releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));
+    if (record !== undefined && (await isFresh(treeOf(repo, path, branch)))) return prepareSubmodules(repo, path);
+    // An earlier life was cut off while it made this: nobody has worked in it.
+    await git.run(root, ["worktree", "unlock", path]);
+    rmSync(path, { recursive: true, force: true });
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fresh = await git.run(root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
+  if (fresh.code === 0) return prepareSubmodules(repo, path);
+  await git.must(root, ["worktree", "prune"]);
+  const known = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
+  await git.must(root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
+  await prepareSubmodules(repo, path);
+}
+
+async function isFresh({ git, path, branch }: Tree): Promise<boolean> {
+  const on = await git.run(path, ["symbolic-ref", "-q", "--short", "HEAD"]);
+  const whole = await git.run(path, ["rev-parse", "-q", "--verify", "HEAD"]);
+  const filled = await git.run(path, ["diff", "--no-ext-diff", "--quiet", "HEAD"]);
+  return on.stdout.trim() === branch && whole.code === 0 && filled.code === 0;
+}
+
+/** Fills a worktree's submodules from the checkout's own, where those are there; nothing is fetched from elsewhere. */
+async function prepareSubmodules({ git, root }: Repo, path: string): Promise<void> {
+  for (const { name, folder } of await submodulesOf(git, path)) {
+    if (!existsSync(join(root, folder, ".git"))) continue;
+    if (existsSync(join(path, folder, ".git"))) continue;
+    await git.run(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", "--", folder], {
+      fetchBy: ["file"],
+      settings: [`submodule.${name}.url=${join(root, folder)}`, `submodule.${name}.active=true`],
+    });
+  }
+}
+
+/** Commits whatever is in a worktree; without a change it is the commit that is there. */
+export async function commitAll(
+  { identity }: Pick<Repo, "identity">,
+  tree: Tree,
+  message: string,
+  note?: (text: string) => void,
+): Promise<Saved> {
+  const { git, path } = tree;
+  const [added, nested] = await Promise.all([
+    git.run(path, ["add", "-A"], { settings: ["advice.addEmbeddedRepo=true"] }),
+    hasLinks(git, path),
+  ]);
+  // Git says it when it meets a repository in the tree; one that an agent has added before is a link by now.
+  if (added.code !== 0 || nested || /embedded git repository/.test(added.stderr)) {
+    for (const { folder, keptAs } of await unnest(git, path)) {
+      note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
+    }
+    await git.must(path, ["add", "-A"]);
+  }
+  const made = await git.run(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
+    input: message,
+  });
+  if (made.code !== 0 && !/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
+    throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600)}`);
+  }
+  return current(tree);
+}
+
+/** The commit and tree a worktree stands on; its branch has to be the one it was made with. */
+export async function current({ git, path, branch }: Tree): Promise<Saved> {
+  const [commit = "", tree = "", on = ""] = (
+    await git.must(path, ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"])
+  ).split("\n");
+  if (on !== `refs/heads/${branch}`) {
+    throw new UserError(
+      `${path} is no longer on its branch ${branch} but on ${on}: the agent switched it. Switch it back, then resume.`,
+    );
+  }
+  return { commit, tree };
+}
+
+/** Puts what is uncommitted in a worktree under a ref of its own and makes the tree clean again; the ref, if there was anything. */
+export async function setAside({ git, path }: Tree, ref: string): Promise<string | undefined> {
+  const status = await git.must(path, ["status", "--porcelain", "--untracked-files=all"]);
+  if (status === "") return undefined;
+  const gitDir = await git.must(path, ["rev-parse", "--absolute-git-dir"]);
+  await unnest(git, path);
+  const env = { GIT_INDEX_FILE: join(gitDir, "swarm-aside-index") };
+  await git.must(path, ["read-tree", "HEAD"], { env });
+  await git.must(path, ["add", "-A"], { env });
+  const tree = await git.must(path, ["write-tree"], { env });
+  const commit = await git.must(path, [...NAMELESS, "commit-tree", tree, "-p", "HEAD"], { input: "left behind in the tree\n" });
+  await git.must(path, ["update-ref", ref, commit]);
+  await git.must(path, ["reset", "-q", "--hard", "HEAD"]);
+  await git.must(path, ["clean", "-q", "-fd"]);
+  return ref;
+}
+
+/** Takes a worktree away, unless it holds work that is committed nowhere. */
+export async function removeWorktree(repo: Repo, path: string, branch: string): Promise<"removed" | "kept"> {
+  if (!existsSync(path)) return "removed";
+  if (recordOf(repo, path) === undefined) return "kept";
+  const { git } = treeOf(repo, path, branch);
+  const status = await git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]);
+  if (status.code !== 0 || status.stdout.trim() !== "" || (await merging(git, path))) return "kept";
+  const plain = await repo.git.run(repo.root, ["worktree", "remove", path]);
+  if (plain.code === 0) return "removed";
+  // Git refuses to remove a worktree with submodules unless told twice; that they are clean was seen above.
+  if (!/submodules/.test(plain.stderr)) return "kept";
+  const found = "git branch -r --contains HEAD | grep -q . || echo loose";
+  const loose = await git.run(path, ["submodule", "--quiet", "foreach", "--recursive", found]);
+  if (loose.code !== 0 || loose.stdout.includes("loose")) return "kept";
+  return (await repo.git.run(repo.root, ["worktree", "remove", "--force", path])).code === 0 ? "removed" : "kept";
+}
+
+/** Deletes a branch whose every commit another one has. */
+export async function dropMerged({ git, root }: Repo, branch: string, into: string): Promise<void> {
+  const at = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
+  if (at.code !== 0 || !(await isAncestor(git, root, at.stdout.trim(), into))) return;
+  await git.run(root, ["update-ref", "-d", `refs/heads/${branch}`, at.stdout.trim()]);
+}

@@ -1,0 +1,31 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createGit, type Git, type GitDeps } from "../../src/git/command.ts";
+import { readUserSettings } from "../../src/git/user-settings.ts";
+import { packageRoot, pathsOf } from "../../src/lib/paths.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { projectEnvironment } from "../../src/process/environment.ts";
+import { findPrograms } from "../../src/process/programs.ts";
+import { createSandbox, unwrapped, type Wrap } from "../../src/process/sandbox.ts";
+import { createPathGuard } from "../../src/tools/guard.ts";
+
+/** Git as the daemon has it, but for the wall unless a test brings one. */
+export function testGit(more: Partial<GitDeps> = {}, env: NodeJS.ProcessEnv = process.env): Git {
+  const home = more.home ?? join(tmpdir(), "io-no-such-home");
+  const programs = findPrograms({ env, closed: [home] });
+  return createGit({
+    program: () => programs.find("git"),
+    wrap: unwrapped,
+    environment: () => projectEnvironment(env, createRedactor()),
+    user: readUserSettings({ program: programs.find("git"), env }),
+    home,
+    ...more,
+  });
+}
+
+/** The same behind the wall, where this machine can have one; and the wall itself. */
+export function walledGit(home: string, env: NodeJS.ProcessEnv = process.env): { git: Git; wrap: Wrap } {
+  const guard = createPathGuard({ paths: pathsOf({ IO_HOME: home }), packageRoot, selfEdit: () => false });
+  const { wrap } = createSandbox({ home, guard });
+  return { git: testGit({ home, wrap }, env), wrap };
+}

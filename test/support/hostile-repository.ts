@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a stranger's program leaves behind when git starts it: by what name, with which environment, what it could read. */
+export interface Loot {
+  /** The names by which it was started. */
+  ran(): string[];
+  /** Everything it saw. */
+  seen(): string;
+  /** A command line that starts it by a name. */
+  by(name: string): string;
+}
+
+export function layLoot(folder: string, dataFolder: string): Loot {
+  mkdirSync(folder, { recursive: true });
+  const program = join(folder, "evil.sh");
+  const look = [
+    `echo "$1" >> ${folder}/ran`,
+    `{ env; cat ${dataFolder}/token ${dataFolder}/config.json; cat /proc/[0-9]*/environ | tr '\\0' '\\n'; } >> ${folder}/seen 2>/dev/null`,
+    // As a filter it hands on what it is given, as a merge driver it takes ours, as anything else it says nothing.
+    'case "$1" in filter*) cat;; esac',
+  ];
+  writeFileSync(program, `#!/bin/sh\n${look.join("\n")}\nexit 0\n`);
+  chmodSync(program, 0o755);
+  const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8") : "");
+  return {
+    ran: () => [...new Set(read("ran").split("\n").filter(Boolean))].sort(),
+    seen: () => read("seen"),
+    by: (name) => `${program} ${name}`,
+  };
+}
+
+/** Settings that start a program, each by a name of its own. All but filters and merge drivers can be told off. */
+const STARTERS: Readonly<Record<string, (by: string) => string>> = {
+  "core.fsmonitor": (by) => by,
+  "core.sshCommand": (by) => by,
+  "core.pager": (by) => by,
+  "core.editor": (by) => by,
+  "core.askPass": (by) => by,
+  "core.gitProxy": (by) => by,
+  "core.alternateRefsCommand": (by) => by,
+  "pager.diff": (by) => by,
+  "credential.helper": (by) => `!${by}`,
+  "diff.external": (by) => by,
+  "diff.theirs.command": (by) => by,
+  "diff.theirs.textconv": (by) => by,
+  "gpg.program": (by) => by,
+  "uploadpack.packObjectsHook": (by) => by,
+  "alias.ls-files": (by) => `!${by}`,
+  "alias.status": (by) => `!${by}`,
+  "sequence.editor": (by) => by,
+  "remote.origin.uploadpack": (by) => by,
+};
+
+/** Writes every such setting into a file of settings, with names that tell where they stood. */
+export function poison(file: string, from: string, loot: Loot, more: Record<string, string> = {}): void {
+  const set = (name: string, value: string) => execFileSync("git", ["config", "--file", file, name, value]);
+  for (const [name, spell] of Object.entries(STARTERS)) set(name, spell(loot.by(`${from}:${name}`)));
+  const switches = {
+    "commit.gpgSign": "true",
+    "tag.gpgSign": "true",
+    "merge.verifySignatures": "true",
+    "log.showSignature": "true",
+  };
+  for (const [name, value] of Object.entries({ ...switches, ...more })) set(name, value);
+}
+
+/** Hooks that git would run, in a folder of their own. */
+export function layHooks(folder: string, from: string, loot: Loot): string {
+  mkdirSync(folder, { recursive: true });
+  const names = [
+    "pre-commit",
+    "post-commit",
+    "post-checkout",
+    "post-index-change",
+    "reference-transaction",
+    "post-merge",
+    "pre-merge-commit",
+  ];
+  for (const name of names) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${loot.by(`${from}:hook-${name}`)}\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
+  return folder;
+}
+
+/** Makes a repository hostile in every way that its own files can be: settings, an included file of settings, hooks, attributes. */
+export function makeHostile(project: string, loot: Loot): void {
+  const own = join(project, ".git");
+  layHooks(join(own, "hooks"), "repository", loot);
+  const included = join(own, "more-settings");
+  poison(included, "included", loot, {});
+  poison(join(own, "config"), "repository", loot, {
+    "include.path": included,
+    "remote.origin.url": "ext::sh -c evil",
+    "remote.origin.promisor": "true",
+    "filter.theirs.clean": loot.by("filter-clean"),
+    "filter.theirs.smudge": loot.by("filter-smudge"),
+    "merge.theirs.driver": `${loot.by("merge-driver")} %A`,
+  });
+  mkdirSync(join(own, "info"), { recursive: true });
+  writeFileSync(join(own, "info", "attributes"), "*.txt filter=theirs diff=theirs merge=theirs\n");
+}
