@@ -83,7 +83,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     programs: [runtimeCache(env)],
     selfEdit: () => settings.current().selfEditEnabled,
   });
-  const sandbox = createSandbox({ home: paths.home, guard });
+  const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
   const machine = {
     shell: shell({ sandbox, redactor, env }),

@@ -37,7 +37,7 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
     git(cwd, args, {
       wrap,
       environment: plainEnvironment(env()),
-      ...(index && { env: { GIT_INDEX_FILE: index } }),
+      ...(index && { env: { GIT_INDEX_FILE: index }, writable: [dirname(index)] }),
       ...(input !== undefined && { input }),
       deadlineMs: DEADLINE_MS,
       maxOutput: MAX_OUTPUT,

@@ -29,6 +29,7 @@ export async function clone(
   const common = {
     wrap,
     writable: [folder],
+    network: true,
     environment: knownToGit(),
     env: { GIT_LFS_SKIP_SMUDGE: "1" },
     settings: ["protocol.ext.allow=never", "filter.lfs.required=false"],

@@ -39,7 +39,7 @@ export function checkUpdate({
 }: CheckUpdateDeps): Tool {
   const own = { ...cleanEnvironment(env, redactor), ...npmLogin(env) };
   const ask: RunNpm = async (args, options) => {
-    const [program, ...rest] = await wrap([npm, ...args], options.cwd ?? ".");
+    const [program, ...rest] = await wrap([npm, ...args], options.cwd ?? ".", { network: true, access: "read" });
     return exec(program, rest, { ...options, env: own });
   };
   return tool({

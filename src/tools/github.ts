@@ -1,3 +1,5 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { z } from "zod";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
@@ -60,7 +62,11 @@ export function github({ redactor, wrap = unwrapped, env = process.env }: Github
     deadlineMs: 70_000,
     async run(args, { cwd, signal }) {
       const { argv, input } = commandOf(args);
-      const [program, ...rest] = await wrap(["gh", ...argv], cwd);
+      const [program, ...rest] = await wrap(["gh", ...argv], cwd, {
+        network: true,
+        access: "read",
+        readable: [settingsOfGh(env)],
+      });
       const result = await exec(program, rest, {
         cwd,
         env: {
@@ -130,6 +136,11 @@ function oneOf(state: string | undefined, allowed: [string, ...string[]] | strin
   if (state === undefined) return fallback;
   if (allowed.includes(state)) return state;
   throw new ToolError(`state: found "${state}"; allowed here: one of ${allowed.map((name) => `"${name}"`).join(", ")}.`);
+}
+
+/** Where `gh` keeps its login when no variable holds it. */
+function settingsOfGh(env: NodeJS.ProcessEnv): string {
+  return env.GH_CONFIG_DIR || join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "gh");
 }
 
 /** What `gh` needs to know who it is; no other program is given it. */

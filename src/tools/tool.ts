@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Stand } from "../process/sandbox.ts";
 
 /** Where a tool stands while it works: whose hands it is in, and in which folder. */
 export interface ToolScope {
@@ -6,6 +7,8 @@ export interface ToolScope {
   cwd: string;
   /** The folder that files are written in and nowhere else, if there is such a border. */
   within?: string;
+  /** What commands may do there beyond, or short of, what they usually may. */
+  stand?: Stand;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
 }

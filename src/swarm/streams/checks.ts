@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { plainEnvironment } from "../../process/environment.ts";
 import { exec } from "../../process/exec.ts";
-import type { Wrap } from "../../process/sandbox.ts";
+import type { Stand, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
@@ -17,6 +17,8 @@ export interface ChecksDeps {
   deadlineMs: number;
   /** Keeps checks, which run code that agents wrote, away from secrets. */
   wrap: Wrap;
+  /** What they may do in a folder of the run. */
+  standIn: (cwd: string) => Stand;
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
@@ -24,13 +26,13 @@ export interface ChecksDeps {
 const TAIL = 4_000;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
-export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, env, now }: ChecksDeps) {
+export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, standIn, env, now }: ChecksDeps) {
   const clean = { ...plainEnvironment(env), CI: env.CI ?? "true" };
   const seen = new Map<string, CheckEvidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
     const cwd = resolve(folder, check.cwd);
-    const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd);
+    const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd, { place: folder, ...standIn(folder) });
     const result = await exec(program, args, {
       cwd,
       env: clean,
