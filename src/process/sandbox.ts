@@ -3,7 +3,7 @@ import { UserError } from "../lib/errors.ts";
 import { locate, realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
-import { CONFINED, OWN_PROCESSES } from "./wall/kernel.ts";
+import { CONFINED, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
 import { otherPlaces } from "./wall/other-mounts.ts";
 import { findBubblewrap, probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { Stand } from "./wall/stand.ts";
@@ -64,6 +64,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const home = realOf(deps.home);
   const userHome = realOf(env.HOME || homedir());
   const status = probe();
+  const kernel = status.then((found) => (found.kind === "open" ? [] : kernelFiles(found)));
 
   return {
     status: () => status,
@@ -80,7 +81,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const frozen = [...(stand.frozen ?? []), ...guard.readOnly()];
       const folder = realOf(cwd);
       const view: View = {
-        ...{ home, userHome, env, cwd: folder, processes: found.processes },
+        ...{ home, userHome, env, cwd: folder, kernel: await kernel },
         others: otherPlaces(home),
         stand: { ...stand, frozen },
       };

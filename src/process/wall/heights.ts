@@ -3,7 +3,6 @@ import { relative } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { cover, hideOthers, seal, shownInside } from "./data-folder.ts";
 import { hideDoors } from "./doors.ts";
-import { kernelFiles } from "./kernel.ts";
 import { bindAll, type Grant, isWithin, type Stand } from "./stand.ts";
 import { toolchains } from "./toolchains.ts";
 
@@ -13,7 +12,8 @@ export interface View {
   home: string;
   userHome: string;
   env: NodeJS.ProcessEnv;
-  processes: boolean;
+  /** The devices, processes and settings of the kernel that are shown. */
+  kernel: readonly string[];
   /** Other places at which mounts show the data folder. */
   others: readonly string[];
   stand: Stand;
@@ -27,7 +27,7 @@ export interface Seen {
 }
 
 /** The whole machine as the user sees it, but for IO's own folder. */
-export function secretsView({ home, env, processes, others, stand, cwd }: View): Seen {
+export function secretsView({ home, env, kernel, others, stand, cwd }: View): Seen {
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd);
   const own: Grant[] = [place, ...real(stand.writable)].flatMap((path) => (path === undefined ? [] : [{ path, write: true }]));
@@ -41,7 +41,7 @@ export function secretsView({ home, env, processes, others, stand, cwd }: View):
   const outside = [...real(stand.writable).map((path) => ({ path, write: true })), ...frozen].filter((each) => !isInside(each));
   return {
     args: [
-      ...["--bind", "/", "/", ...bindAll(outside), ...kernelFiles({ processes }), ...hideDoors(env), ...hideOthers(others)],
+      ...["--bind", "/", "/", ...bindAll(outside), ...kernel, ...hideDoors(env), ...hideOthers(others)],
       ...withinCover(home, inside),
     ],
     sees: (folder) => !isWithin(home, folder) || folder === home || isBelow(inside, { path: folder }),
@@ -55,7 +55,7 @@ const TEMPORARY = ["/tmp", "/var/tmp", "/run"];
 
 /** Programs and nothing else, but for the command's own place. */
 export function workspaceView(view: View & { readable: readonly string[]; network: boolean }): Seen {
-  const { home, userHome, env, processes, others, stand, cwd, readable, network } = view;
+  const { home, userHome, env, kernel, others, stand, cwd, readable, network } = view;
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd, userHome);
   const system = SYSTEM.filter((path) => existsSync(path));
@@ -73,7 +73,7 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
   return {
     args: [
       ...(network ? [] : ["--unshare-net"]),
-      ...[...system.flatMap(showSystem), ...PRIVATE.flatMap(blank), ...kernelFiles({ processes })],
+      ...[...system.flatMap(showSystem), ...PRIVATE.flatMap(blank), ...kernel],
       ...[...TEMPORARY.flatMap((path) => ["--tmpfs", path]), ...nameServers(), "--tmpfs", userHome],
       ...bindAll(grants.filter((each) => !isInside(each))),
       ...hideOthers(others.filter((path) => shown.some((folder) => isWithin(folder, path)))),

@@ -24,11 +24,11 @@ export function kernelFiles({ processes }: { processes: boolean }): string[] {
   ];
 }
 
-/** Everything in /proc that is no process and could be written. */
+/** Everything in /proc that is no process and could be written to somebody else's harm. */
 function kernelSettings(): string[] {
   if (!existsSync("/proc/sys")) return [];
   return readdirSync("/proc")
-    .filter((name) => !/^(?:\d+|self|thread-self)$/.test(name))
+    .filter((name) => !/^(?:\d+|self|thread-self|tty|sysvipc|pressure)$/.test(name))
     .map((name) => join("/proc", name))
     .filter((path) => {
       const found = lstatSync(path, { throwIfNoEntry: false });
