@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { relative } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
+import { anchors } from "./anchors.ts";
 import { cover, hideOthers, seal, shownInside } from "./data-folder.ts";
 import { hideDoors } from "./doors.ts";
 import { bindAll, type Grant, isWithin, type Stand } from "./stand.ts";
@@ -30,7 +31,8 @@ export interface Seen {
 export function secretsView({ home, env, kernel, others, stand, cwd }: View): Seen {
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd);
-  const own: Grant[] = [place, ...real(stand.writable)].flatMap((path) => (path === undefined ? [] : [{ path, write: true }]));
+  const writable: Grant[] = real(stand.writable).map((path) => ({ path, write: true }));
+  const own: Grant[] = [...(place === undefined ? [] : [{ path: place, write: true }]), ...writable];
   const frozen: Grant[] = frozenIn(stand).map((path) => ({ path, write: false }));
   const inside = [
     ...shownInside(home),
@@ -38,7 +40,9 @@ export function secretsView({ home, env, kernel, others, stand, cwd }: View): Se
     ...frozen.filter((grant) => isInside(grant) && isBelow(own, grant)),
   ];
   // The user's own files are there already: only what is not to be written has to be said.
-  const outside = [...real(stand.writable).map((path) => ({ path, write: true })), ...frozen].filter((each) => !isInside(each));
+  const closed = frozen.filter((each) => !isInside(each));
+  const kept = anchors([home, ...closed.map(({ path }) => path)], closed);
+  const outside = [...writable.filter((each) => !isInside(each)), ...closed, ...kept];
   return {
     args: [
       ...["--bind", "/", "/", ...bindAll(outside), ...kernel, ...hideDoors(env), ...hideOthers(others)],
@@ -80,7 +84,11 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
       ...withinCover(home, grants.filter(isInside)),
       ...["--setenv", "TMPDIR", "/tmp"],
     ],
-    sees: (folder) => folder === userHome || [...shown, ...TEMPORARY].some((each) => isWithin(each, folder)),
+    sees: (folder) => {
+      if (folder === userHome || folder === home || TEMPORARY.includes(folder)) return true;
+      const inSight = isWithin(home, folder) ? grants.filter(isInside).map(({ path }) => path) : shown;
+      return inSight.some((each) => isWithin(each, folder));
+    },
   };
 }
 
