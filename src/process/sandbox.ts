@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
+import { resolve } from "node:path";
 import { UserError } from "../lib/errors.ts";
-import { locate, realOf } from "../lib/real-path.ts";
+import { realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
 import { CONFINED, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
@@ -85,7 +86,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
         others: otherPlaces(home),
         stand: { ...stand, frozen },
       };
-      const readable = sandboxRead.map((path) => locate(path, userHome));
+      const readable = sandboxRead.map((path) => resolve(userHome, path.replace(/^~(?:\/|$)/, "")));
       const network = sandboxNetwork || stand.network === true;
       const seen: Seen = height === "secrets" ? secretsView(view) : workspaceView({ ...view, readable, network });
       if (!seen.sees(folder)) throw new UserError(outOfSight(folder, height));
