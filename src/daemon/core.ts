@@ -77,8 +77,8 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     programs: [runtimeCache(env)],
     selfEdit: () => settings.current().selfEditEnabled,
   });
-  const sandbox = createSandbox({ home: paths.home, guard });
   const programs = findPrograms({ env, closed: [paths.home] });
+  const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env });
   const git = createGit({
     program: () => programs.find("git"),
     wrap: sandbox.wrap,

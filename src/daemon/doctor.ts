@@ -18,12 +18,11 @@ import { createRedactor } from "../lib/redact.ts";
 import { nearestThere, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
 import { findPrograms } from "../process/programs.ts";
-import { createSandbox } from "../process/sandbox.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
 import { lockHolder } from "../store/lock.ts";
-import { createPathGuard } from "../tools/guard.ts";
 import { unlessAborted } from "./abort.ts";
 import { withScratchFolder } from "./scratch.ts";
+import { proveWall } from "./wall-proof.ts";
 
 export interface DoctorDeps {
   paths: Paths;
@@ -191,14 +190,7 @@ const gh: Examination = async ({ env, paths }) => {
 };
 
 /** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
-const sandbox: Examination = async ({ paths }) => {
-  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
-  const { kind, detail } = await createSandbox({ home: paths.home, guard }).status();
-  if (kind === "hidden") return [ok("sandbox", detail)];
-  const remedy =
-    "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
-  return [{ check: "sandbox", state: "warning", found: detail, remedy }];
-};
+const sandbox: Examination = ({ paths, env }) => proveWall({ paths, env, settings: loadConfig(paths.config) });
 
 function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJS.ProcessEnv): Finding {
   if (tested) return ok("runtime", `the Copilot runtime ${version} starts`);

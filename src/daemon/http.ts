@@ -2,6 +2,8 @@ import { join } from "node:path";
 import type { Http } from "../channels/http/server.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
+import { realOf } from "../lib/real-path.ts";
+import { createConnectionJudge } from "../process/wall/connection-judge.ts";
 import type { Status } from "../protocol/api.ts";
 import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
@@ -34,6 +36,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, usage, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, approvals, wiki, skills, squads, swarm },
+    isBehindWall: createConnectionJudge(realOf(paths.home)),
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),

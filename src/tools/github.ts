@@ -1,3 +1,5 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { z } from "zod";
 import { named } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
@@ -68,7 +70,11 @@ export function github({ redactor, wrap, program: find, env, here }: GithubDeps)
       const { argv, input } = commandOf(args, args.repo === undefined ? await here(cwd) : {});
       const found = find();
       if (found.path === undefined) throw failed(args.action, notStarted(found.why));
-      const [program, ...rest] = await wrap([found.path, ...argv], cwd);
+      const [program, ...rest] = await wrap([found.path, ...argv], cwd, {
+        network: true,
+        access: "read",
+        readable: [settingsOfGh(env)],
+      });
       const result = await exec(program, rest, {
         cwd,
         env: {
@@ -143,6 +149,11 @@ function oneOf(state: string | undefined, allowed: [string, ...string[]] | strin
   if (state === undefined) return fallback;
   if (allowed.includes(state)) return state;
   throw new ToolError(`state: found ${named(state)}; allowed here: one of ${allowed.map((name) => `"${name}"`).join(", ")}.`);
+}
+
+/** Where `gh` keeps its login when no variable holds it. */
+function settingsOfGh(env: NodeJS.ProcessEnv): string {
+  return env.GH_CONFIG_DIR || join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "gh");
 }
 
 /** What `gh` needs to know who it is; no other program is given it. */

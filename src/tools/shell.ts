@@ -36,7 +36,7 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
     kind: "effect",
     touches: ({ working_dir }) => (working_dir === undefined ? [] : [{ path: working_dir, how: "read" }]),
     deadlineMs: ({ timeout_secs }) => timeout_secs * 1000 + 10_000,
-    async run({ command, timeout_secs, working_dir }, { cwd, signal }) {
+    async run({ command, timeout_secs, working_dir }, { cwd, within, stand, signal }) {
       const folder = working_dir === undefined ? cwd : locate(working_dir, cwd);
       if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
         throw new ToolError(
@@ -47,7 +47,7 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
       const status = await sandbox.status();
       // With a process list of its own, a sandbox takes everything in it along when it ends.
       const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
-      const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder);
+      const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder, { place: within ?? cwd, ...stand });
       const result = await exec(program, args, {
         cwd: folder,
         env: { ...cleanEnvironment(env, redactor), IO_CALL: mark.slice("IO_CALL=".length) },

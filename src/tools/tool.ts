@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { ApprovalMode } from "../lib/safety-config.ts";
+import type { Stand } from "../process/sandbox.ts";
 
 /** Where a tool stands while it works: whose hands it is in, and in which folder. */
 export interface ToolScope {
@@ -11,6 +12,8 @@ export interface ToolScope {
   project?: string;
   /** When a person is asked, where that is more often than the config says. */
   approvals?: ApprovalMode;
+  /** What commands may do there beyond, or short of, what they usually may. */
+  stand?: Stand;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
 }

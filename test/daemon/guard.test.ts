@@ -46,7 +46,7 @@ test("requests that may not pass get the promised status, have no effect, and le
     ["a wrong token", post({ ...json, authorization: "Bearer wrong" }), 401],
     ["an empty token", post({ ...json, authorization: "Bearer " }), 401],
     ["a token in the address", raw(daemon, `/api/status?token=${daemon.token}`, {}), 401],
-    ["a made-up cookie", raw(daemon, "/api/status", { cookie: `io_session=${daemon.token}` }), 401],
+    ["a made-up cookie", raw(daemon, "/api/status", { cookie: `io_session_${port}=${daemon.token}` }), 401],
     ["a foreign origin", post({ ...json, origin: "https://evil.example" }), 403],
     ["an origin that is null", post({ ...json, origin: "null" }), 403],
     ["an origin on another port", post({ ...json, origin: `http://127.0.0.1:${Number(port) + 1}` }), 403],

@@ -167,22 +167,23 @@ test("under bubblewrap a command sees everything but IO's secrets, and cannot ch
   for (const file of [paths.token, paths.config, paths.database, `${paths.database}-wal`, join(paths.sessions, "s")]) {
     writeFileSync(file, "hush-hush");
   }
-  writeFileSync(join(paths.wiki, "page.md"), "open");
+  mkdirSync(join(paths.wiki, "pages"));
+  writeFileSync(join(paths.wiki, "pages", "page.md"), "open");
   writeFileSync(paths.daemon, "{}");
   const one = shellWith(found);
   writeFileSync(join(root, "package", "dist", "app.js"), "code");
   const seen = await run(one, {
-    command: `cat ${paths.home}/* ${paths.home}/*/* ${paths.home}/.*; ls -A ${paths.home}; umount ${paths.home}`,
+    command: `cat ${paths.home}/* ${paths.home}/*/* ${paths.home}/*/*/* ${paths.home}/.*; ls -A ${paths.home}; umount ${paths.home}`,
   });
   expect(seen).not.toContain("hush-hush");
   expect(seen).toContain("open");
   expect(seen).not.toMatch(/^(token|config\.json|io\.db)/m);
   const written = await run(one, {
-    command: `echo 1 > ${root}/package/dist/app.js; echo 2 > ${paths.daemon}; echo 3 > ${paths.wiki}/page.md; echo 4 > own.txt; echo 5 > ${paths.skills}/mine; tr '\\0' '\\n' < /proc/${process.pid}/environ`,
+    command: `echo 1 > ${root}/package/dist/app.js; echo 2 > ${paths.daemon}; echo 3 > ${paths.wiki}/pages/page.md; echo 4 > own.txt; echo 5 > ${paths.skills}/mine; tr '\\0' '\\n' < /proc/${process.pid}/environ`,
   });
   expect(readFileSync(join(root, "package", "dist", "app.js"), "utf8")).toBe("code");
   expect(readFileSync(paths.daemon, "utf8")).toBe("{}");
-  expect(readFileSync(join(paths.wiki, "page.md"), "utf8")).toBe("3\n");
+  expect(readFileSync(join(paths.wiki, "pages", "page.md"), "utf8")).toBe("3\n");
   expect(readFileSync(join(cwd, "own.txt"), "utf8")).toBe("4\n");
   expect(existsSync(join(paths.skills, "mine"))).toBe(false);
   expect(written).not.toContain("PATH=");

@@ -1,20 +1,35 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Socket } from "node:net";
+import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { fail } from "./errors.ts";
 
 export interface GuardDeps {
   token: string;
+  /** Whether a connection was made by a command that stands behind the wall. */
+  isBehindWall?: (socket: Socket) => boolean;
+  /** The port that the server has taken. */
+  port: () => number;
   /** The address the server is bound to. */
   host: string;
   allowedHosts: () => string[];
 }
 
-const COOKIE = "io_session";
-
 /** Lets in only requests that name this server, come from no other site, and bring the token. */
-export function createGuard({ token, host, allowedHosts }: GuardDeps) {
+export function createGuard({ token, host, port, allowedHosts, isBehindWall = () => false }: GuardDeps) {
   const cookieValue = createHash("sha256").update(`io cookie ${token}`).digest("base64url");
+
+  // Browsers keep one jar for all ports of a host: another program's cookie must not be taken for ours, nor ours for its.
+  const cookieName = () => `io_session_${port()}`;
+  const judged = new WeakMap<Socket, boolean>();
+  /** A connection is judged once, when it first asks for something. */
+  const isFromBehind = (socket: Socket | undefined): boolean => {
+    if (socket === undefined) return false;
+    const known = judged.get(socket) ?? isBehindWall(socket);
+    judged.set(socket, known);
+    return known;
+  };
 
   const isOurHost = (header: string | undefined): boolean => {
     const name = hostName(header);
@@ -26,7 +41,9 @@ export function createGuard({ token, host, allowedHosts }: GuardDeps) {
     return URL.canParse(origin) && new URL(origin).host === hostHeader?.toLowerCase();
   };
 
-  const address: MiddlewareHandler = async (context, next) => {
+  const address: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (context, next) => {
+    if (isFromBehind(context.env?.incoming?.socket))
+      return fail(context, 403, "Commands that IO runs may not use its API. Use IO's tools, or ask the user.");
     const hostHeader = context.req.header("host");
     if (!isOurHost(hostHeader))
       return fail(
@@ -42,7 +59,7 @@ export function createGuard({ token, host, allowedHosts }: GuardDeps) {
   const mayPass = (context: Context): boolean => {
     const [scheme, bearer] = (context.req.header("authorization") ?? "").split(" ", 2);
     if (scheme?.toLowerCase() === "bearer" && bearer && same(bearer, token)) return true;
-    const cookie = getCookie(context, COOKIE);
+    const cookie = getCookie(context, cookieName());
     return cookie !== undefined && same(cookie, cookieValue);
   };
   const auth: MiddlewareHandler = async (context, next) => {
@@ -56,7 +73,7 @@ export function createGuard({ token, host, allowedHosts }: GuardDeps) {
     /** Trades the token for a cookie that scripts cannot read. */
     login(context: Context, offered: string): boolean {
       if (!same(offered, token)) return false;
-      setCookie(context, COOKIE, cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
+      setCookie(context, cookieName(), cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
       return true;
     },
   };

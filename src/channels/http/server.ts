@@ -25,7 +25,7 @@ import { callRoutes } from "./calls.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
-import { createGuard } from "./guard.ts";
+import { createGuard, type GuardDeps } from "./guard.ts";
 import { listenError } from "./listen-error.ts";
 import { messageRoutes } from "./messages.ts";
 import { type RunDeps, runRoutes } from "./runs.ts";
@@ -42,6 +42,8 @@ export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps {
   /** 0 takes any that is free. */
   port: number;
   allowedHosts: () => string[];
+  /** Whether a connection was made by a command that stands behind the wall. */
+  isBehindWall?: GuardDeps["isBehindWall"];
   inbox: Inbox;
   outbox: Pick<Outbox, "received">;
   messages: Messages;
@@ -71,8 +73,9 @@ export interface Http extends Channel {
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpDeps): Http {
-  const { version, token, host, port, allowedHosts, log } = parts;
-  const guard = createGuard({ token, host, allowedHosts });
+  const { version, token, host, port, allowedHosts, isBehindWall, log } = parts;
+  const bound = () => (server.address() as AddressInfo).port;
+  const guard = createGuard({ token, host, port: bound, allowedHosts, ...(isBehindWall && { isBehindWall }) });
   const app = new OpenAPIHono({
     defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explainIssues(result.error))),
   });
@@ -161,7 +164,7 @@ export function createHttp(parts: HttpDeps): Http {
         server.once("error", (error) => failed(listenError(error, { host, port })));
         server.listen(port, host, ready);
       }),
-    port: () => (server.address() as AddressInfo).port,
+    port: bound,
     /** Its clients come for what is theirs; the routes tell when one did. */
     deliver: () => "kept",
     close: () =>

@@ -19,6 +19,7 @@ import { openDocuments } from "./documents.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
 import { servedLine } from "./served.ts";
+import { createStands } from "./stand.ts";
 import { openRunWorkplace } from "./workplace.ts";
 
 /** One life of a run. */
@@ -49,11 +50,12 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const folder = join(runsFolder, id);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
+  const standIn = createStands({ projectPath: row.project_path, folder });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const found = await findConventions(row.project_path);
   const conventions = (window: number) => tellConventions(found, window);
-  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving, conventions });
+  const sessions = createAgentSessions({ engine, bind, runId: id, runs, standIn, serving, conventions });
   const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({
@@ -92,6 +94,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
       deadlineMs: checkDeadlineMs,
       wrap,
       redactor,
+      standIn,
       env,
       now,
     }),

@@ -4,7 +4,7 @@ import { oneLine } from "../../lib/quoted.ts";
 import type { Redactor } from "../../lib/redact.ts";
 import { projectEnvironment } from "../../process/environment.ts";
 import { exec } from "../../process/exec.ts";
-import type { Wrap } from "../../process/sandbox.ts";
+import type { Stand, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
@@ -21,6 +21,8 @@ export interface ChecksDeps {
   wrap: Wrap;
   /** Takes secrets out of their environment, and out of what they print. */
   redactor: Redactor;
+  /** What they may do in a folder of the run. */
+  standIn: (cwd: string) => Stand;
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
@@ -28,12 +30,13 @@ export interface ChecksDeps {
 const TAIL = 4_000;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
-export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, redactor, env, now }: ChecksDeps) {
+export function createChecks(deps: ChecksDeps) {
+  const { journal, configured, findChecks, signal, deadlineMs, wrap, redactor, standIn, env, now } = deps;
   const seen = new Map<string, CheckEvidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
     const cwd = resolve(folder, check.cwd);
-    const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd);
+    const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd, { place: folder, ...standIn(folder) });
     const result = await exec(program, args, {
       cwd,
       env: { ...projectEnvironment(env, redactor), CI: env.CI ?? "true" },

@@ -1,0 +1,140 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { findDaemon } from "../lib/daemon-file.ts";
+import { type Paths, packageRoot } from "../lib/paths.ts";
+import type { SandboxHeight } from "../lib/safety-config.ts";
+import { exec } from "../process/exec.ts";
+import { createSandbox, type Sandbox, type WallSettings, WORKSPACE_REMEDY } from "../process/sandbox.ts";
+import { CONTAINER_SOCKETS } from "../process/wall/doors.ts";
+import { otherPlaces } from "../process/wall/other-mounts.ts";
+import type { Finding } from "../protocol/doctor.ts";
+import { lockHolder } from "../store/lock.ts";
+import { createPathGuard } from "../tools/guard.ts";
+import { withScratchFolder } from "./scratch.ts";
+
+export interface WallProofDeps {
+  paths: Paths;
+  env: NodeJS.ProcessEnv;
+  settings: WallSettings;
+}
+
+/** One thing that a command must not be able to do, tried in a form that does no harm where it succeeds. */
+interface Attempt {
+  /** What is said where it held. */
+  held: string;
+  /** A test for the shell that succeeds where the wall is open. */
+  test: string;
+  only?: SandboxHeight;
+}
+
+/** Left in the data folder by a command that could write there, for a moment. */
+const TRACE = "wall-proof";
+const PROCESSES_REMEDY =
+  "Allow bubblewrap a process list of its own (containers: --security-opt systempaths=unconfined), or run IO as a user of its own; docs/security.md says what is open until then.";
+const SECRETS_REMEDY =
+  "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
+
+/** Proves the wall at each height by trying to get past it. */
+export async function proveWall({ paths, env, settings }: WallProofDeps): Promise<Finding[]> {
+  const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
+  const at = (sandbox: SandboxHeight) =>
+    createSandbox({ home: paths.home, guard, env, settings: () => ({ ...settings, sandbox }) });
+  const { kind, detail } = await at("secrets").status();
+  if (kind === "open") {
+    return settings.sandbox === "workspace"
+      ? [
+          {
+            check: "sandbox",
+            state: "failed",
+            found: `"workspace" is set and every command is refused: ${detail}`,
+            remedy: WORKSPACE_REMEDY,
+          },
+        ]
+      : [{ check: "sandbox", state: "warning", found: detail, remedy: SECRETS_REMEDY }];
+  }
+  const proofs: Proof[] = [];
+  for (const height of ["secrets", "workspace"] as const) proofs.push(await proveHeight(at(height), height, paths));
+  const held = proofs.filter(({ open }) => open.length === 0).map(({ height, held }) => `"${height}" held (${held.join(", ")})`);
+  const found = [detail, ...held].join("; ");
+  return [
+    { check: "sandbox", state: "ok", found },
+    ...proofs.flatMap((proof) => failureOf(proof, settings)),
+    ...besides(paths, settings),
+  ];
+}
+
+/** What was tried at a height: what the wall held against, and what it did not or could not be shown. */
+interface Proof {
+  height: SandboxHeight;
+  held: string[];
+  open: string[];
+  said: string;
+}
+
+async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths): Promise<Proof> {
+  return withScratchFolder("io-wall-", async (folder) => {
+    const attempts = attemptsOn(paths, folder).filter(({ only }) => only === undefined || only === height);
+    const script = attempts
+      .map(({ test }, index) => `if ${test}; then echo open ${index}; else echo held ${index}; fi`)
+      .join("\n");
+    const shell = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+    const [program, ...args] = await sandbox.wrap([shell, "-c", `exec 2>/dev/null\n${script}`], folder);
+    const { stdout, output } = await exec(program, args, { deadlineMs: 20_000 });
+    rmSync(join(paths.home, TRACE), { force: true });
+    const lines = new Set(stdout.split("\n"));
+    const names = (isHeld: boolean) =>
+      attempts.filter((_, index) => lines.has(`held ${index}`) === isHeld).map(({ held }) => held);
+    return { height, held: names(true), open: names(false), said: output.trim().slice(-200) };
+  });
+}
+
+function failureOf({ height, open, said }: Proof, settings: WallSettings): Finding[] {
+  if (open.length === 0) return [];
+  const found = `the wall at the height "${height}" was not shown to hold for: ${open.join(", ")} (${said})`;
+  return [{ check: "sandbox", state: height === settings.sandbox ? "failed" : "warning", found, remedy: PROCESSES_REMEDY }];
+}
+
+/** Nothing here changes anything: files are opened and not written, the device node is thrown away. */
+function attemptsOn(paths: Paths, folder: string): Attempt[] {
+  const daemon = findDaemon(paths, lockHolder);
+  const quote = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+  return [
+    { held: "IO's secrets are out of sight", test: `test -e ${quote(paths.token)} || test -e ${quote(paths.database)}` },
+    { held: "IO's folder cannot be written", test: `touch ${quote(join(paths.home, TRACE))}` },
+    { held: "nor can anything outside the project", test: `(: >> ${quote(packageRoot)}/package.json)`, only: "workspace" },
+    {
+      held: "IO's process cannot be looked into",
+      test: `test "$(readlink /proc/${process.pid}/exe)" = ${quote(process.execPath)}`,
+    },
+    { held: "no device node can be made", test: `mknod ${quote(join(folder, "node"))} c 1 3` },
+    { held: "the kernel's settings cannot be written", test: "(: >> /proc/sys/kernel/core_pattern)" },
+    { held: "no capability is left", test: `! grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status` },
+    ...(daemon ? [{ held: "IO's port does not serve it", test: reaches(daemon.host, daemon.port) }] : []),
+  ];
+}
+
+/** Asks the daemon with bash's own means, since nothing else is sure to be there. */
+function reaches(host: string, port: number): string {
+  const plain = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  const ask = `printf 'GET /api/health HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; head -n 1 <&3`;
+  return `(exec 3<>/dev/tcp/${plain}/${port}; ${ask}) | grep -q ' 200'`;
+}
+
+/** What the wall cannot do anything about, or only as far as it knows. */
+function besides(paths: Paths, settings: WallSettings): Finding[] {
+  const others = otherPlaces(paths.home);
+  const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));
+  const mounted: Finding = {
+    check: "sandbox",
+    state: "warning",
+    found: `the data folder can also be seen at ${others.join(", ")}; commands see nothing there`,
+    remedy: "Unmount it there, or keep the data folder where no other mount shows it.",
+  };
+  const containers: Finding = {
+    check: "sandbox",
+    state: "warning",
+    found: `commands can use ${sockets.join(", ")}, and who may start containers can see every file`,
+    remedy: 'Set "sandbox" to "workspace" in config.json, or run IO as a user who may not start containers.',
+  };
+  return [...(others.length > 0 ? [mounted] : []), ...(sockets.length > 0 && settings.sandbox === "secrets" ? [containers] : [])];
+}

@@ -1,0 +1,58 @@
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { realOf } from "../../lib/real-path.ts";
+import { exec } from "../exec.ts";
+import { CONFINED, kernelFiles, OWN_PROCESSES } from "./kernel.ts";
+
+/** How far a command can be kept from IO's secrets on this machine. */
+export type SandboxStatus =
+  | { kind: "hidden"; processes: boolean; detail: string }
+  /** The commands run, but see what the user sees. */
+  | { kind: "open"; detail: string };
+
+/** Where bubblewrap is, as an absolute path; the system's own first. */
+export function findBubblewrap(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const folders = ["/usr/bin", "/usr/local/bin", "/bin", ...(env.PATH ?? "").split(delimiter)];
+  return folders
+    .filter((folder) => isAbsolute(folder))
+    .map((folder) => join(folder, "bwrap"))
+    .find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Tries bubblewrap by really hiding something with it: many systems have it and forbid it. */
+export async function probeSandbox(bwrap = findBubblewrap()): Promise<SandboxStatus> {
+  if (process.platform !== "linux") return { kind: "open", detail: `there is no bubblewrap on ${process.platform}` };
+  if (bwrap === undefined) return { kind: "open", detail: "bubblewrap (bwrap) is not installed" };
+  const folder = mkdtempSync(join(realOf(tmpdir()), "io-sandbox-"));
+  try {
+    const secret = join(folder, "inside", "secret");
+    mkdirSync(dirname(secret));
+    writeFileSync(secret, "");
+    const hide = ["--tmpfs", dirname(secret), "--remount-ro", dirname(secret)];
+    const look = ["--", "/bin/sh", "-c", 'test ! -e "$1" && echo hidden', "sh", secret];
+    let why = "";
+    for (const processes of [true, false]) {
+      const base = [...CONFINED, ...(processes ? OWN_PROCESSES : []), "--bind", "/", "/", ...kernelFiles({ processes })];
+      const result = await exec(bwrap, [...base, ...hide, ...look], { deadlineMs: 5_000 });
+      if (result.ending === "not-started")
+        return { kind: "open", detail: `bubblewrap cannot be started: ${result.output.trim()}` };
+      if (result.code === 0 && result.stdout.trim() === "hidden") {
+        return { kind: "hidden", processes, detail: `bubblewrap works${processes ? "" : ", without a process list of its own"}` };
+      }
+      why = result.output.trim().split("\n")[0] ?? "";
+    }
+    return { kind: "open", detail: `bubblewrap is installed but may not be used here: ${why.slice(0, 200)}` };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,48 @@
+import { lstatSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import type { Stand } from "../../process/sandbox.ts";
+
+export interface StandDeps {
+  projectPath: string;
+  /** The run's own folder. */
+  folder: string;
+}
+
+/**
+ * What commands may do in a folder that a run works in. Those in a worktree can write it and neither the checkout it came from
+ * nor that one's branches: what they leave in the tree is committed for them.
+ */
+export function createStands({ projectPath, folder }: StandDeps): (cwd: string) => Stand {
+  const worktrees = join(folder, "worktrees");
+  const marker = repositoryAbove(projectPath);
+  const common = marker === undefined ? undefined : commonFolder(marker);
+  return (cwd) => {
+    const [name = ".."] = relative(worktrees, cwd).split(sep);
+    if (name === "" || name === ".." || marker === undefined || common === undefined) return {};
+    const place = join(worktrees, name);
+    return { place, readable: [common], frozen: [dirname(marker), common, join(place, ".git")] };
+  };
+}
+
+function repositoryAbove(folder: string): string | undefined {
+  const marker = join(folder, ".git");
+  if (lstatSync(marker, { throwIfNoEntry: false })) return marker;
+  return dirname(folder) === folder ? undefined : repositoryAbove(dirname(folder));
+}
+
+/** The folder with the objects and branches, which a checkout that is itself a worktree has elsewhere. */
+function commonFolder(marker: string): string {
+  if (lstatSync(marker).isDirectory()) return marker;
+  const own = resolve(
+    dirname(marker),
+    readFileSync(marker, "utf8")
+      .replace(/^gitdir:\s*/, "")
+      .trim(),
+  );
+  try {
+    return resolve(own, readFileSync(join(own, "commondir"), "utf8").trim());
+  } catch {
+    // A submodule's folder is its own.
+    return own;
+  }
+}

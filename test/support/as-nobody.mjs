@@ -1,0 +1,8 @@
+// Runs a program of Node's as an ordinary user although root started it: node as-nobody.mjs <program> [arguments].
+process.argv.splice(1, 1);
+if (process.getuid() === 0) {
+  process.setgroups([]);
+  process.setgid(65_534);
+  process.setuid(65_534);
+}
+await import(process.argv[1]);

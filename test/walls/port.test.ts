@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { exec } from "../../src/process/exec.ts";
+import { createConnectionJudge } from "../../src/process/wall/connection-judge.ts";
+import { IO, providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+import { modelCalls, obedient } from "../support/orchestrator.ts";
+import { until } from "../support/until.ts";
+import { asUser, attack, give, HEIGHTS, USERS } from "../support/wall.ts";
+
+/** A daemon of a user's, at a height, with a model that does what it is told. */
+async function open(height: (typeof HEIGHTS)[number], user: "root" | "ordinary", config: Record<string, unknown> = {}) {
+  const model = await scriptedModel(obedient, {}, afterAll);
+  const home = temporaryHome({ sandbox: height, ...config }, afterAll);
+  give(home, user);
+  const program =
+    user === "ordinary" ? [join(packageRoot, "test", "support", "as-nobody.mjs"), IO, "--daemon"] : [IO, "--daemon"];
+  const daemon = await startDaemonProcess(home, { ...providerEnvironment(model.url), PATH: "/usr/bin:/bin" }, afterAll, program);
+  const shell = async (command: string) => (await modelCalls(daemon, model, "shell", { command })).read;
+  return { daemon, shell, home };
+}
+
+const get = (port: string, then = "cat <&3") =>
+  `exec 3<>/dev/tcp/127.0.0.1/${port}; printf 'GET /api/health HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; ${then}`;
+const python = (port: string, before: string) =>
+  `python3 -c '\nimport ctypes, socket\n${before}\ns = socket.create_connection(("127.0.0.1", ${port}))\ns.sendall(b"GET /api/health HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n")\nprint(s.recv(4000).decode())\n'`;
+const portOf = (daemon: TestDaemon) => new URL(daemon.url).port;
+
+describe.each(USERS)("%s", (user) => {
+  test.each(HEIGHTS)("IO's own port does not serve a command, however it hides (%s)", { timeout: 120_000 }, async (height) => {
+    const { daemon, shell } = await open(height, user);
+    const port = portOf(daemon);
+    const ways = [
+      get(port),
+      `bash -c '(exec setsid bash -c "sleep 0.05") & ${get(port).replaceAll("'", "'\\''")}'`,
+      // PR_SET_DUMPABLE: nobody of the same user can look into the process any more.
+      python(port, "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"),
+      `unshare -Urm ${python(port, "")}`,
+      `unshare -Urpf chroot / ${python(port, "")}`,
+      `(${python(port, "import os; os.setsid()")} &) ; sleep 1`,
+      `bwrap --unshare-user --bind / / --tmpfs /tmp ${python(port, "")}`,
+    ];
+    const read: string[] = [];
+    for (const way of ways) read.push(await shell(way));
+    expect(read.filter((text) => text.includes("200 OK"))).toEqual([]);
+    expect(read[0]).toMatch(/403 Forbidden[\s\S]*"code":"forbidden"/);
+    // Not every system lets everybody make namespaces; what needs none has to have come as far as the port.
+    expect(read.filter((text) => text.includes("403 Forbidden")).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test("whoever stands outside is served while commands run, also from a view of its own", { timeout: 120_000 }, async () => {
+    const { daemon, shell, home } = await open("secrets", user);
+    const port = portOf(daemon);
+    const running = shell("echo up > wiki/pages/up.md; sleep 8");
+    await until("a command that runs", async () => (await exec("pgrep", ["-f", "up > wiki/pages/up.md"])).code === 0);
+    expect((await daemon.fetch("/api/health")).status).toBe(200);
+    // As a browser from a package with a view of its own does.
+    const browser = await exec("setpriv", [
+      ...asUser(user),
+      "bwrap",
+      "--bind",
+      "/",
+      "/",
+      "--tmpfs",
+      "/mnt",
+      "bash",
+      "-c",
+      get(port),
+    ]);
+    expect(browser.stdout).toContain("200 OK");
+    const other = await exec("setpriv", [...asUser(user === "root" ? "ordinary" : user), "bash", "-c", get(port)]);
+    expect(other.stdout).toContain("200 OK");
+    // The swarm command's own commands stand behind the same wall, and are no children of the daemon.
+    const ground = { home, userHome: temporaryFolder(), project: temporaryFolder(), secret: "" };
+    give(ground.project, user);
+    const swarm = await attack({ height: "secrets", user, ground, script: get(port) });
+    expect(swarm.stdout).toContain("403 Forbidden");
+    await running;
+  });
+
+  test("without a network a command reaches no port at all", { timeout: 120_000 }, async () => {
+    const { daemon, shell } = await open("workspace", user, { sandboxNetwork: false });
+    expect(await shell(get(portOf(daemon)))).toMatch(/Connection refused|unreachable/);
+  });
+});
+
+test("while nothing stands behind the wall, a connection is judged in about a millisecond among 300 processes", async () => {
+  const sleepers = Array.from({ length: 300 }, () => spawn("sleep", ["60"], { stdio: "ignore" }));
+  onTestFinished(() => {
+    for (const each of sleepers) each.kill("SIGKILL");
+  });
+  const judge = createConnectionJudge(temporaryFolder());
+  const socket = { remoteAddress: "127.0.0.1", remotePort: 50_000, localPort: 3170 };
+  judge(socket);
+  const times = Array.from({ length: 100 }, () => {
+    const began = performance.now();
+    judge(socket);
+    return performance.now() - began;
+  }).sort((a, b) => a - b);
+  // A loaded machine makes some of them slow; what the work itself takes is seen in the quickest quarter.
+  expect(times[25]).toBeLessThan(1.5);
+});
