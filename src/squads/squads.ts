@@ -21,6 +21,7 @@ import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
 import { createDelegate } from "./delegate.ts";
 import { createFacts } from "./facts.ts";
+import { createHeld } from "./held.ts";
 import { folderAt, slugOf } from "./input.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
 import { publicTask } from "./task-ending.ts";
@@ -107,6 +108,7 @@ export function createSquads(deps: SquadsDeps) {
 
   return {
     ...teams,
+    ...createHeld({ store, teams, dataFolder: deps.dataFolder }),
     /** The slug that a model means, which may know a squad by its name. Elsewhere only the slug itself will do. */
     named: (given: string): string => store.find(given)?.slug ?? store.find(slugOf(given))?.slug ?? given,
     /** What a pipeline run for a squad has to know of it, if there is such a squad. */

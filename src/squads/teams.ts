@@ -1,8 +1,6 @@
 import { nearest } from "../lib/config.ts";
 import { conflict, missing } from "../lib/errors.ts";
 import { named, oneLine, quoted } from "../lib/quoted.ts";
-import { SquadSafety } from "../lib/safety-config.ts";
-import { loosenedBy, type Safety } from "../lib/tighten.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Agent, Decision, ModelTier, Squad, UniverseName } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
@@ -32,9 +30,6 @@ export interface NewDecision {
   context?: string | undefined;
   author?: string | undefined;
 }
-
-/** What is to be said anew of how a squad is held. */
-export type SafetyChanges = { [K in keyof SquadSafety]: SquadSafety[K] | null | undefined };
 
 export interface TeamsDeps {
   database: Store;
@@ -74,6 +69,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
   return {
     find,
     findAgent,
+    tellChanged,
     create({ name, projectPath, slug, universe, cwd }: NewSquad): { squad: Squad; isNew: boolean } {
       const title = required("The name", name, MAX.name);
       const given = slug === undefined ? undefined : checkedSlug(slug);
@@ -96,31 +92,6 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
       });
       emit({ type: "squad.created", data: { ...squad } });
       return { squad, isNew: true };
-    },
-
-    /** Lets a squad work on its project in the place that it was moved to. */
-    move(slug: string, projectPath: string): Squad {
-      const squad = find(slug);
-      const folder = folderAt(projectPath, undefined, dataFolder);
-      const other = store.findByPath(folder);
-      if (other && other.slug !== squad.slug) throw conflict(`The squad "${other.slug}" already works on ${folder}.`);
-      const open = store.openTasks(squad.slug);
-      if (open.length > 0)
-        throw conflict(`The squad "${squad.slug}" still has ${open.length} tasks to do. Wait for them or cancel them first.`);
-      store.setPath(squad.slug, folder);
-      tellChanged(squad);
-      return find(squad.slug);
-    },
-    /** Holds a squad tighter than all; null takes back what was said. */
-    hold(slug: string, changes: SafetyChanges, all: Safety): Squad {
-      const squad = find(slug);
-      const own = Object.fromEntries(Object.entries({ ...squad.safety, ...changes }).filter(([, value]) => value !== null));
-      const safety = SquadSafety.parse(own);
-      const [loose] = loosenedBy(all, safety);
-      if (loose) throw conflict(`A squad can only be held tighter than all. ${loose}`);
-      store.setSafety(squad.slug, safety);
-      tellChanged(squad);
-      return find(squad.slug);
     },
 
     addAgent(slug: string, { roleTitle, charter, modelTier = "medium" }: NewAgent): Agent {

@@ -7,10 +7,10 @@ import { entriesOf, statsOf } from "../lib/pinned/list.ts";
 import { type Absent, inFolderOf, openPlain } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
 import { named } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { PathGuard } from "./guard.ts";
 import { reachFrom } from "./policy.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
-import { asData } from "./untrusted.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;

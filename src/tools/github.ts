@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { z } from "zod";
 import { named } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { asData, fromOutside } from "../lib/untrusted.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
-import { asData, fromOutside } from "./untrusted.ts";
 
 export interface GithubDeps {
   redactor: Redactor;

@@ -1,0 +1,52 @@
+import { conflict } from "../lib/errors.ts";
+import { named, quoted } from "../lib/quoted.ts";
+import { SquadSafety } from "../lib/safety-config.ts";
+import { loosenedBy, type Safety } from "../lib/tighten.ts";
+import type { Squad } from "../protocol/squads.ts";
+import type { SquadStore } from "../store/squads.ts";
+import { folderAt } from "./input.ts";
+import type { Teams } from "./teams.ts";
+
+/** What is to be said anew of how a squad is held; null takes back what was said. */
+export type SafetyChanges = { [K in keyof SquadSafety]: SquadSafety[K] | null | undefined };
+
+export interface HeldDeps {
+  store: SquadStore;
+  teams: Pick<Teams, "find" | "tellChanged">;
+  dataFolder: string | undefined;
+}
+
+/** Where a squad works, and what it is held to beyond what holds for all. */
+export function createHeld({ store, teams, dataFolder }: HeldDeps) {
+  const changed = (squad: Squad): Squad => {
+    teams.tellChanged(squad);
+    return teams.find(squad.slug);
+  };
+  return {
+    /** Lets a squad work on its project in the place that it was moved to. */
+    move(slug: string, projectPath: string): Squad {
+      const squad = teams.find(slug);
+      const folder = folderAt(projectPath, undefined, dataFolder);
+      const other = store.findByPath(folder);
+      if (other && other.slug !== squad.slug)
+        throw conflict(`The squad ${quoted(other.slug)} already works on ${named(folder, 300)}.`);
+      const open = store.openTasks(squad.slug);
+      if (open.length > 0)
+        throw conflict(
+          `The squad ${quoted(squad.slug)} still has ${open.length} tasks to do. Wait for them or cancel them first.`,
+        );
+      store.setPath(squad.slug, folder);
+      return changed(squad);
+    },
+    /** Holds a squad tighter than all. */
+    hold(slug: string, changes: SafetyChanges, all: Safety): Squad {
+      const squad = teams.find(slug);
+      const own = Object.fromEntries(Object.entries({ ...squad.safety, ...changes }).filter(([, value]) => value !== null));
+      const safety = SquadSafety.parse(own);
+      const [loose] = loosenedBy(all, safety);
+      if (loose) throw conflict(`A squad can only be held tighter than all. ${loose}`);
+      store.setSafety(squad.slug, safety);
+      return changed(squad);
+    },
+  };
+}
