@@ -22,6 +22,7 @@ import { createHub } from "../store/hub.ts";
 import { openStore } from "../store/open.ts";
 import { createRetention } from "../store/retention.ts";
 import { openRuns } from "../store/runs.ts";
+import { createSquadStore } from "../store/squads.ts";
 import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
 import { deleteOldRefs } from "../swarm/run/old-refs.ts";
@@ -149,6 +150,7 @@ export function createSwarmOn(
   onSay?: (said: Said) => void,
 ): Swarm {
   const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
+  const squads = createSquadStore(store);
   return createSwarm({
     store,
     engine,
@@ -164,6 +166,7 @@ export function createSwarmOn(
     git,
     wrap: sandbox.wrap,
     redactor,
+    heldIn: (projectPath) => squads.findByPath(projectPath)?.safety ?? {},
     log,
     env,
     recordUsage: usage.record,

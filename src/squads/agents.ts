@@ -41,7 +41,12 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
     const { slug, projectPath } = squad;
     const { characterName } = agent;
     const own = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
-    const bound = gate.bind(own, { cwd: projectPath, actor: squadOwner(slug, characterName) });
+    const { sandbox, approvals } = squad.safety;
+    const bound = gate.bind(own, {
+      ...{ cwd: projectPath, actor: squadOwner(slug, characterName) },
+      ...(approvals && { approvals }),
+      ...(sandbox && { stand: { height: sandbox } }),
+    });
     return engine.session({
       id,
       ...(model !== null && { model }),

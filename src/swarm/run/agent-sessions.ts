@@ -1,5 +1,6 @@
 import type { Engine, Session } from "../../engine/port.ts";
 import { clipToTokens } from "../../lib/estimate-tokens.ts";
+import type { ApprovalMode, SquadSafety } from "../../lib/safety-config.ts";
 import { DATA_RULE } from "../../lib/untrusted.ts";
 import type { Stand } from "../../process/sandbox.ts";
 import type { RunModel } from "../../protocol/runs.ts";
@@ -10,7 +11,10 @@ import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agen
 import { Reply } from "./reply.ts";
 
 /** Gives the tools of these names, behind the gate, for work in a folder. */
-export type Bind = (tools: ToolName[], scope: { cwd: string; within?: string; actor: string; stand?: Stand }) => EngineTool[];
+export type Bind = (
+  tools: ToolName[],
+  scope: { cwd: string; within?: string; actor: string; stand?: Stand; approvals?: ApprovalMode },
+) => EngineTool[];
 
 /** What an agent's session depends on. */
 export interface SessionFor {
@@ -28,6 +32,7 @@ export interface AgentSessionsDeps {
   runs: Pick<Runs, "resultsIn">;
   /** What commands may do in a folder of the run. */
   standIn: (cwd: string) => Stand;
+  held: SquadSafety;
   /** The model to ask for a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
   /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
@@ -38,7 +43,7 @@ export interface AgentSessionsDeps {
 const ANSWER_TOKENS = 1_500;
 
 /** The sessions in which the agents of a run are asked. */
-export function createAgentSessions({ engine, bind, runId, runs, standIn, serving, conventions }: AgentSessionsDeps) {
+export function createAgentSessions({ engine, bind, runId, runs, standIn, held, serving, conventions }: AgentSessionsDeps) {
   const begun = new Set<string>();
 
   /** What an agent answered before, the latest first, for a session whose own record is lost. */
@@ -62,6 +67,7 @@ export function createAgentSessions({ engine, bind, runId, runs, standIn, servin
           [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), {
           ...{ cwd: call.cwd, within: call.cwd, actor: actorOf(call) },
+          ...(held.approvals && { approvals: held.approvals }),
           stand: { ...standIn(call.cwd), access: call.duty === "build" ? "write" : "read" },
         }),
         workingDirectory: call.cwd,

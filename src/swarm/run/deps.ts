@@ -2,6 +2,7 @@ import type { Engine } from "../../engine/port.ts";
 import type { Git } from "../../git/command.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Redactor } from "../../lib/redact.ts";
+import type { SquadSafety } from "../../lib/safety-config.ts";
 import type { Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import type { Emit } from "../../protocol/events.ts";
@@ -38,5 +39,7 @@ export interface SwarmDeps {
   wrap: Wrap;
   /** Takes secrets out of what checks print, and out of their environment. */
   redactor: Redactor;
+  /** What a project is held to beyond what holds for all. */
+  heldIn?: (projectPath: string) => SquadSafety;
   now?: () => Date;
 }

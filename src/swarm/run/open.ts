@@ -50,12 +50,13 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const folder = join(runsFolder, id);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
-  const standIn = createStands({ projectPath: row.project_path, folder });
+  const held = deps.heldIn?.(row.project_path) ?? {};
+  const standIn = createStands({ projectPath: row.project_path, folder, height: held.sandbox });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const found = await findConventions(row.project_path);
   const conventions = (window: number) => tellConventions(found, window);
-  const sessions = createAgentSessions({ engine, bind, runId: id, runs, standIn, serving, conventions });
+  const sessions = createAgentSessions({ engine, bind, runId: id, runs, standIn, held, serving, conventions });
   const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({

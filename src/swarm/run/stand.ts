@@ -1,26 +1,30 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import type { SandboxHeight } from "../../lib/safety-config.ts";
 import type { Stand } from "../../process/sandbox.ts";
 
 export interface StandDeps {
   projectPath: string;
   /** The run's own folder. */
   folder: string;
+  /** The height that the project asks for. */
+  height: SandboxHeight | undefined;
 }
 
 /**
  * What commands may do in a folder that a run works in. Those in a worktree can write it and neither the checkout it came from
  * nor that one's branches: what they leave in the tree is committed for them.
  */
-export function createStands({ projectPath, folder }: StandDeps): (cwd: string) => Stand {
+export function createStands({ projectPath, folder, height }: StandDeps): (cwd: string) => Stand {
   const worktrees = join(folder, "worktrees");
   const marker = repositoryAbove(projectPath);
   const common = marker === undefined ? undefined : commonFolder(marker);
+  const held = height === undefined ? {} : { height };
   return (cwd) => {
     const [name = ".."] = relative(worktrees, cwd).split(sep);
-    if (name === "" || name === ".." || marker === undefined || common === undefined) return {};
+    if (name === "" || name === ".." || marker === undefined || common === undefined) return held;
     const place = join(worktrees, name);
-    return { place, readable: [common], frozen: [dirname(marker), common, join(place, ".git")] };
+    return { ...held, place, readable: [common], frozen: [dirname(marker), common, join(place, ".git")] };
   };
 }
 
