@@ -8,7 +8,7 @@ export interface StandDeps {
   /** The run's own folder. */
   folder: string;
   /** The height that the project asks for. */
-  height: SandboxHeight | undefined;
+  height?: SandboxHeight | undefined;
 }
 
 /**
