@@ -7,6 +7,7 @@ import { type Act, type ChatRequest, textOf } from "../src/engine/rehearsal/wire
 import { Config } from "../src/lib/config.ts";
 import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
+import type { Sandbox } from "../src/process/sandbox.ts";
 import type { Run } from "../src/protocol/runs.ts";
 import { openStore } from "../src/store/open.ts";
 import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
@@ -34,9 +35,18 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-async function measure(tasks: number, latency: number) {
+/** How a run is measured besides: what its commands run behind, and what the engineers call after they have written. */
+export interface Behind {
+  sandbox: (home: string) => Sandbox;
+  command: string;
+}
+
+export async function measure(tasks: number, latency: number, behind?: Behind) {
   const folder = temporaryFolder();
-  const model = await startModelServer((request) => ({ ...answer(request, tasks), delayMs: latency }));
+  const home = behind ? join(folder.path, "io") : folder.path;
+  const sandbox = behind?.sandbox(home);
+  mkdirSync(home, { recursive: true });
+  const model = await startModelServer((request) => ({ ...answer(request, tasks, behind?.command), delayMs: latency }));
   const log = createLog({ redactor: createRedactor() });
   const store = openStore(join(folder.path, "io.db"));
   const config = Config.parse({});
@@ -60,9 +70,10 @@ async function measure(tasks: number, latency: number) {
     store,
     engine,
     emit: () => undefined,
-    bind: bindTools(store, folder.path),
+    bind: bindTools(store, home, sandbox),
     findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
-    runsFolder: join(folder.path, "runs"),
+    runsFolder: join(home, "runs"),
+    ...(sandbox && { wrap: sandbox.wrap }),
     log,
     env: { PATH: process.env.PATH, HOME: folder.path },
   });
@@ -111,7 +122,7 @@ function makeProject(folder: string): string {
   return project;
 }
 
-function answer(request: ChatRequest, tasks: number): Act & { delayMs?: number } {
+function answer(request: ChatRequest, tasks: number, command?: string): Act & { delayMs?: number } {
   const system = textOf(request.messages[0]);
   const last = request.messages.at(-1);
   const prompt = textOf(last);
@@ -122,7 +133,8 @@ function answer(request: ChatRequest, tasks: number): Act & { delayMs?: number }
   if (/^You are the engineer/.test(system)) {
     const id = /## Your task\n(\w+)/.exec(prompt)?.[1] ?? "T0";
     if (last?.role === "tool") return { say: "Written; the checks pass." };
-    return { call: [{ tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } }] };
+    const write = { tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } };
+    return { call: command === undefined ? [write] : [write, { tool: "shell", args: { command } }] };
   }
   return { say: /^You are the tester/.test(system) ? "ALL_PASSED" : "APPROVED" };
 }

@@ -8,7 +8,7 @@ import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
-import { createSandbox } from "../process/sandbox.ts";
+import { createSandbox, WORKSPACE_REMEDY } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
 import type { Said } from "../protocol/runs.ts";
@@ -84,6 +84,10 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     selfEdit: () => settings.current().selfEditEnabled,
   });
   const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env });
+  void sandbox.status().then(({ kind, detail }) => {
+    if (kind === "open" && settings.current().sandbox === "workspace")
+      log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });
+  });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
   const machine = {
     shell: shell({ sandbox, redactor, env }),
