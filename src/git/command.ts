@@ -39,16 +39,13 @@ const LOCK_TRIES = 30;
 
 /** Runs git with an argument list, without the user's hooks, and waits for a lock that another git holds. Nobody else starts git. */
 export async function git(cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> {
-  const {
-    wrap = unwrapped,
-    writable = [],
-    network = false,
-    settings = [],
-    environment = plainEnvironment(process.env),
-  } = options;
+  const { wrap = unwrapped, writable, network, settings = [], environment = plainEnvironment(process.env) } = options;
   const named = [...SETTINGS, ...settings].flatMap((setting) => ["-c", setting]);
   for (let tries = 1; ; tries += 1) {
-    const [program, ...rest] = await wrap(["git", ...named, ...args], cwd, { writable, network });
+    const [program, ...rest] = await wrap(["git", ...named, ...args], cwd, {
+      ...(writable && { writable }),
+      ...(network && { network }),
+    });
     const result = await exec(program, rest, {
       cwd,
       env: { ...environment, ...SILENT, ...options.env },
