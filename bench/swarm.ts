@@ -7,11 +7,12 @@ import { type Act, type ChatRequest, textOf } from "../src/engine/rehearsal/wire
 import { Config } from "../src/lib/config.ts";
 import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
+import type { Sandbox } from "../src/process/sandbox.ts";
 import type { Run } from "../src/protocol/runs.ts";
 import { openStore } from "../src/store/open.ts";
 import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
 import { createSwarm } from "../src/swarm/run/swarm.ts";
-import { walledGit } from "../test/support/git.ts";
+import { testGit, walledGit } from "../test/support/git.ts";
 import { bindTools } from "../test/support/swarm/bind.ts";
 import { judge, temporaryFolder } from "./support.ts";
 
@@ -35,16 +36,26 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-async function measure(tasks: number, latency: number) {
+/** How a run is measured besides: what its commands run behind, and what the engineers call after they have written. */
+export interface Behind {
+  sandbox: (home: string) => Sandbox;
+  command: string;
+}
+
+export async function measure(tasks: number, latency: number, behind?: Behind) {
   const folder = temporaryFolder();
-  const model = await startModelServer((request) => ({ ...answer(request, tasks), delayMs: latency }));
+  const home = behind ? join(folder.path, "io") : folder.path;
+  const sandbox = behind?.sandbox(home);
+  mkdirSync(home, { recursive: true });
+  const model = await startModelServer((request) => ({ ...answer(request, tasks, behind?.command), delayMs: latency }));
+  const env = { PATH: process.env.PATH, HOME: folder.path };
   const log = createLog({ redactor: createRedactor() });
   const store = openStore(join(folder.path, "io.db"));
   const config = Config.parse({});
   const engine = await createEngine({
     folder: join(folder.path, "sessions"),
     config: () => config,
-    env: { PATH: process.env.PATH, HOME: folder.path },
+    env,
     choice: {
       kind: "provider",
       why: "the bench's model",
@@ -61,13 +72,13 @@ async function measure(tasks: number, latency: number) {
     store,
     engine,
     emit: () => undefined,
-    bind: bindTools(store, folder.path),
-    ...walledGit(join(folder.path, "data"), { PATH: process.env.PATH, HOME: folder.path }),
+    bind: bindTools(store, home, sandbox),
+    ...(sandbox ? { git: testGit({ home, wrap: sandbox.wrap }, env), wrap: sandbox.wrap } : walledGit(join(folder.path, "data"), env)),
     redactor: createRedactor(),
     findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
-    runsFolder: join(folder.path, "runs"),
+    runsFolder: join(home, "runs"),
     log,
-    env: { PATH: process.env.PATH, HOME: folder.path },
+    env,
   });
   const projectPath = makeProject(folder.path);
   await warmUp(engine, folder.path);
@@ -114,7 +125,7 @@ function makeProject(folder: string): string {
   return project;
 }
 
-function answer(request: ChatRequest, tasks: number): Act & { delayMs?: number } {
+function answer(request: ChatRequest, tasks: number, command?: string): Act & { delayMs?: number } {
   const system = textOf(request.messages[0]);
   const last = request.messages.at(-1);
   const prompt = textOf(last);
@@ -125,7 +136,8 @@ function answer(request: ChatRequest, tasks: number): Act & { delayMs?: number }
   if (/^You are the engineer/.test(system)) {
     const id = /## Your task\n(\w+)/.exec(prompt)?.[1] ?? "T0";
     if (last?.role === "tool") return { say: "Written; the checks pass." };
-    return { call: [{ tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } }] };
+    const write = { tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } };
+    return { call: command === undefined ? [write] : [write, { tool: "shell", args: { command } }] };
   }
   return { say: /^You are the tester/.test(system) ? "ALL_PASSED" : "APPROVED" };
 }

@@ -12,7 +12,7 @@ import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { projectEnvironment } from "../process/environment.ts";
 import { findPrograms } from "../process/programs.ts";
-import { createSandbox } from "../process/sandbox.ts";
+import { createSandbox, WORKSPACE_REMEDY } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
 import type { Event } from "../protocol/events.ts";
@@ -80,6 +80,10 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   });
   const programs = findPrograms({ env, closed: [paths.home] });
   const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env });
+  void sandbox.status().then(({ kind, detail }) => {
+    if (kind === "open" && settings.current().sandbox === "workspace")
+      log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });
+  });
   const git = createGit({
     program: () => programs.find("git"),
     wrap: sandbox.wrap,

@@ -1,7 +1,8 @@
 import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { findDaemon } from "../lib/daemon-file.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
+import { realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
 import { exec } from "../process/exec.ts";
 import { createSandbox, type Sandbox, type WallSettings, WORKSPACE_REMEDY } from "../process/sandbox.ts";
@@ -98,8 +99,13 @@ function failureOf({ height, open, said }: Proof, settings: WallSettings): Findi
 function attemptsOn(paths: Paths, folder: string): Attempt[] {
   const daemon = findDaemon(paths, lockHolder);
   const quote = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+  const shows = (place: string) =>
+    `test -e ${quote(join(place, basename(paths.config)))} || test -e ${quote(join(place, basename(paths.database)))}`;
   return [
-    { held: "IO's secrets are out of sight", test: `test -e ${quote(paths.token)} || test -e ${quote(paths.database)}` },
+    {
+      held: "IO's secrets are out of sight",
+      test: [paths.home, ...otherPlaces(realOf(paths.home))].map(shows).join(" || "),
+    },
     { held: "IO's folder cannot be written", test: `touch ${quote(join(paths.home, TRACE))}` },
     { held: "nor can anything outside the project", test: `(: >> ${quote(packageRoot)}/package.json)`, only: "workspace" },
     {
@@ -122,7 +128,7 @@ function reaches(host: string, port: number): string {
 
 /** What the wall cannot do anything about, or only as far as it knows. */
 function besides(paths: Paths, settings: WallSettings): Finding[] {
-  const others = otherPlaces(paths.home);
+  const others = otherPlaces(realOf(paths.home));
   const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));
   const mounted: Finding = {
     check: "sandbox",

@@ -1,6 +1,6 @@
 import { packageRoot, pathsOf } from "../../../src/lib/paths.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
-import { createSandbox } from "../../../src/process/sandbox.ts";
+import { createSandbox, type Sandbox } from "../../../src/process/sandbox.ts";
 import type { Store } from "../../../src/store/open.ts";
 import type { Bind } from "../../../src/swarm/run/agent-sessions.ts";
 import { fileOps } from "../../../src/tools/file-ops.ts";
@@ -11,12 +11,12 @@ import { shell } from "../../../src/tools/shell.ts";
 import { quietLog } from "./quiet.ts";
 
 /** The tools of pipeline agents behind the real gate, as the daemon has them. */
-export function bindTools(store: Store, home: string): Bind {
+export function bindTools(store: Store, home: string, sandbox?: Sandbox): Bind {
   const redactor = createRedactor();
   const guard = createPathGuard({ paths: pathsOf({ IO_HOME: home }), packageRoot, selfEdit: () => false });
   const gate = createGate({ store, redactor, log: quietLog, policy: createPolicy({ guard, keep: [home] }) });
   const tools = {
-    shell: shell({ sandbox: createSandbox({ home, guard }), redactor, env: { PATH: process.env.PATH, HOME: home } }),
+    shell: shell({ sandbox: sandbox ?? createSandbox({ home, guard }), redactor, env: { PATH: process.env.PATH, HOME: home } }),
     file_ops: fileOps({ guard, write: true }),
     file_ops_read: fileOps({ guard, write: false }),
   };

@@ -1,0 +1,82 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { exec } from "../../src/process/exec.ts";
+import { otherPlaces } from "../../src/process/wall/other-mounts.ts";
+import type { DoctorReport, Finding } from "../../src/protocol/doctor.ts";
+import { cleanEnvironment, IO, runIo, startDaemonProcess } from "../support/daemon.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { ensureProgram } from "../support/program.ts";
+import "../support/wall.ts";
+
+await ensureProgram("unshare", "util-linux");
+const findings = (json: string) => (JSON.parse(json) as DoctorReport).items.filter(({ check }) => check === "sandbox");
+
+/** What the doctor says of the wall when it is started so. */
+async function doctorUnder(program: string, args: string[], home: string): Promise<Finding[]> {
+  const result = await exec(program, [...args, process.execPath, IO, "doctor", "--json"], {
+    ...{ env: cleanEnvironment(home), deadlineMs: 60_000, maxOutput: 1_000_000 },
+  });
+  return findings(result.stdout);
+}
+
+test("doctor tries to get past the wall at each height, and says what it tried", { timeout: 120_000 }, async () => {
+  const home = temporaryHome();
+  await startDaemonProcess(home);
+  const [found, ...more] = findings((await runIo(["doctor", "--json"], home)).stdout);
+  expect(more.filter(({ state }) => state === "failed")).toEqual([]);
+  expect(found).toMatchObject({ state: "ok", found: expect.stringMatching(/"secrets" held \(.*"workspace" held \(/) });
+  for (const held of [
+    "secrets are out of sight",
+    "cannot be written",
+    "device node",
+    "kernel's settings",
+    "capability",
+    "IO's port",
+  ])
+    expect(found?.found.split(held)).toHaveLength(3 + (held === "cannot be written" ? 2 : 0));
+});
+
+test("where user namespaces are forbidden a workspace is said to be impossible, with what to do", {
+  timeout: 120_000,
+}, async () => {
+  const forbidden = ["--unshare-user", "--disable-userns", "--dev-bind", "/", "/", "--"];
+  const workspace = await doctorUnder("bwrap", forbidden, temporaryHome({ sandbox: "workspace" }));
+  expect(workspace).toMatchObject([
+    {
+      state: "failed",
+      found: expect.stringContaining("every command is refused"),
+      remedy: expect.stringContaining("user namespaces"),
+    },
+  ]);
+  const secrets = await doctorUnder("bwrap", forbidden, temporaryHome());
+  expect(secrets).toMatchObject([{ state: "warning", remedy: expect.stringContaining("docs/security.md") }]);
+});
+
+test("another mount that shows the data folder is told, and commands see nothing there", { timeout: 120_000 }, async () => {
+  const home = temporaryHome();
+  const elsewhere = join(temporaryFolder(), "elsewhere");
+  mkdirSync(elsewhere);
+  // Root of a namespace of its own may mount there; nobody else sees it.
+  const own = process.getuid?.() === 0 ? ["-m"] : ["-Urm"];
+  const script = `mount --bind ${home} ${elsewhere} && exec "$@"`;
+  const found = await doctorUnder("unshare", [...own, "sh", "-c", script, "sh"], home);
+  expect(found.find(({ state }) => state === "warning")).toMatchObject({
+    found: expect.stringContaining(elsewhere),
+    remedy: expect.stringContaining("Unmount"),
+  });
+  expect(found[0]?.found).toContain('"secrets" held');
+  expect(found.filter(({ state }) => state === "failed")).toEqual([]);
+});
+
+test("mounts are told apart that show a folder, a part of it, or something else", () => {
+  const mounts = [
+    "29 1 254:0 / / rw - ext4 /dev/vda rw",
+    "30 29 254:0 /home/u /mnt/with\\040space rw - ext4 /dev/vda rw",
+    "31 29 254:0 /home/u/.io/sessions /mnt/part rw - ext4 /dev/vda rw",
+    "32 29 254:0 /home/other /mnt/other rw - ext4 /dev/vda rw",
+    "33 29 0:55 /home/u/.io /mnt/device rw - tmpfs none rw",
+  ].join("\n");
+  expect(otherPlaces("/home/u/.io", mounts)).toEqual(["/mnt/with space/.io", "/mnt/part"]);
+  expect(otherPlaces("/home/nobody", mounts)).toEqual([]);
+});
