@@ -62,7 +62,7 @@ export interface Survey {
 /** Looks at a project's real files: what it is made of, and how it is checked. */
 export async function surveyProject(git: Git, path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
   const root = projectRoot(path);
-  const { source, files, truncated } = await listFiles(git, root, signal);
+  const { source, files, truncated, problem } = await listFiles(git, root, signal);
   const counted = await countLanguages(root, files, signal);
   const { manifests, problems } = readManifests(root, files);
   const signs = signsAmong(files);
@@ -79,7 +79,13 @@ export async function surveyProject(git: Git, path: string, { signal }: { signal
     ci: signs.ci,
     containers: signs.containers,
     commands: commandsOf(viewOf(root, files, manifests)),
-    problems: truncated ? [...problems, { file: ".", message: `only the first ${files.length} files were looked at` }] : problems,
+    problems: [
+      ...problems,
+      ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
+      ...(problem === undefined
+        ? []
+        : [{ file: ".", message: `git could not be asked, so ignored files count too: ${problem}` }]),
+    ],
   };
   return { facts, frameworks: uniqueFrameworks(frameworks) };
 }
