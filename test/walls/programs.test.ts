@@ -76,7 +76,7 @@ function installed(): { prefix: string; io: string } {
 /** `io` as somebody with poisoned settings of npm would run it, without a terminal. */
 function run(io: string, args: string[], home: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const cwd = realpathSync(temporaryFolder());
-  const poisoned = `registry=${strange.url}\nprefix=${desk}/elsewhere\nignore-scripts=false\nscript-shell=${plant(join(desk, "sh"), "sh", "/bin/sh")}\n`;
+  const poisoned = `registry=${strange.url}\nprefix=${desk}/elsewhere\nignore-scripts=false\nproxy=${strange.url}\nbefore=2001-01-01\nscript-shell=${plant(join(desk, "sh"), "sh", "/bin/sh")}\n`;
   for (const folder of [cwd, home]) writeFileSync(join(folder, ".npmrc"), poisoned);
   const env = cleanEnvironment(home, {
     npm_config_registry: strange.url,
