@@ -64,10 +64,10 @@ export interface Survey {
 /** Looks at a project's real files: what it is made of, and how it is checked. */
 export async function surveyProject(git: Git, path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
   const root = projectRoot(path);
-  const { source, files, truncated } = await listFiles(git, root, signal);
+  const { source, files, truncated, problem } = await listFiles(git, root, signal);
   const tree = openTree(root);
   try {
-    return await surveyFiles({ root, tree, source, files, truncated, signal });
+    return await surveyFiles({ root, tree, source, files, truncated, problem, signal });
   } finally {
     tree.close();
   }
@@ -79,7 +79,7 @@ interface SurveyDeps extends Listing {
   signal: AbortSignal | undefined;
 }
 
-async function surveyFiles({ root, tree, source, files, truncated, signal }: SurveyDeps): Promise<Survey> {
+async function surveyFiles({ root, tree, source, files, truncated, problem, signal }: SurveyDeps): Promise<Survey> {
   const counted = await countLanguages(tree, files, signal);
   const { manifests, problems } = readManifests(tree, files);
   const signs = signsAmong(files);
@@ -96,7 +96,13 @@ async function surveyFiles({ root, tree, source, files, truncated, signal }: Sur
     ci: signs.ci,
     containers: signs.containers,
     commands: commandsOf(viewOf(tree, files, manifests)),
-    problems: truncated ? [...problems, { file: ".", message: `only the first ${files.length} files were looked at` }] : problems,
+    problems: [
+      ...problems,
+      ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
+      ...(problem === undefined
+        ? []
+        : [{ file: ".", message: `git could not be asked, so ignored files count too: ${problem}` }]),
+    ],
   };
   return { facts, frameworks: uniqueFrameworks(frameworks) };
 }

@@ -18,12 +18,16 @@ export interface Listing {
   /** Relative to the root, with forward slashes. */
   files: string[];
   truncated: boolean;
+  /** Why git could not be asked, if it could not. */
+  problem?: string;
 }
 
 /** The project's files as git sees them, ignored ones left out, in a repository or not; without git, what a walk finds. */
 export async function listFiles(git: Git, root: string, signal?: AbortSignal): Promise<Listing> {
-  const own = (await listByGit(git, root, ["-co"], signal)) ?? [];
-  if (own.length > 0) return listing("git", own);
+  const own = await ask(git, root, listingOf(["-co"]), signal);
+  if (own.ending === "not-started") return { ...(await walk(root, signal)), problem: own.stderr };
+  const files = filesIn(own) ?? [];
+  if (files.length > 0) return listing("git", files);
   return (await listOutside(git, root, signal)) ?? walk(root, signal);
 }
 
@@ -41,7 +45,7 @@ async function listOutside(git: Git, root: string, signal?: AbortSignal): Promis
       return undefined;
     const skipped = [...SKIPPED].flatMap((name) => ["-x", `${name}/`]);
     const place = [`--git-dir=${temporary}`, `--work-tree=${root}`];
-    const found = await listByGit(git, root, ["-o", ...skipped], signal, place);
+    const found = filesIn(await ask(git, root, [...place, ...listingOf(["-o", ...skipped])], signal));
     if (!found) return undefined;
     const files = found.filter((file) => !file.endsWith("/"));
     // Of a repository inside git says no more than where it is.
@@ -55,15 +59,10 @@ async function listOutside(git: Git, root: string, signal?: AbortSignal): Promis
   }
 }
 
-async function listByGit(
-  git: Git,
-  root: string,
-  which: readonly string[],
-  signal?: AbortSignal,
-  place: readonly string[] = [],
-): Promise<string[] | undefined> {
-  const listed = await ask(git, root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
-  return listed.code === 0 ? [...new Set(listed.stdout.split("\0"))].filter((file) => file !== "") : undefined;
+const listingOf = (which: readonly string[]) => ["ls-files", ...which, "--exclude-standard", "-z"];
+
+function filesIn({ code, stdout }: ExecResult): string[] | undefined {
+  return code === 0 ? [...new Set(stdout.split("\0"))].filter((file) => file !== "") : undefined;
 }
 
 async function ask(

@@ -29,7 +29,7 @@ function remoteOrigin(text: string): Origin {
   if (!url || url.hostname === "" || url.hostname.startsWith("-") || url.username.startsWith("-")) throw refused(text);
   if (url.password !== "" || (url.protocol === "https:" && url.username !== "")) {
     throw usageError(
-      "The address holds a password or token. Leave it out and let git's own credential helper or ssh prove who you are.",
+      "The address holds a password or token. Leave it out; for a private repository use its ssh address, and let ssh prove who you are.",
     );
   }
   return origin(text);
