@@ -1,12 +1,17 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { copyPlainAt } from "../lib/pinned/copy.ts";
+import { realOf } from "../lib/real-path.ts";
 import { plainEnvironment } from "../process/environment.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import { git } from "./command.ts";
+
+/** Of a repository with a million files. */
+const MAX_INDEX_BYTES = 200_000_000;
 
 export interface SnapshotDeps {
   /** Keeps a program that a project's own settings may start away from what the agents may not see either. */
@@ -54,11 +59,11 @@ export function createSnapshots({ wrap, env, log }: SnapshotDeps): Snapshots {
     if (!isInRepository(folder)) return null;
     const own = await indexOf(folder);
     if (own === undefined) return unknown(folder, "it has no index that could be read");
-    const temporary = mkdtempSync(join(tmpdir(), "io-index-"));
+    const temporary = mkdtempSync(join(realOf(tmpdir()), "io-index-"));
     try {
       const index = join(temporary, "index");
       // What git already knows of each file saves reading it again.
-      if (existsSync(own)) copyFileSync(own, index);
+      copyPlainAt(join(realOf(dirname(own)), basename(own)), index, MAX_INDEX_BYTES);
       const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], index);
       if (added.code !== 0 && (await ask(folder, ["check-ignore", "-q", "."])).code === 0)
         return unknown(folder, "the repository ignores it");
