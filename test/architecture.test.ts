@@ -33,6 +33,39 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ["store", "engine", "process", "swarm", "daemon", "client", "tui"],
 };
 const OPEN_TO_ALL = ["lib", "protocol"];
+
+/** What opens a file by its path, and so could be led astray by a link, or held up by a pipe. */
+const OPENING =
+  /^(?:readFile|writeFile|appendFile|open|copyFile|cp)(?:Sync)?$|^(?:openAsBlob|createReadStream|createWriteStream|default)$/;
+/** Who may open files by other means than `lib/pinned`, and why nobody else can have put something in their place. */
+const MAY_OPEN: Record<string, string> = {
+  "lib/pinned/folder.ts": "opens folders for all others",
+  "lib/pinned/read.ts": "opens files for all others",
+  "lib/pinned/write.ts": "opens files for all others",
+  "lib/alive.ts": "reads /proc",
+  "lib/api-token.ts": "the token, which no command can write",
+  "lib/config.ts": "config.json, which no command can write",
+  "lib/daemon-file.ts": "daemon.json, which no command can write",
+  "lib/stack.ts": "IO's own code",
+  "lib/version.ts": "IO's own code",
+  "store/lock.ts": "reads /proc",
+  "process/exec.ts": "a file that the caller names, made before the program starts",
+  "process/leftover-processes.ts": "reads /proc",
+  "process/sandbox.ts": "a folder of its own, before any command runs",
+  "engine/generations.ts": "the sessions, which no command can write",
+  "engine/github.ts": "the Copilot program's own settings, read at start",
+  "engine/leftover-runtimes.ts": "the sessions, which no command can write",
+  "engine/recover.ts": "the sessions, which no command can write",
+  "engine/rehearsal/improvise.ts": "rules of the home, which no command can write",
+  "engine/runtime-path.ts": "the runtime's own code",
+  "engine/runtime-unpack.ts": "the runtime's own code",
+  "git/dependencies.ts": "copies what a checkout has installed, links as links",
+  "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
+  "cli/daemon.ts": "the output of a daemon that a person starts",
+  "cli/input.ts": "a file that a person names",
+  "cli/logs.ts": "the log, for the person who reads it",
+  "cli/swarm-options.ts": "a plan that a person names",
+};
 const SDK = "@github/copilot-sdk";
 const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 120;
@@ -72,6 +105,12 @@ describe("the house", () => {
     expect(others.flatMap(bareNames)).toEqual([]);
   });
 
+  test("files are opened through lib/pinned, but for those that only IO or a person can have put there", () => {
+    expect(sources.flatMap(openings)).toEqual([]);
+    const idle = Object.keys(MAY_OPEN).filter((path) => opensIn(sources.find((source) => source.path === path)).length === 0);
+    expect(idle).toEqual([]);
+  });
+
   test("no imports run in a circle", () => {
     expect(findCycle(sources)).toBeUndefined();
   });
@@ -106,6 +145,25 @@ describe("the rules themselves", () => {
     expect(forbiddenImports(source("attic/box.ts", "lib/ids.ts"))).toEqual([
       "src/attic/box.ts: the room attic is not in the table of test/architecture.test.ts.",
     ]);
+  });
+
+  test("a way around lib/pinned is named, however it is imported", () => {
+    const ways = [
+      'import { existsSync, readFileSync } from "node:fs";',
+      'import { open as begin } from "node:fs/promises";',
+      'import * as fs from "node:fs";',
+      'import fs, { statSync } from "fs";',
+      'const { cp } = await import("node:fs/promises");',
+    ];
+    const found = ways.map((text) => openings({ ...source("wiki/new.ts"), text }).join());
+    expect(found.map((line) => /opens files by ([\w*]+)/.exec(line)?.[1])).toEqual([
+      "readFileSync",
+      "open",
+      "*",
+      "default",
+      "import",
+    ]);
+    expect(openings({ ...source("wiki/new.ts"), text: 'import { lstatSync, type Stats } from "node:fs";' })).toEqual([]);
   });
 
   test("a circle is found through several files", () => {
@@ -147,6 +205,25 @@ function forbiddenImports({ path, room, imports }: Source): string[] {
     .filter((name) => name.endsWith(".ts"))
     .filter((name) => roomOf(name) !== room && !allowed.includes(roomOf(name)))
     .map((name) => `src/${path} imports src/${name}: ${room} may import only ${allowed.join(", ") || "from itself"}.`);
+}
+
+function openings(source: Source): string[] {
+  if (MAY_OPEN[source.path]) return [];
+  return opensIn(source).map((name) => `src/${source.path} opens files by ${name}: use lib/pinned, or say in MAY_OPEN why not.`);
+}
+
+/** The functions by which a file opens others. */
+function opensIn(source: Source | undefined): string[] {
+  const text = source?.text ?? "";
+  const named = [...text.matchAll(/\bimport\s+(?:type\s+)?([^;"']*?)\s+from\s+["'](?:node:)?fs(?:\/promises)?["']/g)].flatMap(
+    ([, what = ""]) => {
+      if (what.includes("*")) return ["*"];
+      const [, first, list = ""] = /^(\w+)?,?\s*(?:\{([^}]*)\})?$/s.exec(what.trim()) ?? [];
+      const names = list.split(",").map((each) => each.trim().split(/\s+as\s+/)[0]!);
+      return [...(first ? ["default"] : []), ...names].filter((name) => OPENING.test(name));
+    },
+  );
+  return /\b(?:import|require)\(\s*["'](?:node:)?fs(?:\/promises)?["']/.test(text) ? [...named, "import"] : named;
 }
 
 /** A function counts with everything inside it, from its first line to its last. */

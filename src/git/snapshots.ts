@@ -1,10 +1,15 @@
-import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { copyPlainAt } from "../lib/pinned/copy.ts";
+import { realOf } from "../lib/real-path.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git, GitOptions } from "./command.ts";
+
+/** Of a repository with a million files. */
+const MAX_INDEX_BYTES = 200_000_000;
 
 export interface SnapshotDeps {
   git: Git;
@@ -43,11 +48,11 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
     if (!isInRepository(folder)) return null;
     const own = await placesOf(folder);
     if (own === undefined) return unknown(folder, "it has no index that could be read");
-    const temporary = mkdtempSync(join(tmpdir(), "io-index-"));
+    const temporary = mkdtempSync(join(realOf(tmpdir()), "io-index-"));
     try {
       const index = join(temporary, "index");
-      // Through an index of our own, which saves git reading again what it already knows of each file.
-      if (lstatSync(own.index, { throwIfNoEntry: false })?.isFile()) copyFileSync(own.index, index);
+      // Through an index of our own; what git already knows of each file saves reading it again.
+      copyPlainAt(join(realOf(dirname(own.index)), basename(own.index)), index, MAX_INDEX_BYTES);
       const through = { env: { GIT_INDEX_FILE: index }, writable: [temporary, own.commonDir] };
       const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], through);
       if (added.code !== 0 && (await ask(folder, ["check-ignore", "-q", "."])).code === 0)

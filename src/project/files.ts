@@ -19,7 +19,7 @@ export interface Listing {
   files: string[];
   truncated: boolean;
   /** Why git could not be asked, if it could not. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** The project's files as git sees them, ignored ones left out, in a repository or not; without git, what a walk finds. */

@@ -87,7 +87,7 @@ export function openSkills(deps: SkillsDeps): Skills {
   const enable = (slug: string, shown?: string): Skill => {
     const { skill } = place(slug);
     const { hash } = skill;
-    if (hash === null) throw new UserError(`${slug}: ${skill.warnings[0]?.text ?? "it cannot be switched on"}. Then try again.`);
+    if (hash === null) throw conflict(`${slug}: ${skill.warnings[0]?.text ?? "it cannot be switched on"}. Then try again.`);
     if (shown !== undefined && shown !== hash)
       throw conflict(`${slug} changed since it was shown. Look at it again with "io skill show ${slug}".`);
     switches.switchOn({ slug, hash, enabledAt: now().toISOString(), by: "a person" });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
 import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
-import { temporaryHome } from "../support/home.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -37,7 +37,7 @@ test("a person chats in a terminal, stops an answer with Ctrl-C, asks on, and le
   await terminal.type("still there?");
   await terminal.press("Enter");
   await until("the next answer", async () => (await terminal.screen()).includes("You said: still there?"));
-  await daemon.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await daemon.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: temporaryFolder() });
   await daemon.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
   await daemon.json("POST", "/api/squads/painters/tasks", { task: "paint the door" });
   await until("the news from the background", async () => (await terminal.screen()).includes("The painter is done."));
@@ -77,7 +77,7 @@ test("a chat that lost its daemon for longer than a restart takes hears what cam
   });
   const home = temporaryHome();
   const first = await startDaemonProcess(home, providerEnvironment(model.url));
-  await first.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await first.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: temporaryFolder() });
   await first.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
   await first.json("POST", "/api/squads/painters/tasks", { task: "paint the door" });
   await until("the task to be under way", () => model.requests.length === 1);

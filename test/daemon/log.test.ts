@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
-import { temporaryHome } from "../support/home.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
@@ -17,7 +17,7 @@ test("a message and a task that fail leave a line in the log, without what was s
   const home = temporaryHome();
   const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
   const { id } = await daemon.ask({ text: "my private words", conversation: "quiet" });
-  await daemon.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await daemon.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: temporaryFolder() });
   await daemon.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
   await daemon.json("POST", "/api/squads/painters/tasks", { task: "paint my private door", conversation: "quiet" });
   const failed = await until("both lines", () => {
@@ -44,7 +44,7 @@ test("what a killed daemon left is taken up again with a line in the log", async
   const home = temporaryHome();
   const first = await startDaemonProcess(home, providerEnvironment(model.url));
   const { id } = await first.json<{ id: string }>("POST", "/api/messages", { text: "hello" });
-  await first.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: home });
+  await first.json("POST", "/api/squads", { name: "painters", slug: "painters", projectPath: temporaryFolder() });
   await first.json("POST", "/api/squads/painters/agents", { roleTitle: "Painter", charter: "Paints." });
   const task = await first.json<{ id: string }>("POST", "/api/squads/painters/tasks", { task: "paint" });
   await until("both to be under way", () => model.requests.length === 2);

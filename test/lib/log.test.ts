@@ -1,9 +1,24 @@
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { temporaryFolder } from "../support/home.ts";
+
+test("a log that is a pipe, or a link to another file, holds nobody up and writes nothing there", () => {
+  const folder = temporaryFolder();
+  for (const name of ["piped", "linked"]) mkdirSync(join(folder, name));
+  execFileSync("mkfifo", [join(folder, "piped", "io.log")]);
+  symlinkSync(join(folder, "elsewhere"), join(folder, "linked", "io.log"));
+  for (const name of ["piped", "linked"]) {
+    const echoed: string[] = [];
+    const log = createLog({ folder: join(folder, name), redactor: createRedactor(), echo: (line) => echoed.push(line) });
+    log.info("said");
+    expect(echoed).toEqual([expect.stringContaining("said"), expect.stringContaining("the log cannot be written")]);
+  }
+  expect(existsSync(join(folder, "elsewhere"))).toBe(false);
+});
 
 test("a secret is in no line of the log, wherever it stood", () => {
   const folder = temporaryFolder();

@@ -1,9 +1,46 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { UserError } from "../../src/lib/errors.ts";
 import { estimateTokens } from "../../src/lib/estimate-tokens.ts";
 import { makeWiki, until } from "../support/wiki.ts";
+
+test.each(["pipe", "link"])(
+  "a %s in the place of the log, the list, a version or a source holds nobody up and leads nowhere",
+  async (what) => {
+    const { wiki, root } = makeWiki();
+    const outside = join(dirname(root), `outside-${what}`);
+    writeFileSync(outside, "secret");
+    const put = (path: string) => (what === "pipe" ? execFileSync("mkfifo", [path]) : symlinkSync(outside, path));
+    wiki.write("general/a", "# one");
+    wiki.write("general/a", "# two");
+    const { version } = wiki.history("general/a")[0]!;
+    for (const path of ["log.md", "index.md", `.versions/general/a.md/${version}`, "sources/raw.txt"]) {
+      rmSync(join(root, path), { force: true });
+      put(join(root, path));
+    }
+    wiki.write("general/a", "# three");
+    wiki.write("general/b", "# four");
+    expect(wiki.read("general/a").content).toBe("# three");
+    expect(() => wiki.readVersion("general/a", version)).toThrow(/has no version/);
+    expect(() => wiki.sources.read("raw.txt")).toThrow(/no source/);
+    expect(wiki.sources.list()).toEqual([]);
+    await until("the list is a file again", () => lstatSync(join(root, "index.md")).isFile());
+    expect(readFileSync(join(root, "index.md"), "utf8")).toContain("general/b.md");
+    expect(readFileSync(outside, "utf8")).toBe("secret");
+  },
+);
 
 test("a page is written under the name it was given, with its title and tags read from its text", () => {
   const { wiki, root, news } = makeWiki();

@@ -65,7 +65,7 @@ export function named<T>(folder: Folder, work: () => T): T {
 
 /** Where the system tells which folder a handle really is, one that was reached by a link gives itself away. */
 function hold(path: string): Folder | undefined {
-  const handle = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  const handle = openPlace(path);
   const self = `/proc/self/fd/${handle}`;
   let real: string;
   try {
@@ -80,6 +80,24 @@ function hold(path: string): Folder | undefined {
     throw linked(path);
   }
   return { path, self, entry: (name) => `${self}/${single(name)}`, check: () => {}, close: () => closeSync(handle) };
+}
+
+function openPlace(path: string): number {
+  try {
+    return openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch (error) {
+    // The system calls a link in the last place no folder.
+    throw codeOf(error) === "ENOTDIR" && isLink(path) ? linked(path) : error;
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    // A file stands where a folder above it is needed.
+    return false;
+  }
 }
 
 /** Looks which folder it is, before and after. */
