@@ -125,7 +125,7 @@ export function channelSuite(channel: ChannelUnderTest): void {
       await person.say("delegate it and ask", "k1");
       const question = await until("the question", async () =>
         (await person.heard())
-          .map((text) => /^(\w{5}): squad:crew\/.* wants to use shell[^]* {4}echo looked\n/.exec(text)?.[1])
+          .map((text) => /^(\w{5}): squad:crew\/.* wants to use shell[\s\S]* {4}echo looked\n/.exec(text)?.[1])
           .find(Boolean),
       );
       const source = rows(home, "SELECT source FROM outbox WHERE kind = 'approval'")[0]!.source;

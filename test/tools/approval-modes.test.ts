@@ -1,21 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Model, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { KeptRule } from "../../src/protocol/approvals.ts";
 import { approvalsOf, asked, decide, finishedMessage } from "../support/approvals.ts";
 import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-
-/** Makes the calls that the user's words spell out one after another, and then repeats what it saw. */
-const stepwise: Model = (request) => {
-  const at = request.messages.findLastIndex((message) => message.role === "user" && textOf(message).includes("[via "));
-  const results = request.messages.slice(at + 1).filter(({ role }) => role === "tool");
-  const calls = JSON.parse(/calls (\[.*\])$/s.exec(textOf(request.messages[at]))![1]!) as [string, unknown][];
-  const next = calls[results.length];
-  return next ? { call: [{ tool: next[0], args: next[1] }] } : { say: results.map(textOf).join("\n---\n") };
-};
+import { stepwise } from "../support/orchestrator.ts";
 
 let daemon: TestDaemon;
 let home: string;

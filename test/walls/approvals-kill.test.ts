@@ -61,6 +61,20 @@ test("asked in a task, the daemon killed while it waits, allowed after the resta
   expect(await approvalsOf(third)).toHaveLength(1);
 }, 90_000);
 
+test("a daemon that is stopped in order leaves the question for the next", async () => {
+  const { file, start, daemon } = await begin();
+  const id = await sayIn(daemon, callText("shell", { command: `echo ran >> ${file}` }));
+  const [question] = await asked(daemon);
+  await daemon.kill("SIGTERM");
+  const next = await start();
+  const [same] = await asked(next);
+  expect(same!.id).toBe(question!.id);
+  await decide(next, same!.id, { decision: "allow" });
+  expect((await finishedMessage(next, id)).status).toBe("done");
+  expect(linesIn(file)).toEqual(["ran"]);
+  expect(await approvalsOf(next)).toHaveLength(1);
+}, 60_000);
+
 test.each([
   ["allow" as const, ["ran"], "exit code: 0"],
   ["deny" as const, [], "denied it"],
