@@ -63,17 +63,20 @@ test("before an effect a person sees what, where and why, and it is done once wh
   expect(await approvalsOf(daemon, "waiting")).toEqual([]);
 });
 
-test("what is denied is not run, the model reads the note, and the same call is not asked about again", async () => {
+test("what is denied is not run, the model reads the note, and the same call is not asked about again, while another is", async () => {
   const file = join(temporaryFolder(), "out");
   const call = ["shell", { command: `echo no >> ${file}` }];
-  const id = await say(`calls ${JSON.stringify([call, call])}`);
+  const id = await say(`calls ${JSON.stringify([call, call, ["shell", { command: "true" }]])}`);
   const [question] = await asked(daemon);
   expect(question!.reason).toBe("Step 1.");
   await decide(daemon, question!.id, { decision: "deny", note: "use the wiki" });
+  const [other] = await asked(daemon);
+  expect(other!.command).toBe("true");
+  await decide(daemon, other!.id, { decision: "allow" });
   const { reply } = await finishedMessage(daemon, id);
   expect(reply!.match(/a person was asked and denied it\. The person says: "use the wiki"/g)).toHaveLength(2);
   expect(linesIn(file)).toEqual([]);
-  expect(await questionsOf(id)).toHaveLength(1);
+  expect(await questionsOf(id)).toHaveLength(2);
 });
 
 test("what was allowed once is asked about again, and so are other arguments", async () => {
