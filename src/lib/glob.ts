@@ -54,23 +54,31 @@ function partsOf(pattern: string): string[] {
 function indexOf(text: string, part: string, from: number, end: number): number {
   if (part === "") return from <= end ? from : -1;
   const borders = bordersOf(part);
+  const wanted = codesOf(part);
   let matched = 0;
   for (let at = from; at < end; at += 1) {
-    while (matched > 0 && text[at] !== part[matched]) matched = borders[matched - 1]!;
-    if (text[at] === part[matched]) matched += 1;
+    const sign = text.charCodeAt(at);
+    while (matched > 0 && sign !== wanted[matched]) matched = borders[matched - 1]!;
+    if (sign === wanted[matched]) matched += 1;
     if (matched === part.length) return at - part.length + 1;
   }
   return -1;
 }
 
 /** For each beginning of a text, how long its longest beginning is that is also its end. */
-function bordersOf(part: string): number[] {
-  const borders = [0];
+function bordersOf(part: string): Uint32Array {
+  const borders = new Uint32Array(part.length);
   let matched = 0;
   for (let at = 1; at < part.length; at += 1) {
     while (matched > 0 && part[at] !== part[matched]) matched = borders[matched - 1]!;
     if (part[at] === part[matched]) matched += 1;
-    borders.push(matched);
+    borders[at] = matched;
   }
   return borders;
+}
+
+function codesOf(text: string): Uint32Array {
+  const codes = new Uint32Array(text.length);
+  for (let at = 0; at < text.length; at += 1) codes[at] = text.charCodeAt(at);
+  return codes;
 }

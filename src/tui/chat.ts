@@ -1,12 +1,11 @@
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import type { Client } from "../client/client.ts";
-import { describeStatus } from "../client/status.ts";
 import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
-import type { Status, Stopped } from "../protocol/api.ts";
 import { shownFailure } from "../protocol/messages.ts";
-import { askInChat, decideApproval, waitingApprovals } from "./approvals.ts";
+import { askInChat } from "./approvals.ts";
+import { runCommand } from "./commands.ts";
 
 export interface ChatDeps {
   client: Client;
@@ -15,11 +14,6 @@ export interface ChatDeps {
   output: Writable;
   colour: boolean;
 }
-
-const HELP = `  /stop        end everything that runs     /status     what IO is doing
-  /approvals   what waits for you           /allow <id> let it be done
-  /deny <id>   refuse it; more words are a note to the model
-  /help        this                         /exit       leave (IO goes on)`;
 
 /** A plain chat, a line at a time. Ctrl-C stops an answer, or leaves when there is none. */
 export async function chat({ client, conversation, input, output, colour }: ChatDeps): Promise<void> {
@@ -80,20 +74,6 @@ export async function chat({ client, conversation, input, output, colour }: Chat
     }
   }
 
-  async function command(text: string): Promise<boolean> {
-    const [name = "", ...args] = text.split(/\s+/);
-    if (name === "/exit" || name === "/quit") return false;
-    if (name === "/stop") {
-      const { messages, tasks, runs } = await client.request<Stopped>("POST", "/api/stop");
-      output.write(`stopped: ${messages} messages, ${tasks} tasks, ${runs} runs\n`);
-    } else if (name === "/approvals") say(await waitingApprovals(client));
-    else if (name === "/allow") output.write(dim(await decideApproval(client, "allow", args)));
-    else if (name === "/deny") output.write(dim(await decideApproval(client, "deny", args)));
-    else if (name === "/status") say(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
-    else output.write(`${dim(HELP)}\n`);
-    return true;
-  }
-
   const note = (text: string) => {
     output.write(`\r${dim(`· ${text}`)}\n`);
     if (!current) prompt();
@@ -142,7 +122,7 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       continue;
     }
     try {
-      if (text !== "" && !(await command(text))) break;
+      if (text !== "" && !(await runCommand(text, { client, say }))) break;
     } catch (error) {
       trouble(error);
     }

@@ -7,6 +7,9 @@ import { temporaryHome } from "../support/home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
+/** The key of a rule that says what is to be done. */
+const THEN = "then";
+
 /** Somebody at the far end of a channel. */
 export interface Person {
   /** Says something; done when the channel has taken it. The same key again is the same thing said again. */
@@ -39,13 +42,24 @@ export function channelSuite(channel: ChannelUnderTest): void {
       const text = lastUserText(request);
       if (text.includes("fail")) return { status: 400, message: "no such thing" };
       if (text.includes("delegate") && !isAfterTool(request))
-        return { call: [{ tool: "squad_delegate", args: { slug: "crew", task: "look around" } }] };
-      if (/Task t_\w+: look around/.test(text)) return { say: "I looked around." };
+        return {
+          call: [
+            {
+              tool: "squad_delegate",
+              args: { slug: "crew", task: `look around${text.includes("and ask") ? " with a command" : ""}` },
+            },
+          ],
+        };
+      if (/Task t_\w+: look around/.test(text)) {
+        if (text.includes("with a command") && !isAfterTool(request))
+          return { call: [{ tool: "shell", args: { command: "echo looked" } }], say: "Let me look." };
+        return { say: "I looked around." };
+      }
       return { say: `You said: ${/\[via \w+\] (.*)/.exec(text)?.[1]}` };
     });
-  const begin = async () => {
+  const begin = async (more: Record<string, unknown> = {}) => {
     const { config, env } = await channel.prepare();
-    const home = temporaryHome(config);
+    const home = temporaryHome({ ...config, ...more });
     const extra = { ...providerEnvironment((await model()).url), ...env };
     const program = await channel.program?.();
     const start = () => startDaemonProcess(home, extra, onTestFinished, program);
@@ -102,6 +116,23 @@ export function channelSuite(channel: ChannelUnderTest): void {
       const kinds = rows(home, "SELECT kind, source FROM outbox ORDER BY seq");
       expect(kinds.map(({ kind }) => kind).sort()).toEqual(["reply", "reply", "task"]);
       for (const { source } of kinds) expect(channel.isFromHere(JSON.parse(String(source)) as Source)).toBe(true);
+    });
+
+    test("what a task has to ask reaches who asked for it, on this channel, and is no longer owed once it is answered", async () => {
+      const { daemon, home, person } = await begin({ approvalRules: [{ tool: "shell", match: "echo *", [THEN]: "ask" }] });
+      await daemon.json("POST", "/api/squads", { name: "Crew", slug: "crew", projectPath: temporaryHome() });
+      await daemon.json("POST", "/api/squads/crew/agents", { roleTitle: "Engineer", charter: "All of it." });
+      await person.say("delegate it and ask", "k1");
+      const question = await until("the question", async () =>
+        (await person.heard())
+          .map((text) => /^(\w{5}): squad:crew\/.* wants to use shell[\s\S]* {4}echo looked\n/.exec(text)?.[1])
+          .find(Boolean),
+      );
+      const source = rows(home, "SELECT source FROM outbox WHERE kind = 'approval'")[0]!.source;
+      expect(channel.isFromHere(JSON.parse(String(source)) as Source)).toBe(true);
+      await daemon.json("POST", `/api/approvals/${question}`, { decision: "allow" });
+      await until("the result", async () => (await person.heard()).some((text) => /has ended: done/.test(text)), 20_000);
+      await until("nothing to be owed", async () => (await owed(daemon)) === 0);
     });
 
     test("a stranger's words reach nobody", async () => {

@@ -100,3 +100,31 @@ test("a chat that lost its daemon for longer than a restart takes hears what cam
   await terminal.press("Enter");
   await until("an answer", async () => (await terminal.screen()).includes("Good day to you."));
 });
+
+test("a question appears in the middle of an answer, whole, and is answered there", { timeout: 60_000 }, async () => {
+  const model = await scriptedModel((request) =>
+    request.messages.at(-1)?.role === "tool"
+      ? { say: `It said: ${/printed \w+/.exec(JSON.stringify(request.messages.at(-1)))?.[0]}` }
+      : { call: [{ tool: "shell", args: { command: "echo printed words" } }], say: "I would like to print." },
+  );
+  const home = temporaryHome({ approvals: "effects" });
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  const terminal = await openTerminal(home, [process.execPath, IO], cleanEnvironment(home));
+  await until("the prompt", async () => /API at http.*›/s.test(await terminal.screen()));
+  await terminal.type("print it");
+  await terminal.press("Enter");
+  const id = await until("the question", async () => /Answer: \/allow (\w{5})/.exec(await terminal.screen())?.[1]);
+  expect(await terminal.screen()).toContain("    echo printed words");
+  await terminal.type("/approvals");
+  await terminal.press("Enter");
+  await until("the list", async () => (await terminal.screen()).split(`/allow ${id}`).length > 2);
+  await terminal.type(`/allow ${id}`);
+  await terminal.press("Enter");
+  await until("the answer", async () => (await terminal.screen()).includes("It said: printed words"));
+  await terminal.type("/quit");
+  await terminal.press("Enter");
+  await until("the end of the chat", async () => !(await terminal.isOpen()));
+  expect((await daemon.json<{ items: { state: string }[] }>("GET", "/api/approvals")).items).toMatchObject([
+    { state: "allowed" },
+  ]);
+});

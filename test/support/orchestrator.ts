@@ -22,6 +22,17 @@ export const obedient: Model = (request) => {
   return { call: (Array.isArray(given) ? given : [given]).map((args: unknown) => ({ tool: call[1]!, args })) };
 };
 
+/** Makes the calls that the user's words spell out one after another, and then repeats what it saw. */
+export const stepwise: Model = (request) => {
+  const at = request.messages.findLastIndex((message) => message.role === "user" && textOf(message).includes("[via "));
+  const results = request.messages.slice(at + 1).filter(({ role }) => role === "tool");
+  const calls = JSON.parse(/calls (\[.*\])$/s.exec(textOf(request.messages[at]))![1]!) as [string, unknown][];
+  const next = calls[results.length];
+  return next
+    ? { call: [{ tool: next[0], args: next[1] }], say: `Step ${results.length + 1}.` }
+    : { say: results.map(textOf).join("\n---\n") };
+};
+
 export const callText = (tool: string, args: unknown) => `call ${tool} ${JSON.stringify(args)}`;
 
 let conversations = 0;

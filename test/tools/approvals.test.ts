@@ -1,28 +1,38 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
 import { approvalsOf, asked, decide, finishedMessage } from "../support/approvals.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
-import { callText, journalOf, obedient } from "../support/orchestrator.ts";
+import { callText, journalOf, obedient, stepwise } from "../support/orchestrator.ts";
 import { until } from "../support/until.ts";
 
-const begin = async (config: Record<string, unknown>) => {
-  const model = await scriptedModel(obedient);
-  const home = temporaryHome(config);
-  const start = () => startDaemonProcess(home, providerEnvironment(model.url));
-  const daemon = await start();
-  const say = (text: string, conversation = "main", from: TestDaemon = daemon) =>
-    from.json<{ id: string }>("POST", "/api/messages", { text, conversation }).then(({ id }) => id);
-  return { model, home, start, daemon, say };
+let daemon: TestDaemon;
+let model: ModelServer;
+let conversations = 0;
+beforeAll(async () => {
+  const isSteps = /calls \[/;
+  model = await scriptedModel(
+    (request, index) => (isSteps.test(JSON.stringify(request.messages)) ? stepwise : obedient)(request, index),
+    undefined,
+    afterAll,
+  );
+  daemon = await startDaemonProcess(temporaryHome({ approvals: "effects" }, afterAll), providerEnvironment(model.url), afterAll);
+});
+const configure = (config: Record<string, unknown>) => daemon.json("PATCH", "/api/config", config);
+/** In a conversation of its own. */
+const say = async (text: string) => {
+  conversations += 1;
+  return (await daemon.json<{ id: string }>("POST", "/api/messages", { text, conversation: `c${conversations}` })).id;
 };
+const questionsOf = async (id: string) => (await approvalsOf(daemon)).filter(({ owner }) => owner.id === id);
 const append = (file: string, line: string) => callText("shell", { command: `echo ${line} >> ${file}` });
 const linesIn = (file: string) => (existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : []);
 
 test("before an effect a person sees what, where and why, and it is done once when they allow it", async () => {
-  const { daemon, home, say } = await begin({ approvals: "effects" });
   const file = join(temporaryFolder(), "out");
   const follower = await daemon.follow();
   const id = await say(append(file, "one"));
@@ -30,17 +40,17 @@ test("before an effect a person sees what, where and why, and it is done once wh
   expect(question).toMatchObject({
     kind: "call",
     owner: { kind: "message", id },
-    conversation: "main",
+    conversation: `c${conversations}`,
     actor: "orchestrator",
     tool: "shell",
     command: `echo one >> ${file}`,
-    cwd: home,
+    cwd: daemon.home,
     state: "waiting",
     rule: expect.stringMatching(/^effects: /),
   });
   expect(question!.id).toMatch(/^[a-hjkmnp-z2-9]{5}$/);
   expect(linesIn(file)).toEqual([]);
-  expect(journalOf(home, id)).toEqual([]);
+  expect(journalOf(daemon.home, id)).toEqual([]);
   expect(follower.of("approval.asked").map(({ body }) => body.id)).toEqual([question!.id]);
   expect((await daemon.json<{ counts: Record<string, number> }>("GET", "/api/status")).counts.approvalsWaiting).toBe(1);
 
@@ -48,36 +58,48 @@ test("before an effect a person sees what, where and why, and it is done once wh
   expect(await answer.json()).toMatchObject({ state: "allowed", scope: "once", decidedBy: "api" });
   expect((await finishedMessage(daemon, id)).reply).toContain("exit code: 0");
   expect(linesIn(file)).toEqual(["one"]);
-  expect(journalOf(home, id)).toEqual([{ tool: "shell", state: "done" }]);
+  expect(journalOf(daemon.home, id)).toEqual([{ tool: "shell", state: "done" }]);
   expect(follower.of("approval.decided").map(({ body }) => body.state)).toEqual(["allowed"]);
   expect(await approvalsOf(daemon, "waiting")).toEqual([]);
 });
 
-test("what is denied is not run, the model reads the note, and the same call is not asked about again", async () => {
+test("what is denied is not run, the model reads the note, and the same call is not asked about again, while another is", async () => {
   const file = join(temporaryFolder(), "out");
-  const model = await scriptedModel((request) => {
-    const results = request.messages.filter(({ role }) => role === "tool");
-    if (results.length < 2)
-      return { call: [{ tool: "shell", args: { command: `echo no >> ${file}` } }], say: "I need that line." };
-    return { say: results.map(textOf).join("\n") };
-  });
-  const daemon = await startDaemonProcess(temporaryHome({ approvals: "effects" }), providerEnvironment(model.url));
-  const { id } = await daemon.json<{ id: string }>("POST", "/api/messages", { text: "write it" });
+  const call = ["shell", { command: `echo no >> ${file}` }];
+  const id = await say(`calls ${JSON.stringify([call, call, ["shell", { command: "true" }]])}`);
   const [question] = await asked(daemon);
-  expect(question!.reason).toBe("I need that line.");
+  expect(question!.reason).toBe("Step 1.");
   await decide(daemon, question!.id, { decision: "deny", note: "use the wiki" });
+  const [other] = await asked(daemon);
+  expect(other!.command).toBe("true");
+  await decide(daemon, other!.id, { decision: "allow" });
   const { reply } = await finishedMessage(daemon, id);
   expect(reply!.match(/a person was asked and denied it\. The person says: "use the wiki"/g)).toHaveLength(2);
   expect(linesIn(file)).toEqual([]);
-  expect(await approvalsOf(daemon)).toHaveLength(1);
+  expect(await questionsOf(id)).toHaveLength(2);
+});
+
+test("what was allowed once is asked about again, and so are other arguments", async () => {
+  const file = join(temporaryFolder(), "out");
+  const call = (line: string) => ["shell", { command: `echo ${line} >> ${file}` }];
+  const id = await say(`calls ${JSON.stringify([call("a"), call("a"), call("b")])}`);
+  for (const line of ["a", "a", "b"]) {
+    const [question] = await asked(daemon);
+    expect(question!.command).toContain(`echo ${line} `);
+    await decide(daemon, question!.id, { decision: "allow" });
+  }
+  await finishedMessage(daemon, id);
+  expect(linesIn(file)).toEqual(["a", "a", "b"]);
+  expect(await questionsOf(id)).toHaveLength(3);
 });
 
 test("nobody answers in time: that is a denial, and the model is told", async () => {
-  const { daemon, say } = await begin({ approvals: "effects", approvalExpiresMs: 700 });
   const file = join(temporaryFolder(), "out");
+  await configure({ approvalExpiresMs: 700 });
   const id = await say(append(file, "late"));
   const [question] = await asked(daemon);
   expect((await finishedMessage(daemon, id)).reply).toContain("nobody answered in time");
+  await configure({ approvalExpiresMs: null });
   expect(linesIn(file)).toEqual([]);
   const late = await decide(daemon, question!.id, { decision: "allow" });
   expect(late.status).toBe(409);
@@ -85,22 +107,23 @@ test("nobody answers in time: that is a denial, and the model is told", async ()
 });
 
 test("a cancelled message takes its question along, and so does a stop of everything", async () => {
-  const { daemon, say } = await begin({ approvals: "effects" });
   const file = join(temporaryFolder(), "out");
-  const id = await say(append(file, "never"), "one");
+  const withdrawn = (id: string) =>
+    until("the question to be withdrawn", async () => (await questionsOf(id)).every(({ state }) => state === "withdrawn"));
+  const id = await say(append(file, "never"));
   const [question] = await asked(daemon);
   await daemon.json("POST", `/api/messages/${id}/cancel`);
-  await until("the question to be withdrawn", async () => (await approvalsOf(daemon, "withdrawn")).length === 1);
+  await withdrawn(id);
   expect((await decide(daemon, question!.id, { decision: "allow" })).status).toBe(409);
-  await say(append(file, "never"), "two");
+  const other = await say(append(file, "never"));
   await asked(daemon);
   await daemon.json("POST", "/api/stop");
-  await until("the second one too", async () => (await approvalsOf(daemon, "withdrawn")).length === 2);
+  await withdrawn(other);
   expect(linesIn(file)).toEqual([]);
 });
 
 test("neither the silence nor the cap of a turn runs while a person is waited for", async () => {
-  const { daemon, say } = await begin({ approvals: "effects", turnCapMs: 2_000, turnSilenceMs: 1_000 });
+  await configure({ turnCapMs: 2_000, turnSilenceMs: 1_000 });
   const file = join(temporaryFolder(), "out");
   const id = await say(append(file, "patient"));
   const [question] = await asked(daemon);
@@ -109,10 +132,10 @@ test("neither the silence nor the cap of a turn runs while a person is waited fo
   await decide(daemon, question!.id, { decision: "allow" });
   expect(await finishedMessage(daemon, id)).toMatchObject({ status: "done" });
   expect(linesIn(file)).toEqual(["patient"]);
-}, 30_000);
+  await configure({ turnCapMs: null, turnSilenceMs: null });
+});
 
 test("ten at once are answered in another order, each for its own call", async () => {
-  const { daemon, model, say } = await begin({ approvals: "effects" });
   const folder = temporaryFolder();
   const all = Array.from({ length: 10 }, (_, index) => ({ command: `echo ${index} >> ${join(folder, `f${index}`)}` }));
   const id = await say(`call shell ${JSON.stringify(all)}`);
@@ -132,7 +155,6 @@ test("ten at once are answered in another order, each for its own call", async (
 });
 
 test("two identical calls at once are two questions", async () => {
-  const { daemon, say } = await begin({ approvals: "effects" });
   const file = join(temporaryFolder(), "out");
   const args = { command: `echo twin >> ${file}` };
   const id = await say(`call shell ${JSON.stringify([args, args])}`);
@@ -144,7 +166,6 @@ test("two identical calls at once are two questions", async () => {
 });
 
 test("of two people who decide at once one wins, and the other is told 409", async () => {
-  const { daemon, say } = await begin({ approvals: "effects" });
   const file = join(temporaryFolder(), "out");
   const id = await say(append(file, "once"));
   const [question] = await asked(daemon);
@@ -153,22 +174,6 @@ test("of two people who decide at once one wins, and the other is told 409", asy
   );
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
   await finishedMessage(daemon, id);
-  const won = (await approvalsOf(daemon))[0]!;
-  expect(linesIn(file)).toEqual(won.state === "allowed" ? ["once"] : []);
-});
-
-test("a daemon that is stopped in order leaves the question for the next", async () => {
-  const { daemon, start, say } = await begin({ approvals: "effects" });
-  const file = join(temporaryFolder(), "out");
-  const id = await say(append(file, "later"));
-  const [question] = await asked(daemon);
-  await daemon.kill("SIGTERM");
-  const next = await start();
-  onTestFinished(() => next.kill("SIGTERM"));
-  const [same] = await asked(next);
-  expect(same!.id).toBe(question!.id);
-  await decide(next, same!.id, { decision: "allow" });
-  expect((await finishedMessage(next, id)).status).toBe("done");
-  expect(linesIn(file)).toEqual(["later"]);
-  expect(await approvalsOf(next)).toHaveLength(1);
+  const [won] = await questionsOf(id);
+  expect(linesIn(file)).toEqual(won!.state === "allowed" ? ["once"] : []);
 });

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import type { Activity } from "../../src/protocol/squads.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createApprovals } from "../../src/tools/approvals/approvals.ts";
 import { approvalsOf, asked, decide, finishedMessage, finishedTask } from "../support/approvals.ts";
-import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { quietLog } from "../support/engine.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -27,7 +28,13 @@ const begin = async () => {
   const start = () => startDaemonProcess(home, providerEnvironment(model.url));
   return { file, model, home, start, daemon: await start() };
 };
-const sayIn = (daemon: Awaited<ReturnType<typeof begin>>["daemon"], text: string, conversation = "main") =>
+/** Waits until a task's call has come to the gate in so many lives. */
+const callMade = (daemon: TestDaemon, id: string, times: number) =>
+  until(`${times} calls of ${id}`, async () => {
+    const { items } = await daemon.json<{ items: Activity[] }>("GET", `/api/tasks/${id}/activity`);
+    return items.filter(({ kind }) => kind === "tool").length >= times;
+  });
+const sayIn = (daemon: TestDaemon, text: string, conversation = "main") =>
   daemon.json<{ id: string }>("POST", "/api/messages", { text, conversation }).then(({ id }) => id);
 
 test("asked in a task, the daemon killed while it waits, allowed after the restart: the call runs once, with those arguments", async () => {
@@ -39,19 +46,13 @@ test("asked in a task, the daemon killed while it waits, allowed after the resta
   await daemon.kill("SIGKILL");
 
   const second = await start();
-  await until(
-    "the task to be taken up",
-    async () => (await second.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 2,
-  );
-  const again = await asked(second);
-  expect(again.map((each) => each.id)).toEqual([question!.id]);
+  await callMade(second, id, 2);
+  expect((await asked(second)).map((each) => each.id)).toEqual([question!.id]);
   await second.kill("SIGKILL");
 
   const third = await start();
-  await until(
-    "the task to be taken up",
-    async () => (await third.json<{ attempts: number }>("GET", `/api/tasks/${id}`)).attempts === 3,
-  );
+  await callMade(third, id, 3);
+  expect((await asked(third)).map((each) => each.id)).toEqual([question!.id]);
   expect((await decide(third, question!.id, { decision: "allow" })).status).toBe(200);
   const task = await finishedTask(third, id);
   expect(task.status).toBe("done");
@@ -60,6 +61,20 @@ test("asked in a task, the daemon killed while it waits, allowed after the resta
   expect(journalOf(home, id)).toEqual([{ tool: "shell", state: "done" }]);
   expect(await approvalsOf(third)).toHaveLength(1);
 }, 90_000);
+
+test("a daemon that is stopped in order leaves the question for the next", async () => {
+  const { file, start, daemon } = await begin();
+  const id = await sayIn(daemon, callText("shell", { command: `echo ran >> ${file}` }));
+  const [question] = await asked(daemon);
+  await daemon.kill("SIGTERM");
+  const next = await start();
+  const [same] = await asked(next);
+  expect(same!.id).toBe(question!.id);
+  await decide(next, same!.id, { decision: "allow" });
+  expect((await finishedMessage(next, id)).status).toBe("done");
+  expect(linesIn(file)).toEqual(["ran"]);
+  expect(await approvalsOf(next)).toHaveLength(1);
+}, 60_000);
 
 test.each([
   ["allow" as const, ["ran"], "exit code: 0"],

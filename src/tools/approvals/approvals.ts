@@ -3,9 +3,10 @@ import type { Log } from "../../lib/log.ts";
 import type { Approval, ApprovalDecision, ApprovalState, KeptRule } from "../../protocol/approvals.ts";
 import type { Emit } from "../../protocol/events.ts";
 import { createRuleTable } from "../../store/approval-rules.ts";
-import { type ApprovalEnd, type ApprovalRecord, createApprovalTable } from "../../store/approvals.ts";
+import type { ApprovalRecord } from "../../store/approvals.ts";
 import type { Store } from "../../store/open.ts";
 import { type Asked, hashOf, ownerOf, shortId } from "./asked.ts";
+import { createLedger, shown } from "./ledger.ts";
 import { createWaiters } from "./waiters.ts";
 
 export interface ApprovalsDeps {
@@ -62,36 +63,7 @@ const EXPIRY_MS = 1_000;
 
 export function createApprovals(deps: ApprovalsDeps): Approvals {
   const { store, emit, log, clean, expiresMs, now = () => new Date(), pollMs = 200 } = deps;
-  const table = createApprovalTable(store);
   const kept = createRuleTable(store);
-  let timer: NodeJS.Timeout | undefined;
-  /** Answered here and not begun yet. */
-  const taken = new Set<string>();
-
-  const known = (given: string): ApprovalRecord => {
-    const record = table.find(given.trim().toLowerCase());
-    if (!record) throw missing(`There is no approval "${given.slice(0, 40)}". "io approval list" shows what waits.`);
-    return record;
-  };
-
-  /** Ends one that waits, with what belongs to it, and tells it; false if it has ended before. */
-  function end(id: string, how: Omit<ApprovalEnd, "at">, also: () => void = () => {}): boolean {
-    const at = now().toISOString();
-    const ended = store.transaction(() => {
-      if (!table.end(id, { ...how, at })) return undefined;
-      also();
-      const record = table.find(id)!;
-      emit({ type: "approval.decided", ...(record.conversation && { conversation: record.conversation }), data: shown(record) });
-      return record;
-    });
-    if (!ended) return false;
-    waiters.tell(ended);
-    return true;
-  }
-
-  const expire = () => {
-    for (const id of table.overdue(now().toISOString())) end(id, { state: "expired" });
-  };
   const guarded = (work: () => void) => () => {
     try {
       work();
@@ -109,26 +81,11 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
       }
     }),
   });
-
-  function insert(asked: Asked, hash: string): ApprovalRecord {
-    const createdAt = now();
-    const text = (value: string | undefined) => (value === undefined ? null : clean(value));
-    const { kind, owner, actor, tool, project = null, treeHash = null, scopes = [] } = asked;
-    return store.transaction(() => {
-      const record = table.insert({
-        id: shortId((id) => table.find(id) !== undefined),
-        ...{ kind, owner: ownerOf(owner), actor, tool, hash, project, treeHash },
-        summary: clean(asked.summary),
-        ...{ command: text(asked.command), path: text(asked.path), diff: text(asked.diff), cwd: text(asked.cwd) },
-        ...{ reason: text(asked.reason), rule: text(asked.rule) },
-        scopes: [{ scope: "once" as const, rule: "this call, and no other" }, ...scopes],
-        createdAt: createdAt.toISOString(),
-        expiresAt: new Date(createdAt.getTime() + expiresMs()).toISOString(),
-      });
-      emit({ type: "approval.asked", ...(record.conversation && { conversation: record.conversation }), data: shown(record) });
-      return record;
-    });
-  }
+  const ledger = createLedger({ store, emit, clean, expiresMs, now, onEnd: (record) => waiters.tell(record) });
+  const { table, end, insert, known, expire } = ledger;
+  /** Answered here and not begun yet. */
+  const taken = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
 
   return {
     async ask(asked) {
@@ -192,9 +149,4 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
       waiters.letGo();
     },
   };
-}
-
-/** An approval as others see it. */
-function shown({ seq: _seq, hash: _hash, project: _project, used: _used, ...approval }: ApprovalRecord): Approval {
-  return approval;
 }

@@ -82,7 +82,10 @@ export function createApprover({ approvals, guard, config, clean, log }: Approve
       const { summary, command, path, diff, cwd } = wants;
       const project = projectOf(scope);
       // A rule that held a secret would have to be kept and shown.
-      const offers = offersFor(wants, owner, project).filter(({ match = "" }) => clean(match) === match);
+      const offers = offersFor(wants, owner, project)
+        .filter(({ match = "" }) => clean(match) === match)
+        // A worktree is gone tomorrow.
+        .filter((offer) => offer.scope !== "project" || scope.project !== undefined || scope.within === undefined);
       return await approvals.ask({
         kind: "call",
         ...{ owner, attempt, signal, actor: scope.actor, tool: tool.name, args: call.args },

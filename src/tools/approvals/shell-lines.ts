@@ -23,10 +23,19 @@ export interface SimpleCommand {
 const TREACHEROUS = /[^\P{C}\n\t]|[^\S \n\t]/u;
 
 export function readShellLine(command: string): ShellLine {
-  const whole = command.trim();
+  const whole = trimmed(command);
   const found = commandsIn(readShell(whole));
   const commands = found.flatMap((each) => (each.words.length === 0 ? [] : [simple(each)]));
   return { whole, commands, isPlain: commands.length > 0 && !TREACHEROUS.test(whole) && found.every(isPlain) };
+}
+
+/** Without what the shell itself takes for empty at the ends. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && " \t\n".includes(text[start]!)) start += 1;
+  while (end > start && " \t\n".includes(text[end - 1]!)) end -= 1;
+  return text.slice(start, end);
 }
 
 function simple({ words }: Command): SimpleCommand {

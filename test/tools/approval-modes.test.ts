@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KeptRule } from "../../src/protocol/approvals.ts";
+import { approvalsOf, asked, decide, finishedMessage } from "../support/approvals.ts";
+import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+import { stepwise } from "../support/orchestrator.ts";
+
+let daemon: TestDaemon;
+let home: string;
+let conversations = 0;
+beforeAll(async () => {
+  home = temporaryHome({}, afterAll);
+  const model = await scriptedModel(stepwise, undefined, afterAll);
+  daemon = await startDaemonProcess(
+    home,
+    { ...providerEnvironment(model.url), IO_TOKEN: "a-token-that-nobody-may-see" },
+    afterAll,
+  );
+});
+const configure = (config: Record<string, unknown>) =>
+  daemon.json("PATCH", "/api/config", { approvals: "none", approvalRules: [], ...config });
+const say = async (calls: [string, unknown][]): Promise<string> => {
+  conversations += 1;
+  const message = { text: `calls ${JSON.stringify(calls)}`, conversation: `c${conversations}` };
+  return (await daemon.json<{ id: string }>("POST", "/api/messages", message)).id;
+};
+const reply = async (calls: [string, unknown][]) => (await finishedMessage(daemon, await say(calls))).reply!;
+const rule = (tool: string, match: string, answer: string) =>
+  JSON.parse(`{"tool":${JSON.stringify(tool)},"match":${JSON.stringify(match)},"then":"${answer}"}`) as unknown;
+
+test("without a mode only rules count: one that denies is named to the model, one that asks asks", async () => {
+  await configure({ approvalRules: [rule("shell", "curl *", "deny"), rule("shell", "date*", "ask")] });
+  expect(await reply([["shell", { command: "echo free" }]])).toContain("free");
+  expect(await reply([["shell", { command: "true && curl http://x" }]])).toContain('approvalRules.0 (shell "curl *": deny)');
+  const id = await say([["shell", { command: "date +year%Y" }]]);
+  const [question] = await asked(daemon);
+  expect(question!.rule).toBe('approvalRules.1 (shell "date*": ask)');
+  await decide(daemon, question!.id, { decision: "allow" });
+  expect((await finishedMessage(daemon, id)).reply).toMatch(/year\d{4}/);
+});
+
+test("an allow rule lets its own command pass, and nothing that hangs on to it", async () => {
+  await configure({
+    approvals: "effects",
+    approvalRules: [rule("shell", "git --version", "allow"), rule("shell", "echo *", "allow")],
+  });
+  expect(await reply([["shell", { command: "git --version && echo and more" }]])).toContain("and more");
+  const file = join(temporaryFolder(), "out");
+  const id = await say([["shell", { command: `git --version; touch ${file}` }]]);
+  const [question] = await asked(daemon);
+  await decide(daemon, question!.id, { decision: "deny" });
+  await finishedMessage(daemon, id);
+  expect(existsSync(file)).toBe(false);
+});
+
+test("past the wall a person is asked, with the difference in sight; within it nobody is", async () => {
+  await configure({ approvals: "wall" });
+  const outside = join(temporaryFolder(), "notes.txt");
+  writeFileSync(outside, "one\ntwo\nthree\n");
+  expect(await reply([["file_ops", { operation: "write", path: "inside.txt", content: "x" }]])).toContain("Wrote inside.txt");
+  expect(await reply([["shell", { command: "echo here" }]])).toContain("here");
+  const args = { operation: "write", path: outside, content: "one\n2\nthree\n\u001b[2Ja-token-that-nobody-may-see\n" };
+  const id = await say([["file_ops", args]]);
+  const [question] = await asked(daemon);
+  expect(question).toMatchObject({
+    tool: "file_ops",
+    path: outside,
+    command: null,
+    rule: expect.stringContaining(`outside ${home}`),
+  });
+  expect(question!.diff).toBe("@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+␛[2J[secret]");
+  expect(readFileSync(outside, "utf8")).toContain("two");
+  await decide(daemon, question!.id, { decision: "allow" });
+  expect((await finishedMessage(daemon, id)).reply).toContain("Replaced");
+  expect(readFileSync(outside, "utf8")).toBe(args.content);
+});
+
+test("a command that wants to work in another folder is asked about, for this once", async () => {
+  await configure({ approvals: "wall", approvalRules: [rule("shell", "pwd", "allow")] });
+  const elsewhere = temporaryFolder();
+  const id = await say([["shell", { command: "pwd", working_dir: elsewhere }]]);
+  const [question] = await asked(daemon);
+  expect(question).toMatchObject({ command: "pwd", cwd: elsewhere });
+  expect(question!.scopes.map(({ scope }) => scope)).toEqual(["once"]);
+  expect((await decide(daemon, question!.id, { decision: "allow", scope: "project" })).status).toBe(400);
+  await decide(daemon, question!.id, { decision: "allow" });
+  expect((await finishedMessage(daemon, id)).reply).toContain(elsewhere);
+});
+
+test("what no tool may do is refused without a question, in every mode and by every rule", async () => {
+  mkdirSync(join(home, "skills"), { recursive: true });
+  for (const approvals of ["none", "wall", "effects"]) {
+    await configure({ approvals, approvalRules: [rule("*", "*", "allow")] });
+    const said = await reply([
+      ["file_ops", { operation: "write", path: join(home, "config.json"), content: "{}" }],
+      ["file_ops", { operation: "read", path: join(home, "io.db") }],
+      ["file_ops", { operation: "write", path: join(home, "skills", "x", "SKILL.md"), content: "x" }],
+      ["shell", { command: `rm -rf ${home}` }],
+      ["config_update", { key: "approvalRules", value: [] }],
+      ["config_update", { key: "approvals", value: "none" }],
+    ]);
+    expect(said.split("\n---\n").map((each) => /secrets|skills folder|not run|not set by tools/.exec(each)?.[0])).toEqual([
+      ...["secrets", "secrets", "skills folder", "not run", "not set by tools", "not set by tools"],
+    ]);
+  }
+  expect((await approvalsOf(daemon)).filter(({ path }) => path?.includes(".json"))).toEqual([]);
+});
+
+test("the scope task holds for the rest of the message, with the rule that was shown", async () => {
+  await configure({ approvals: "effects" });
+  const write = (path: string): [string, unknown] => ["file_ops", { operation: "write", path, content: "x" }];
+  const id = await say([write("t/a"), write("t/b"), write("t/c")]);
+  const [question] = await asked(daemon);
+  const offer = question!.scopes.find(({ scope }) => scope === "task")!;
+  expect(offer.rule).toBe(`allow file_ops "${home}/*" for the rest of ${id}`);
+  await decide(daemon, question!.id, { decision: "allow", scope: "task" });
+  expect((await finishedMessage(daemon, id)).reply).toContain("Wrote t/c");
+  const next = await say([write("t/d")]);
+  const [again] = await asked(daemon);
+  expect(again!.owner.id).toBe(next);
+  await decide(daemon, again!.id, { decision: "deny" });
+  await finishedMessage(daemon, next);
+});
+
+test("the scope project is a rule that is kept, listed and taken back", async () => {
+  await configure({ approvals: "effects" });
+  const call: [string, unknown] = ["shell", { command: "npm test -- --help" }];
+  const id = await say([call]);
+  const [question] = await asked(daemon);
+  const shown = await runIo(["approval", "show", question!.id.toUpperCase()], home, { IO_TOKEN: daemon.token });
+  expect(shown.stdout).toContain("    npm test -- --help\n");
+  expect(shown.stdout).toContain(`with the scope project: allow shell "npm test *" in ${home}`);
+  expect(shown.stdout).toContain(`Answer: io approval allow ${question!.id}`);
+  const allowed = await runIo(["approval", "allow", question!.id, "--scope", "project"], home, { IO_TOKEN: daemon.token });
+  expect(allowed.stdout).toContain('from now on: allow shell "npm test *"');
+  await finishedMessage(daemon, id);
+  await reply([["shell", { command: "npm test -- --version" }]]);
+
+  const { items } = await daemon.json<{ items: KeptRule[] }>("GET", "/api/approvals/rules");
+  expect(items).toMatchObject([{ scope: "project", place: home, tool: "shell", match: "npm test *", approval: question!.id }]);
+  const listed = await runIo(["approval", "rules", "--json"], home, { IO_TOKEN: daemon.token });
+  expect(JSON.parse(listed.stdout)).toEqual({ items });
+  expect((await runIo(["approval", "forget", items[0]!.id], home, { IO_TOKEN: daemon.token })).code).toBe(0);
+  const after = await say([call]);
+  const [again] = await asked(daemon);
+  const denied = await runIo(["approval", "deny", again!.id, "--note", "not now", "--json"], home, { IO_TOKEN: daemon.token });
+  expect(JSON.parse(denied.stdout)).toMatchObject({ state: "denied", note: "not now" });
+  expect((await finishedMessage(daemon, after)).reply).toContain('The person says: "not now"');
+  const late = await runIo(["approval", "allow", again!.id], home, { IO_TOKEN: daemon.token });
+  expect([late.code, late.stderr]).toEqual([1, `${again!.id} is denied already.\n`]);
+  expect((await runIo(["approval", "show", "zzzzz"], home, { IO_TOKEN: daemon.token })).stderr).toContain(
+    'There is no approval "zzzzz"',
+  );
+});
+
+test("a list is paged, newest first, and can be asked for by state", async () => {
+  const all = await approvalsOf(daemon);
+  const first = await daemon.json<{ items: { id: string }[]; next: string }>("GET", "/api/approvals?limit=2");
+  const second = await daemon.json<{ items: { id: string }[] }>("GET", `/api/approvals?limit=2&before=${first.next}`);
+  expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(all.slice(0, 4).map(({ id }) => id));
+  expect((await approvalsOf(daemon, "denied")).every(({ state }) => state === "denied")).toBe(true);
+  expect((await daemon.fetch("/api/approvals?state=nonsense")).status).toBe(400);
+});
