@@ -49,8 +49,7 @@ export async function git(cwd: string, args: readonly string[], options: GitOpti
       ...(options.input !== undefined && { input: options.input }),
       ...(options.signal && { signal: options.signal }),
     });
-    if (result.code === 0 || tries >= LOCK_TRIES || !/\.lock': File exists|Unable to create .*\.lock/.test(result.stderr))
-      return result;
+    if (result.code === 0 || tries >= LOCK_TRIES || !isLocked(result.stderr)) return result;
     await sleep(100);
   }
 }
@@ -61,4 +60,9 @@ export async function must(cwd: string, args: readonly string[], options: GitOpt
   if (result.code === 0) return result.stdout.trim();
   const said = result.ending === "exited" ? (result.stderr.trim() || result.output.trim()).slice(-600) : result.ending;
   throw new UserError(`git ${args.slice(0, 3).join(" ")} failed in ${cwd}: ${said}`);
+}
+
+/** Whether git found that another of its kind was at work. */
+function isLocked(said: string): boolean {
+  return said.includes(".lock': File exists") || (said.includes("Unable to create ") && said.includes(".lock"));
 }

@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
+import { withoutEnd } from "../lib/trim.ts";
 
 const MAX_BYTES = 256_000;
 const NAME_LENGTH = 100;
@@ -77,9 +78,9 @@ function fromProse(body: string): SkillManifest {
   const name =
     at < 0
       ? ""
-      : lines[at]!.slice(0, 500)
+      : withoutEnd(lines[at]!.slice(0, 500).trimEnd(), "#")
           .replace(/^#+\s+/, "")
-          .replace(/\s+#+\s*$/, "");
+          .trimEnd();
   const rest = lines.slice(at + 1);
   const start = rest.findIndex((line) => line.trim() !== "" && !line.startsWith("#"));
   if (start < 0) return { name, description: "" };

@@ -3,6 +3,7 @@ import isVersion from "semver/functions/valid.js";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
@@ -80,7 +81,7 @@ function npmLogin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 async function askRegistry(base: string, signal: AbortSignal): Promise<string> {
-  const url = `${base.replace(/\/+$/, "")}/${PACKAGE}/latest`;
+  const url = `${withoutEnd(base, "/")}/${PACKAGE}/latest`;
   try {
     const { request } = (await import("undici")).default;
     const { statusCode, body } = await request(url, {
