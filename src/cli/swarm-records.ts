@@ -78,7 +78,7 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   const { WrongPipeline } = await import("../swarm/pipeline/problems.ts");
   const { createPipelines } = await import("../swarm/run/pipelines.ts");
   try {
-    const plan = createPipelines().validate({ projectPath, settings, pipelineFile: file && resolve(file) });
+    const plan = await createPipelines().validate({ projectPath, settings, pipelineFile: file && resolve(file) });
     shell.print({ valid: true, problems: [], ...plan }, () => describePlan(plan), options);
   } catch (error) {
     if (!options.json || !(error instanceof WrongPipeline)) throw error;

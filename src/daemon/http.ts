@@ -63,11 +63,11 @@ function statusOf({
   };
 }
 
-function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
+async function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
   const root = projectPath === undefined ? undefined : openProject(projectPath);
   const { agentsDir } = readRunSettings(env);
   const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
-  const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });
+  const read = await readPipeline(yaml, { kinds: PHASE_KINDS, places });
   return { problems: "problems" in read ? read.problems : [], notes: read.notes };
 }
 

@@ -1,6 +1,7 @@
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
@@ -9,7 +10,6 @@ import type { Store } from "../store/open.ts";
 import type { State } from "../store/state.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
-import { asData } from "../tools/untrusted.ts";
 import type { Outbox } from "./outbox.ts";
 
 export interface RunEndingsDeps {

@@ -1,5 +1,5 @@
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
-import { DATA_RULE } from "../tools/untrusted.ts";
+import { DATA_RULE } from "../lib/untrusted.ts";
 
 /** The part of IO's system message that never changes within a version: who it is and how it works. */
 export const PERSONA = `You are IO, a lasting assistant that runs as a daemon on its user's own machine. You answer, you remember, and you put teams to work.

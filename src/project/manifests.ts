@@ -1,6 +1,6 @@
-import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
+import { readSmallYaml } from "../lib/yaml.ts";
 
 /** One package of a project, as its own file describes it. */
 export interface PackageManifest {
@@ -136,9 +136,9 @@ function readComposer(text: string): Facts {
 }
 
 function readPubspec(text: string): Facts {
-  const yaml = z
-    .looseObject({ name: z.string().catch(""), dependencies: Names, dev_dependencies: Names })
-    .parse(parseYaml(text, { maxAliasCount: 10, logLevel: "silent" }));
+  const read = readSmallYaml(text);
+  if ("problems" in read) throw new Error(read.problems[0]!.message);
+  const yaml = z.looseObject({ name: z.string().catch(""), dependencies: Names, dev_dependencies: Names }).parse(read.value);
   return { name: yaml.name, dependencies: new Set([...Object.keys(yaml.dependencies), ...Object.keys(yaml.dev_dependencies)]) };
 }
 

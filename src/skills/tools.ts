@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
 import { named, oneLine, quoted } from "../lib/quoted.ts";
+import { asData, fromOutside } from "../lib/untrusted.ts";
 import type { Skill } from "../protocol/skills.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
-import { asData, fromOutside } from "../tools/untrusted.ts";
 import type { Skills } from "./open.ts";
 
 const SLOW = 180_000;

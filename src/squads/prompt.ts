@@ -1,7 +1,7 @@
 import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
+import { DATA_RULE } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
-import { DATA_RULE } from "../tools/untrusted.ts";
 import { mannerOf } from "./universes.ts";
 
 /** How many of a squad's decisions an agent is told. */

@@ -1,6 +1,6 @@
 import { named, oneLine } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
-import { asData } from "../tools/untrusted.ts";
 import { tellEvidence } from "./evidence.ts";
 
 const MAX_RESULT = 6_000;

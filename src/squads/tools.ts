@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { named, namedList, oneLine } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
 import { type Agent, ModelTier, type Origin, UniverseName } from "../protocol/squads.ts";
 import { type Tool, tool } from "../tools/tool.ts";
-import { asData } from "../tools/untrusted.ts";
 import { tellDecisions, tellFacts } from "./prompt.ts";
 import { tellTask } from "./report.ts";
 import type { Squads } from "./squads.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
-import { asData } from "../tools/untrusted.ts";
 import { readRunSettings } from "./pipeline/settings.ts";
 import { allowedBy } from "./run/models.ts";
 import { modelUses, otherNames, standIns } from "./run/served.ts";

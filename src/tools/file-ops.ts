@@ -5,10 +5,10 @@ import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
+import { asData } from "../lib/untrusted.ts";
 import type { PathGuard } from "./guard.ts";
 import { reachFrom } from "./policy.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
-import { asData } from "./untrusted.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { named } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { asData, fromOutside } from "../lib/untrusted.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
-import { asData, fromOutside } from "./untrusted.ts";
 
 export interface GithubDeps {
   redactor: Redactor;

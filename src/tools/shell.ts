@@ -5,12 +5,12 @@ import { z } from "zod";
 import { named } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { asData } from "../lib/untrusted.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { watchLeftovers } from "../process/leftover-processes.ts";
 import type { Sandbox } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
-import { asData } from "./untrusted.ts";
 
 export interface ShellDeps {
   sandbox: Sandbox;

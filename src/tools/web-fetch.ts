@@ -7,8 +7,8 @@ import { z } from "zod";
 import { isAllowed, isPublic } from "../lib/addresses.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
+import { fromOutside } from "../lib/untrusted.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
-import { fromOutside } from "./untrusted.ts";
 
 export interface WebFetchDeps {
   /** The hosts and networks the user has opened; asked on every connection. */

@@ -1,10 +1,10 @@
 import type { Engine, Session } from "../../engine/port.ts";
 import { clipToTokens } from "../../lib/estimate-tokens.ts";
+import { DATA_RULE } from "../../lib/untrusted.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { EngineTool } from "../../protocol/turns.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
-import { DATA_RULE } from "../../tools/untrusted.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import { Reply } from "./reply.ts";
 

@@ -26,7 +26,7 @@ export interface PipelineOf {
 /** The pipelines of projects. Needs neither the store nor an engine. */
 export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: PipelinesDeps = {}) {
   /** Throws one usage error with everything that is wrong. */
-  function load({ projectPath, settings, pipelineFile }: PipelineOf): LoadedPipeline {
+  async function load({ projectPath, settings, pipelineFile }: PipelineOf): Promise<LoadedPipeline> {
     const root = openProject(projectPath);
     checkAgentsDir(root, settings);
     const file = pipelineFile === undefined ? findPipelineFile(root, shipped.pipeline) : resolve(root, pipelineFile);
@@ -40,7 +40,7 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: Pipe
     kinds,
     load,
     /** Who does what on which model, and the most it can cost. */
-    validate: (of: PipelineOf): Plan => resolvePlan(load(of), kinds, of.settings.maxRetries),
+    validate: async (of: PipelineOf): Promise<Plan> => resolvePlan(await load(of), kinds, of.settings.maxRetries),
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>
       namedModels(loaded, { root: openProject(projectPath), shipped, kinds }),
   };
