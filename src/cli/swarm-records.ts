@@ -80,7 +80,7 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   const { createPipelines } = await import("../swarm/run/pipelines.ts");
   try {
     const pipelines = createPipelines();
-    const plan = pipelines.validate({ projectPath, settings, pipelineFile: file && resolve(file) });
+    const plan = await pipelines.validate({ projectPath, settings, pipelineFile: file && resolve(file) });
     const conventions = await pipelines.conventions(projectPath);
     shell.print({ valid: true, problems: [], ...plan, conventions }, () => describePlan(plan, conventions), options);
   } catch (error) {

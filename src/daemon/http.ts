@@ -66,11 +66,11 @@ function statusOf({
   };
 }
 
-function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {
+async function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {
   const root = projectPath === undefined ? undefined : openProject(projectPath, dataFolder);
   const { agentsDir } = readRunSettings(env);
   const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
-  const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });
+  const read = await readPipeline(yaml, { kinds: PHASE_KINDS, places });
   return { problems: "problems" in read ? read.problems : [], notes: read.notes };
 }
 

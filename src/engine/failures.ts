@@ -1,5 +1,6 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
 import { namedList, oneLine, quoted } from "../lib/quoted.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import type { TurnErrorCode, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
 import { type ModelFacts, nearestModels } from "./models.ts";
@@ -76,7 +77,7 @@ const ADVICE: Record<TurnErrorCode, [what: string, remedy?: string]> = {
 /** A failure in words for a person, with the provider's own words where they add something. */
 export function turnError(code: TurnErrorCode, detail?: string, advice?: string): TurnError {
   const [what, usual] = ADVICE[code];
-  const trimmed = detail && oneLine(detail, 300).replace(/[.\s]+$/, "");
+  const trimmed = detail && withoutEnd(oneLine(detail, 300), ". ");
   const remedy = advice ?? usual;
   const message = `${what}${trimmed ? ` (${trimmed})` : ""}.${remedy ? ` ${remedy}` : ""}`;
   return { code, message, ...(remedy !== undefined && { remedy }) };
@@ -169,7 +170,7 @@ function addressAdvice({ address }: SettingNames): string {
 function missingAdvice({ code = "" }: WireFailure, model: string, names: SettingNames, available: readonly ModelFacts[]): string {
   if (/Deployment/i.test(code))
     return `Azure asks by the deployment's name, not the model's: set it by ${names.model}, as the portal shows it.`;
-  const isOllama = available.some(({ id }) => /^[^/]+:[^/]+$/.test(id));
+  const isOllama = available.some(({ id }) => !id.includes("/") && /^[^:]+:[^:]/.test(id));
   return `${anotherModel(model, names, available)}${isOllama ? ` Or run "ollama pull ${oneLine(model, 120)}".` : ""}`;
 }
 

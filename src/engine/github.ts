@@ -86,7 +86,7 @@ async function storedLogin(env: NodeJS.ProcessEnv): Promise<GitHubLogin | string
 
 function readConfig(file: string): z.infer<typeof CliConfig> | undefined {
   try {
-    const text = readFileSync(file, "utf8").replace(/^\s*\/\/.*$/gm, "");
+    const text = readFileSync(file, "utf8").replace(/^[ \t]*\/\/.*$/gm, "");
     return CliConfig.parse(JSON.parse(text));
   } catch {
     // It is not ours, cut off, or of a version that nobody here knows.
@@ -112,6 +112,6 @@ async function fromKeychain(account: string, env: NodeJS.ProcessEnv): Promise<st
 }
 
 function elsewhere(host: string | undefined): { host?: string } {
-  const name = host?.replace(/^https?:\/\//, "").replace(/\/.*$/, "");
+  const name = host?.replace(/^https?:\/\//, "").split("/", 1)[0];
   return name && name !== "github.com" ? { host: name } : {};
 }

@@ -86,7 +86,7 @@ function azure(url: URL, path: string, given: string | undefined): Pick<Endpoint
   const root = `${url.origin}${before
     .replace(/\/models$/, "")
     .replace(/(?:\/openai)?(?:\/v1)?$/, "")
-    .replace(/\/api\/projects\/.*$/, "")}`;
+    .split("/api/projects/", 1)}`;
   const version = given ?? (isFoundry ? undefined : (url.searchParams.get("api-version") ?? undefined));
   const model = deployment === undefined ? undefined : decodeURIComponent(deployment);
   if (version === undefined || /^(?:v1|latest|preview)$/.test(version)) {

@@ -79,7 +79,7 @@ const SOURCES: Record<WindowSource, string> = {
 function addressOf({ provider }: Choice, model: string): string {
   if (!provider) return "";
   const wire = provider.type === "anthropic" ? "messages" : provider.wireApi;
-  return endpointOf(provider).ask(wire, model).replace(/\?.*$/, "");
+  return endpointOf(provider).ask(wire, model).split("?", 1)[0]!;
 }
 
 function toollessAdvice(text: string, { names }: Choice, { tools }: ModelReport): string {

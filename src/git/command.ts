@@ -49,7 +49,6 @@ export interface GitDeps {
 
 const DEADLINE_MS = 300_000;
 const LOCK_TRIES = 30;
-const LOCKED = /\.lock': File exists|Unable to create .*\.lock/;
 
 export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
@@ -82,7 +81,7 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
         ...(options.input !== undefined && { input: options.input }),
         ...(options.signal && { signal: options.signal }),
       });
-      if (result.code === 0 || tries >= LOCK_TRIES || !LOCKED.test(result.stderr)) return result;
+      if (result.code === 0 || tries >= LOCK_TRIES || !isLocked(result.stderr)) return result;
       await sleep(100);
     }
   }
@@ -121,4 +120,9 @@ function whyRefused(error: unknown): string {
 function whyFailed({ ending, stderr, output }: ExecResult): string {
   if (ending === "not-started") return stderr;
   return ending === "exited" ? (stderr.trim() || output.trim()).slice(-600) : ending;
+}
+
+/** Whether git found that another of its kind was at work. */
+function isLocked(said: string): boolean {
+  return said.includes(".lock': File exists") || (said.includes("Unable to create ") && said.includes(".lock"));
 }

@@ -68,7 +68,10 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
   /** A merge that waits elsewhere in the repository is nothing to this folder, yet it keeps git from writing a tree. */
   async function withoutUnmerged(folder: string, through: GitOptions): Promise<ExecResult> {
     const listed = await ask(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], through);
-    const gone = listed.stdout.replace(/\d+ ([0-9a-f]+) \d\t/g, (_, hash: string) => `0 ${"0".repeat(hash.length)}\t`);
+    const gone = listed.stdout.replace(
+      /(^|\0)\d{1,7} ([0-9a-f]{1,64}) \d\t/g,
+      (_, start: string, hash: string) => `${start}0 ${"0".repeat(hash.length)}\t`,
+    );
     await ask(folder, ["update-index", "-z", "--index-info"], { ...through, input: gone });
     return ask(folder, ["write-tree"], through);
   }

@@ -173,6 +173,8 @@ function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
 
 /** The known name closest to what was typed, if any is close enough to be meant. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
+  // Nobody mistypes that much.
+  if (typed.length > 100) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(typed.length / 3)) + 1;
   for (const name of known) {

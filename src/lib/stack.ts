@@ -8,13 +8,16 @@ import { fileURLToPath } from "node:url";
  */
 export function stackOf(error: Error): string | undefined {
   const maps = new Map<string, SourceMap | undefined>();
-  return error.stack?.replace(/(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g, (frame, url: string, line: string, column: string) => {
-    if (!maps.has(url)) maps.set(url, mapOf(url));
-    const entry = maps.get(url)?.findEntry(Number(line) - 1, Number(column) - 1);
-    if (!entry || !("originalSource" in entry)) return frame;
-    const source = entry.originalSource.replace(/^(?:\.\.\/)+/, "");
-    return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
-  });
+  return error.stack?.replace(
+    /(file:\/\/(?:\/[A-Za-z]:)?[^\s():]+\.js):(\d+):(\d+)/g,
+    (frame, url: string, line: string, column: string) => {
+      if (!maps.has(url)) maps.set(url, mapOf(url));
+      const entry = maps.get(url)?.findEntry(Number(line) - 1, Number(column) - 1);
+      if (!entry || !("originalSource" in entry)) return frame;
+      const source = entry.originalSource.replace(/^(?:\.\.\/)+/, "");
+      return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    },
+  );
 }
 
 function mapOf(url: string): SourceMap | undefined {

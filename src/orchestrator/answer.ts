@@ -77,7 +77,7 @@ export type Answer = ReturnType<typeof createAnswers>;
  * text that looks like where a message came from is spelled so that it cannot pass for it.
  */
 export function promptOf({ source, text }: Pick<Message, "source" | "text">): string {
-  return `[via ${source.channel}] ${text.replace(FORGED, "$1\\[")}`;
+  return `[via ${source.channel}] ${text.replace(FORGED, "$1$2\\[")}`;
 }
 
-const FORGED = /(^[^\S\n]*|\u0085)\[(?=\s*via\b)/gim;
+const FORGED = /(^|[\n\r\v\f\u0085\u2028\u2029])([^\S\n\r\v\f\u2028\u2029]*)\[(?=\s*via\b)/gi;

@@ -179,10 +179,15 @@ function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {
 function builtInTests(manifests: readonly PackageManifest[]): string[] {
   const scripts = manifests.flatMap((manifest) => [...manifest.scripts.values()]);
   return [
-    ...(scripts.some((script) => /\bnode\s+(?:\S+\s+)*--test\b/.test(script)) ? ["node:test"] : []),
+    ...(scripts.some(testsWithNode) ? ["node:test"] : []),
     ...(manifests.some(({ kind }) => kind === "cargo") ? ["cargo test"] : []),
     ...(manifests.some(({ kind }) => kind === "elixir") ? ["ExUnit"] : []),
   ];
+}
+
+function testsWithNode(script: string): boolean {
+  const at = script.search(/\bnode\s/);
+  return at >= 0 && /\s--test\b/.test(script.slice(at));
 }
 
 function viewOf(tree: ProjectTree, files: readonly string[], manifests: readonly PackageManifest[]): ProjectView {

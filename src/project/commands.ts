@@ -224,7 +224,9 @@ function fromTaskFiles(view: ProjectView, missing: readonly Purpose[]): ProjectC
   );
   const found = missing.flatMap((purpose): ProjectCommand[] => {
     for (const { tool, file, text } of files) {
-      const target = targets[purpose].find((name) => new RegExp(`^${name}(?:\\s[^:=\\n]*)?:(?!=)`, "m").test(text));
+      const target = targets[purpose].find((name) =>
+        new RegExp(`^${name}(?:[ \\t][^:=\\n\\r\\u2028\\u2029]*)?:(?!=)`, "m").test(text),
+      );
       if (target) return [{ purpose, command: `${tool} ${target}`, cwd: ".", from: file }];
     }
     return [];

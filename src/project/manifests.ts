@@ -1,6 +1,6 @@
-import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { messageOf } from "../lib/errors.ts";
+import { readSmallYaml } from "../lib/yaml.ts";
 
 /** One package of a project, as its own file describes it. */
 export interface PackageManifest {
@@ -28,7 +28,7 @@ const KINDS: readonly [pattern: RegExp, kind: string, read: Reader][] = [
   [/^Cargo\.toml$/, "cargo", readCargo],
   [/^go\.mod$/, "go", readGo],
   [/^pyproject\.toml$/, "python", readPyproject],
-  [/^(?:requirements(?:[-_.]\w+)*\.txt|setup\.py|setup\.cfg|Pipfile)$/, "python", readRequirements],
+  [/^(?:requirements(?:[-_.][\w.-]*)?\.txt|setup\.py|setup\.cfg|Pipfile)$/, "python", readRequirements],
   [/^pom\.xml$/, "maven", readMaven],
   [/^build\.gradle(?:\.kts)?$/, "gradle", readGradle],
   [/^settings\.gradle(?:\.kts)?$/, "gradle", readGradleSettings],
@@ -136,9 +136,9 @@ function readComposer(text: string): Facts {
 }
 
 function readPubspec(text: string): Facts {
-  const yaml = z
-    .looseObject({ name: z.string().catch(""), dependencies: Names, dev_dependencies: Names })
-    .parse(parseYaml(text, { maxAliasCount: 10, logLevel: "silent" }));
+  const read = readSmallYaml(text);
+  if ("problems" in read) throw new Error(read.problems[0]!.message);
+  const yaml = z.looseObject({ name: z.string().catch(""), dependencies: Names, dev_dependencies: Names }).parse(read.value);
   return { name: yaml.name, dependencies: new Set([...Object.keys(yaml.dependencies), ...Object.keys(yaml.dev_dependencies)]) };
 }
 
@@ -146,7 +146,7 @@ function readCargo(text: string): Facts {
   const sections = tomlSections(text);
   const dependencies = new Set<string>();
   for (const [section, body] of sections) {
-    const nested = /(?:^|\.)(?:dev-|build-)?dependencies(?:\.(.+))?$/.exec(section);
+    const nested = /(?:^|\.)(?:dev-|build-)?dependencies(?:\.([\s\S]+))?$/.exec(section);
     if (!nested) continue;
     for (const name of nested[1] === undefined ? keysOf(body) : [nested[1]]) dependencies.add(name);
   }
@@ -174,7 +174,7 @@ function readPyproject(text: string): Facts {
 }
 
 function readRequirements(text: string): Facts {
-  const plain = [...text.matchAll(/^\s*([A-Za-z][\w.-]*)\s*(?:\[[^\]\n]*\])?[ ]?(?:[<>=!~;@].*|#.*)?$/gm)].map((match) =>
+  const plain = [...text.matchAll(/^[ \t]*([A-Za-z][\w.-]*)[ \t]*(?:\[[\w.,\t -]*\] ?)?(?:[<>=!~;@].*|#.*)?$/gm)].map((match) =>
     match[1]!.toLowerCase(),
   );
   const name = /\bname\s*=\s*["']?([\w.-]+)/.exec(text)?.[1] ?? "";
@@ -182,9 +182,7 @@ function readRequirements(text: string): Facts {
 }
 
 function readGo(text: string): Facts {
-  const modules = [...text.matchAll(/^\s*(?:require\s+)?([\w.-]+\.[\w.-]+\/\S+|gorm\.io\/\S+)\s+v\d/gm)].map(
-    (match) => match[1]!,
-  );
+  const modules = [...text.matchAll(/^[ \t]*(?:require[ \t]+)?([\w-]+\.[\w.-]+\/\S+)[ \t]+v\d/gm)].map((match) => match[1]!);
   return { name: /^module\s+(\S+)/m.exec(text)?.[1] ?? "", dependencies: new Set(modules) };
 }
 
@@ -205,17 +203,17 @@ function withoutElement(text: string, name: string): string {
 
 function readGradle(text: string): Facts {
   const coordinates = [...text.matchAll(/["']([\w.-]+):([\w.-]+)(?::[^"']*)?["']/g)].flatMap((match) => [match[1]!, match[2]!]);
-  const plugins = [...text.matchAll(/\bid\s*\(?\s*["']([\w.-]+)["']/g)].map((match) => match[1]!);
+  const plugins = [...text.matchAll(/\bid\s*(?:\(\s*)?["']([\w.-]+)["']/g)].map((match) => match[1]!);
   const sbt = [...text.matchAll(/"([\w.-]+)"\s*%%?\s*"([\w.-]+)"/g)].flatMap((match) => [match[1]!, match[2]!]);
   return {
-    name: /^\s*name\s*:=\s*"([^"]+)"/m.exec(text)?.[1] ?? "",
+    name: /^[ \t]*name\s*:=\s*"([^"\n]+)"/m.exec(text)?.[1] ?? "",
     dependencies: new Set([...coordinates, ...plugins, ...sbt]),
   };
 }
 
 function readGradleSettings(text: string): Facts {
   const name = /rootProject\.name\s*=\s*["']([^"']+)/.exec(text)?.[1] ?? "";
-  return { name, workspace: /\binclude\s*\(?\s*["']/.test(text) ? "Gradle projects" : undefined };
+  return { name, workspace: /\binclude\s*(?:\(\s*)?["']/.test(text) ? "Gradle projects" : undefined };
 }
 
 function readDotnet(text: string): Facts {
@@ -225,7 +223,7 @@ function readDotnet(text: string): Facts {
 }
 
 function readRuby(text: string): Facts {
-  const gems = [...text.matchAll(/^\s*(?:gem|\w+\.add_(?:\w+_)?dependency)\s*\(?\s*["']([\w-]+)["']/gm)].map(
+  const gems = [...text.matchAll(/^[ \t]*(?:gem|\w+\.add_(?:\w+_)?dependency)\s*(?:\(\s*)?["']([\w-]+)["']/gm)].map(
     (match) => match[1]!,
   );
   return { name: /\.name\s*=\s*["']([^"']+)/.exec(text)?.[1] ?? "", dependencies: new Set(gems) };
@@ -251,7 +249,7 @@ function tomlSections(text: string): Map<string, string> {
   const sections = new Map<string, string>();
   let current = "";
   for (const line of text.split(/\r?\n/)) {
-    const header = /^\[{1,2}\s*([\w."'\- ]+?)\s*\]{1,2}\s*(?:#.*)?$/.exec(line)?.[1]?.replace(/["' ]/g, "");
+    const header = /^\[{1,2}([\w."'\- \t]+)\]{1,2}[ \t]*(?:#.*)?$/.exec(line)?.[1]?.replace(/["'\s]/g, "");
     if (header !== undefined) current = header;
     sections.set(current, `${sections.get(current) ?? ""}${header === undefined ? `${line}\n` : ""}`);
   }
@@ -268,14 +266,14 @@ function quotedValue(section: string | undefined, key: string): string {
 
 /** The names in quoted requirements such as "django[async]>=5". */
 function requirementsIn(text: string): string[] {
-  return [...text.matchAll(/["']([A-Za-z][\w.-]*)\s*(?:\[[^\]"'\n]*\])?\s*(?:[<>=!~;@][^"'\n]*)?["']/g)].map((match) =>
+  return [...text.matchAll(/["']([A-Za-z][\w.-]*)\s*(?:\[[^\]"'\n]*\]\s*)?(?:[<>=!~;@][^"'\n]*)?["']/g)].map((match) =>
     match[1]!.toLowerCase(),
   );
 }
 
 function withoutComments(text: string): string {
   return text.replace(
-    /("(?:\\.|[^"\\])*(?:"|$))|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g,
+    /("(?:\\[\s\S]|[^"\\])*"?)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g,
     (_, quoted: string | undefined) => quoted ?? "",
   );
 }

@@ -1,3 +1,4 @@
+import { withoutEnd } from "../lib/trim.ts";
 import { readShell } from "./read.ts";
 import type { Line, Word } from "./syntax.ts";
 
@@ -82,10 +83,7 @@ function isOwnScript(path: string): boolean {
 
 /** The last part of a path: a command may have changed the folder before it names the file again. */
 function nameOf(path: string): string {
-  return path
-    .replace(/[.,:\\/]+$/, "")
-    .split(/[\\/]/)
-    .at(-1)!;
+  return withoutEnd(path, ".,:\\/").split(/[\\/]/).at(-1)!;
 }
 
 function actsOf(command: string): Act[] {
@@ -200,7 +198,7 @@ function filesFetched(program: string, args: readonly string[]): string[] {
 }
 
 function fileOfAddress(address: string): string {
-  const path = address.replace(/^\w+:\/\//, "").replace(/[?#].*$/, "");
+  const path = address.replace(/^\w+:\/\//, "").split(/[?#]/, 1)[0]!;
   return path.includes("/") && !path.endsWith("/") ? path.slice(path.lastIndexOf("/") + 1) : "index.html";
 }
 
@@ -209,7 +207,7 @@ function foldersCloned(args: readonly string[]): string[] {
   const address = at < 0 ? -1 : args.findIndex((arg, index) => index > at && isAddress(arg));
   if (address < 0) return [];
   const named = args.slice(address + 1).find(isOperand);
-  const own = args[address]!.replace(/[.,:/]+$/, "").replace(/\.git$/, "");
+  const own = withoutEnd(args[address]!, ".,:/").replace(/\.git$/, "");
   return named === undefined ? [own] : [own, named];
 }
 

@@ -71,6 +71,6 @@ export function scriptOf([first, ...args]: readonly KnownWord[], input: string):
     (arg, index) => arg !== undefined && !/^[-+]/.test(arg) && !VALUED_BY_SHELL.test(args[index - 1] ?? ""),
   );
   const options = operand < 0 ? args : args.slice(0, operand);
-  if (options.some((arg) => /^-\w*c\w*$/.test(arg ?? ""))) return args[operand] ?? "";
+  if (options.some((arg) => /^-\w*$/.test(arg ?? "") && arg?.includes("c"))) return args[operand] ?? "";
   return operand < 0 && input !== "" ? input : undefined;
 }

@@ -9,7 +9,7 @@ const FETCH_BY = ["https", "http", "ssh", "file"];
 
 /** How git and ssh say that the host is at fault, and not the address. */
 const UNREACHABLE =
-  /unable to access .*?': (?!the requested URL returned error: 4(?!08|29))|could not resolve host|connect to host \S+ port|connection (?:refused|timed out|reset|closed)|hung up unexpectedly|early EOF/i;
+  /unable to access '[^'\n]*': (?!the requested URL returned error: 4(?!08|29))|could not resolve host|connect to host \S+ port|connection (?:refused|timed out|reset|closed)|hung up unexpectedly|early EOF/i;
 
 export interface CloneLimits {
   deadlineMs: number;

@@ -1,8 +1,9 @@
 import { closeSync, readSync } from "node:fs";
 import { basename } from "node:path";
-import { parse } from "yaml";
 import { z } from "zod";
 import { inFolderOf, openPlain } from "../lib/pinned/read.ts";
+import { withoutEnd } from "../lib/trim.ts";
+import { readSmallYaml } from "../lib/yaml.ts";
 
 const MAX_BYTES = 256_000;
 const NAME_LENGTH = 100;
@@ -70,13 +71,10 @@ function split(text: string): { matter: z.infer<typeof FrontMatter>; body: strin
   const found = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text);
   if (!found) return { matter: {}, body: text };
   const body = text.slice(found[0].length);
-  try {
-    const matter = FrontMatter.safeParse(parse(found[1]!, { maxAliasCount: 10, logLevel: "silent" }));
-    return { matter: matter.success ? matter.data : {}, body };
-  } catch {
-    // Front matter that is not YAML: the heading and the paragraph below it still name the skill.
-    return { matter: {}, body };
-  }
+  const read = readSmallYaml(found[1]!);
+  const matter = FrontMatter.safeParse("problems" in read ? undefined : read.value);
+  // Front matter that cannot be read: the heading and the paragraph below it still name the skill.
+  return { matter: matter.success ? matter.data : {}, body };
 }
 
 function fromProse(body: string): SkillManifest {
@@ -85,9 +83,9 @@ function fromProse(body: string): SkillManifest {
   const name =
     at < 0
       ? ""
-      : lines[at]!.slice(0, 500)
+      : withoutEnd(lines[at]!.slice(0, 500).trimEnd(), "#")
           .replace(/^#+\s+/, "")
-          .replace(/\s+#+\s*$/, "");
+          .trimEnd();
   const rest = lines.slice(at + 1);
   const start = rest.findIndex((line) => line.trim() !== "" && !line.startsWith("#"));
   if (start < 0) return { name, description: "" };

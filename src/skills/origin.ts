@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { usageError } from "../lib/errors.ts";
+import { withoutEnd } from "../lib/trim.ts";
 
 const HELP = "Give an https or ssh address such as https://github.com/owner/repo, git@host:owner/repo.git or owner/repo";
 
@@ -49,8 +50,7 @@ function localOrigin(text: string, allowed: boolean): Origin {
 }
 
 function origin(text: string): Origin {
-  const name = text
-    .replace(/[/\\]+$/, "")
+  const name = withoutEnd(text, "/\\")
     .replace(/\.git$/, "")
     .split(/[/\\:]/)
     .at(-1);

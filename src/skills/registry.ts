@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { messageOf, UserError, unavailable } from "../lib/errors.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import type { FoundSkill } from "../protocol/skills.ts";
 import { plain } from "./manifest.ts";
 
@@ -43,7 +44,7 @@ export async function searchRegistry(
   deadlineMs = 10_000,
   signal?: AbortSignal,
 ): Promise<FoundSkill[]> {
-  const address = new URL(`${base.replace(/\/+$/, "")}/api/search`);
+  const address = new URL(`${withoutEnd(base, "/")}/api/search`);
   address.searchParams.set("q", query);
   const deadline = AbortSignal.timeout(deadlineMs);
   const body = await ask(address, signal ? AbortSignal.any([signal, deadline]) : deadline).catch((error: unknown) => {

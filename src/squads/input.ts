@@ -3,6 +3,7 @@ import { refuseDataFolder } from "../lib/data-folder.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import { SquadSlug } from "../protocol/squads.ts";
 
 /** How much is taken of each thing that somebody gives. */
@@ -59,13 +60,15 @@ export function checkedSlug(slug: string): string {
 
 /** A slug made of a name: "My App (v2)" is my-app-v2. */
 export function slugOf(name: string): string {
-  return name
+  const slug = name
+    .slice(0, 1_000)
     .normalize("NFKD")
     .replace(/\p{M}/gu, "")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
     .slice(0, 60)
-    .replace(/^-+|-+$/g, "");
+    .replace(/^-+/, "");
+  return withoutEnd(slug, "-");
 }
 
 /** The slug, with a number behind it if it is taken. */
@@ -78,12 +81,6 @@ export function freeSlug(wanted: string, isTaken: (slug: string) => boolean): st
 
 /** Whether two tasks ask for the same: case, spacing and the end of the sentence aside. */
 export function alike(a: string, b: string): boolean {
-  const normal = (text: string) =>
-    text
-      .normalize("NFKC")
-      .toLowerCase()
-      .replace(/\s+/g, " ")
-      .trim()
-      .replace(/[.!\s]+$/, "");
+  const normal = (text: string) => withoutEnd(text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim(), ".! ");
   return normal(a) === normal(b);
 }

@@ -25,7 +25,7 @@ export function stemsOf(text: string): string[] {
 
 /** Takes plural, -ing and -ed endings off, so that "migrations", "migrate" and "migrating" meet; short words stay as they are. */
 export function stem(word: string): string {
-  if (word.length <= 3 || !/^[a-z]+$/.test(word)) return word;
+  if (word.length <= 3 || word.length > 40 || !/^[a-z]+$/.test(word)) return word;
   const singular = word
     .replace(/ies$/, "y")
     .replace(/(ss|sh|ch|x|z)es$/, "$1")

@@ -3,6 +3,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import type { Paths } from "../lib/paths.ts";
 import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
 
@@ -119,7 +120,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
 /** Where the system itself would go: it takes `..` after a link for the folder above the link's target. */
 function kernelReal(path: string, cwd: string): string[] {
   const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
-  const cut = whole.replace(/\/+$/, "").lastIndexOf("/") + 1;
+  const cut = withoutEnd(whole, "/").lastIndexOf("/") + 1;
   try {
     return [realpathSync.native(whole)];
   } catch {

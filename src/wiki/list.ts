@@ -1,3 +1,4 @@
+import { withoutEnd } from "../lib/trim.ts";
 import type { View } from "./indexer.ts";
 import type { Entry } from "./page-index.ts";
 import { countPages } from "./summary.ts";
@@ -29,8 +30,7 @@ const DEFAULT_LIMIT = 1_000;
 
 /** The pages of a folder, by path. */
 export function listPages(view: View, { under, after = "", limit = DEFAULT_LIMIT }: ListOptions = {}): PageList {
-  const prefix =
-    under === undefined ? "pages/" : `pages/${under.replace(/^pages\/?/, "").replace(/\/+$/, "")}/`.replace("//", "/");
+  const prefix = under === undefined ? "pages/" : `pages/${withoutEnd(under.replace(/^pages\/?/, ""), "/")}/`.replace("//", "/");
   const isWanted = (path: string) => path.startsWith(prefix) && path > after;
   const fresh = [...view.fresh].filter(isWanted).flatMap((path) => view.read(path) ?? []);
   const known = view.index.page(prefix, after, limit + 1 + view.fresh.size).filter(({ path }) => !view.fresh.has(path));

@@ -1,3 +1,5 @@
+import { withoutEnd } from "../lib/trim.ts";
+
 /** What a page says about itself. */
 export interface Meta {
   title: string;
@@ -7,8 +9,8 @@ export interface Meta {
 }
 
 const HEAD_LINES = 400;
-const HEADING = /^ {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#*)?[ \t]*$/;
-const TAGS = /^[ \t*_>-]*tags[*_]*[ \t]*:[*_]*[ \t]*(.*)$/i;
+const HEADING = /^ {0,3}#{1,6}[ \t]+(\S[\s\S]*)$/;
+const TAGS = /^[ \t*_>-]*tags[*_]*[ \t]*:[*_]*([\s\S]*)$/i;
 const FENCE = /^ {0,3}(?:```|~~~)/;
 
 /** Reads title, tags and first words; the title falls back to the file's name. */
@@ -22,12 +24,18 @@ export function metaOf(path: string, text: string): Meta {
     else if (!fenced) {
       const heading = HEADING.exec(line)?.[1];
       const tagged = TAGS.exec(line)?.[1];
-      if (heading !== undefined) title ||= squeeze(heading, 200);
+      if (heading !== undefined) title ||= squeeze(withoutMarks(heading), 200);
       else if (tagged !== undefined) for (const tag of tagsIn(tagged)) tags.add(tag);
       else if (excerpt.length < 140 && line.trim() !== "") excerpt = squeeze(`${excerpt} ${line}`, 140);
     }
   }
   return { title: title || nameOf(path), tags: [...tags].slice(0, 50), excerpt };
+}
+
+/** A heading without the marks that may close it. */
+function withoutMarks(heading: string): string {
+  const open = withoutEnd(heading.trimEnd(), "#");
+  return /[ \t]$/.test(open) ? open : heading;
 }
 
 function nameOf(path: string): string {

@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
+import { withoutEnd } from "../lib/trim.ts";
 
 /** A page's name as others see it (`pages/general/rust.md`), and the file that holds it. */
 export interface PagePlace {
@@ -54,10 +55,8 @@ export function flaw(path: string): string | undefined {
 
 /** Makes a name that is safe as a file in `sources/`: letters, digits, dots, hyphens and underscores. */
 export function sourceName(given: string): string {
-  const name = given
-    .replace(/[^A-Za-z0-9._-]+/g, "-")
-    .replace(/^[.-]+|-+$/g, "")
-    .slice(0, 200);
+  const plain = given.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "");
+  const name = withoutEnd(plain, "-").slice(0, 200);
   if (name === "")
     throw new UserError(`"${shown(given)}" leaves no name for a source. Use letters, digits, dots, hyphens, underscores.`);
   return name;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
 import { named, oneLine, quoted } from "../lib/quoted.ts";
-import { type Tool, ToolError, tool } from "../tools/tool.ts";
 import { asData } from "../lib/untrusted.ts";
+import { type Tool, ToolError, tool } from "../tools/tool.ts";
 import type { Wiki } from "./wiki.ts";
 
 const DEADLINE_MS = 30_000;

@@ -16,8 +16,8 @@ const text = readFileSync(DEFAULT, "utf8");
 
 const reading = (root: string, agentsDir: string) => ({ kinds: PHASE_KINDS, places: { root, agentsDir, shipped } });
 
-function problemsOf(yaml: string, root = temporaryFolder()): string {
-  const read = readPipeline(yaml, reading(root, ".github/agents"));
+async function problemsOf(yaml: string, root = temporaryFolder()): Promise<string> {
+  const read = await readPipeline(yaml, reading(root, ".github/agents"));
   return "problems" in read ? describeProblems("swarm.config.yaml", read.problems) : "valid";
 }
 
@@ -193,19 +193,22 @@ const BROKEN: [string, () => string, RegExp[]][] = [
   ["a list for a file", () => "- a\n- b\n", [/found a list/]],
 ];
 
-test.each(BROKEN)("a pipeline file with %s is refused with the line, the place and what would be right", (_, yaml, expected) => {
-  const said = problemsOf(yaml());
-  for (const pattern of expected) expect(said).toMatch(pattern);
-  expect(said).toMatch(/swarm\.config\.yaml:\d+: /);
-});
+test.each(BROKEN)(
+  "a pipeline file with %s is refused with the line, the place and what would be right",
+  async (_, yaml, expected) => {
+    const said = await problemsOf(yaml());
+    for (const pattern of expected) expect(said).toMatch(pattern);
+    expect(said).toMatch(/swarm\.config\.yaml:\d+: /);
+  },
+);
 
-test("all errors of a file come at once, in the order of their lines", () => {
+test("all errors of a file come at once, in the order of their lines", async () => {
   const yaml = text
     .replace("primaryModel", "primryModel")
     .replace("builtin:tester", "nowhere.md")
     .replace("maxIterations: 5", "maxIterations: no")
     .replace("condition: differentReviewModel", "condition: x");
-  const lines = [...problemsOf(yaml).matchAll(/yaml:(\d+): (\S+):/g)].map((match) => [Number(match[1]), match[2]]);
+  const lines = [...(await problemsOf(yaml)).matchAll(/yaml:(\d+): (\S+):/g)].map((match) => [Number(match[1]), match[2]]);
   expect(lines.map(([, path]) => path)).toEqual([
     "primryModel",
     "agents.tester",
@@ -215,14 +218,14 @@ test("all errors of a file come at once, in the order of their lines", () => {
   expect(lines.map(([line]) => line)).toEqual([...lines.map(([line]) => Number(line))].sort((a, b) => a - b));
 });
 
-test("the shipped pipelines are valid, and the schema for editors is the one the code checks with", () => {
-  expect(problemsOf(text)).toBe("valid");
-  expect(problemsOf(readFileSync(join(packageRoot, "pipelines", "swarm.config.example.yaml"), "utf8"))).toBe("valid");
+test("the shipped pipelines are valid, and the schema for editors is the one the code checks with", async () => {
+  expect(await problemsOf(text)).toBe("valid");
+  expect(await problemsOf(readFileSync(join(packageRoot, "pipelines", "swarm.config.example.yaml"), "utf8"))).toBe("valid");
   const schema = JSON.parse(readFileSync(join(packageRoot, "pipelines", "swarm.schema.json"), "utf8"));
   expect(schema).toEqual(JSON.parse(JSON.stringify(pipelineJsonSchema(PHASE_KINDS))));
 });
 
-test("an agent comes from the repository's own folder, from a file of it, from what ships, or by its name alone", () => {
+test("an agent comes from the repository's own folder, from a file of it, from what ships, or by its name alone", async () => {
   const root = temporaryFolder();
   mkdirSync(join(root, ".github", "agents"), { recursive: true });
   writeFileSync(join(root, ".github", "agents", "pm.md"), "---\nmodel: small\ntools: [read, github/*]\n---\nOur own pm.");
@@ -235,7 +238,7 @@ test("an agent comes from the repository's own folder, from a file of it, from w
       "      - {agent: security, maxIterations: 1, approvalKeyword: SAFE}\n      - agent: code-reviewer",
     );
   writeFileSync(join(root, "swarm.config.yaml"), yaml);
-  const loaded = loadPipeline(findPipelineFile(root, DEFAULT), reading(root, ".github/agents"));
+  const loaded = await loadPipeline(findPipelineFile(root, DEFAULT), reading(root, ".github/agents"));
   const agents = Object.fromEntries(loaded.agents);
   expect(agents.pm).toMatchObject({ instructions: "Our own pm.", model: "small", tools: ["file_ops_read"] });
   expect(agents.engineer?.instructions).toBe("Our own engineer.");
@@ -244,22 +247,22 @@ test("an agent comes from the repository's own folder, from a file of it, from w
   expect(loaded.notes.join()).toMatch(/"github\/\*" is no tool/);
 });
 
-test("an agent's file that leads out of the repository by a link is refused", () => {
+test("an agent's file that leads out of the repository by a link is refused", async () => {
   const root = temporaryFolder();
   symlinkSync("/etc/hostname", join(root, "engineer.md"));
-  expect(problemsOf(text.replace("builtin:engineer", "engineer.md"), root)).toMatch(
+  expect(await problemsOf(text.replace("builtin:engineer", "engineer.md"), root)).toMatch(
     /agents\.engineer: .*leads out of the repository/,
   );
 });
 
-test("PRIMARY_MODEL and REVIEW_MODEL stand above the file", () => {
+test("PRIMARY_MODEL and REVIEW_MODEL stand above the file", async () => {
   const settings = readRunSettings({ PRIMARY_MODEL: "one", REVIEW_MODEL: "two" });
-  const { pipeline } = loadPipeline(DEFAULT, { ...reading(temporaryFolder(), "a"), models: settings });
+  const { pipeline } = await loadPipeline(DEFAULT, { ...reading(temporaryFolder(), "a"), models: settings });
   expect([pipeline.primaryModel, pipeline.reviewModel]).toEqual(["one", "two"]);
 });
 
-test("the plan names every agent with its model and tools, and the most calls it can cost", () => {
-  const plan = resolvePlan(loadPipeline(DEFAULT, reading(temporaryFolder(), "a")), PHASE_KINDS, 2);
+test("the plan names every agent with its model and tools, and the most calls it can cost", async () => {
+  const plan = resolvePlan(await loadPipeline(DEFAULT, reading(temporaryFolder(), "a")), PHASE_KINDS, 2);
   const tools = Object.fromEntries(plan.phases.flatMap((phase) => phase.agents.map((agent) => [agent.name, agent.tools.join()])));
   expect(tools).toMatchObject({
     pm: "file_ops_read",

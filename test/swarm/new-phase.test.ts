@@ -19,7 +19,7 @@ test("a kind of phase that is one file and one line of the list is planned, run,
   const { swarm, project, settings, prompts } = await start(YAML(), ({ role }) =>
     role === "pm" ? { say: "We greet now." } : undefined,
   );
-  const plan = swarm.validate({ projectPath: project, settings });
+  const plan = await swarm.validate({ projectPath: project, settings });
   expect(plan.phases[1]).toMatchObject({
     phase: "note",
     maxCalls: 1,
@@ -77,7 +77,7 @@ test.each([
   ["a phase after it that must stand before", `${YAML()}  - {phase: spec, agent: pm}\n`, '"spec" must stand before "implement"'],
 ])("a file with %s is refused with the place, and no other swarm knows the new kind", async (_, yaml, said) => {
   const { swarm, project, settings } = await start(yaml);
-  expect(() => swarm.validate({ projectPath: project, settings })).toThrow(said);
+  await expect(swarm.validate({ projectPath: project, settings })).rejects.toThrow(said);
   expect(JSON.stringify(pipelineJsonSchema(kinds))).toContain('"note"');
   expect(JSON.stringify(pipelineJsonSchema(PHASE_KINDS))).not.toContain('"note"');
 });

@@ -128,7 +128,7 @@ test("a project without a folder, an empty request and a bad pipeline are refuse
   await expect(swarm.start({ projectPath: project, issue: "x", settings })).rejects.toThrow(
     /1 problem[\s\S]*no agent is called "nobody-here"/,
   );
-  expect(() => swarm.validate({ projectPath: project, settings, pipelineFile: "missing.yaml" })).toThrow(
+  await expect(swarm.validate({ projectPath: project, settings, pipelineFile: "missing.yaml" })).rejects.toThrow(
     /missing\.yaml: cannot be read \(ENOENT\)/,
   );
   expect(model.requests).toHaveLength(0);

@@ -12,7 +12,7 @@ export interface RunDeps {
   env: NodeJS.ProcessEnv;
   squadProject: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
   /** Checks the text of a pipeline file; the agents of a project are looked for where it is named. */
-  checkPipeline: (yaml: string, projectPath: string | undefined) => z.infer<typeof Checked>;
+  checkPipeline: (yaml: string, projectPath: string | undefined) => Promise<z.infer<typeof Checked>>;
 }
 
 /** How a request lets other models serve. */
@@ -92,9 +92,9 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
     request: { body: body(z.strictObject({ yaml: z.string(), projectPath: z.string().min(1).optional() })) },
     responses: answers(200, Checked.extend({ valid: z.boolean() })),
   });
-  app.openapi(validate, (context) => {
+  app.openapi(validate, async (context) => {
     const { yaml, projectPath } = context.req.valid("json");
-    const checked = checkPipeline(yaml, projectPath);
+    const checked = await checkPipeline(yaml, projectPath);
     return context.json({ valid: checked.problems.length === 0, ...checked }, 200);
   });
 

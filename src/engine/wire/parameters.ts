@@ -37,8 +37,8 @@ const SAMPLING = ["temperature", "top_p", "frequency_penalty", "presence_penalty
 const REASONING = ["reasoning_effort", "reasoning", "include"];
 
 /** OpenAI's families, which refuse each other's parameters; a publisher's name may stand before them. */
-const REASONS = /^(?:.*\/)?(?:o\d|gpt-5(?!.*chat)|codex)/i;
-const DOES_NOT_REASON = /^(?:.*\/)?(?:gpt-4|gpt-3\.5|chatgpt|gpt-5.*chat)/i;
+const REASONS = /^(?:o\d|gpt-5(?!.*chat)|codex)/i;
+const DOES_NOT_REASON = /^(?:gpt-4|gpt-3\.5|chatgpt|gpt-5.*chat)/i;
 
 /** A request with the parameters that this model takes. */
 export function fitted(
@@ -46,7 +46,8 @@ export function fitted(
   body: Body,
   { lessons, reasons, maxOutput }: { lessons: readonly Change[]; reasons: boolean | undefined; maxOutput: number },
 ): Body {
-  const thinks = reasons ?? (REASONS.test(body.model) ? true : DOES_NOT_REASON.test(body.model) ? false : undefined);
+  const family = body.model.slice(body.model.lastIndexOf("/") + 1);
+  const thinks = reasons ?? (REASONS.test(family) ? true : DOES_NOT_REASON.test(family) ? false : undefined);
   const unwanted = wire === "messages" || thinks === undefined ? [] : thinks ? SAMPLING : REASONING;
   const request: Record<string, unknown> = { ...body };
   for (const name of unwanted) delete request[name];

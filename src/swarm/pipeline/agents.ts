@@ -1,12 +1,13 @@
 import { isAbsolute, join, relative, resolve } from "node:path";
-import { parse } from "yaml";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { entriesAt } from "../../lib/pinned/list.ts";
 import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
+import { oneLine } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { ruleOf } from "../../lib/validation.ts";
+import { readSmallYaml } from "../../lib/yaml.ts";
 
 export const BUILTIN = "builtin:";
 /** Far longer than any instructions. */
@@ -108,13 +109,9 @@ export function parseAgent(name: string, path: string, text: string): AgentRead 
   const instructions = (parts ? parts[2]! : text).trim();
   if (instructions === "") return { problem: `${path} holds no instructions` };
   if (!parts) return { agent: { name, path, instructions }, notes: [] };
-  let raw: unknown;
-  try {
-    raw = parse(parts[1]!) ?? {};
-  } catch (error) {
-    return { problem: `${path}: its front matter is not valid YAML: ${messageOf(error).split("\n")[0]}` };
-  }
-  const front = FrontMatter.safeParse(raw);
+  const read = readSmallYaml(parts[1]!);
+  if ("problems" in read) return { problem: `${path}: its front matter ${oneLine(read.problems[0]!.message, 300)}` };
+  const front = FrontMatter.safeParse(read.value ?? {});
   if (!front.success) {
     const issue = front.error.issues[0]!;
     return { problem: `${path}: front matter ${issue.path.join(".") || "(top)"} ${ruleOf(issue)}` };

@@ -1,5 +1,3 @@
-import { isMap, isNode, isScalar, type LineCounter } from "yaml";
-
 /** The keys and indexes that lead to a place in the file. */
 export type Path = readonly (string | number)[];
 /** Reports a problem with a place, or with one of its keys. */
@@ -24,19 +22,10 @@ export function spell(path: Path): string {
 }
 
 /** The line of a place; if the place is missing, the line of what should hold it. */
-export function lineOf(root: unknown, counter: LineCounter, path: Path): number {
-  let node: unknown = root;
-  let offset = isNode(root) ? (root.range?.[0] ?? 0) : 0;
-  for (const part of path) {
-    if (isMap(node)) {
-      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
-      if (!pair) break;
-      if (isNode(pair.key)) offset = pair.key.range?.[0] ?? offset;
-      node = pair.value;
-    } else if (typeof part === "number" && isNode(node) && "items" in node && Array.isArray(node.items)) {
-      node = node.items[part];
-      if (isNode(node)) offset = node.range?.[0] ?? offset;
-    } else break;
+export function lineOf(lines: ReadonlyMap<string, number>, path: Path): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const line = lines.get(JSON.stringify(path.slice(0, length).map(String)));
+    if (line !== undefined) return line;
   }
-  return counter.linePos(offset).line;
+  return lines.get("[]") ?? 1;
 }

@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Document, LineCounter, parseDocument } from "yaml";
-import { messageOf, usageError } from "../../lib/errors.ts";
+import { usageError } from "../../lib/errors.ts";
 import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
+import { quoted } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
+import { readYaml } from "../../lib/yaml.ts";
+import type { YamlRead } from "../../lib/yaml-parse.ts";
 import { type Agent, type AgentPlaces, inside } from "./agents.ts";
 import { lineOf, type Report, spell } from "./file-places.ts";
 import type { DeclaredKind } from "./kind.ts";
@@ -52,8 +54,8 @@ export function findPipelineFile(root: string, shipped: string): string {
 }
 
 /** Reads a pipeline file and the agents it names. Throws one usage error that lists everything wrong with it. */
-export function loadPipeline(path: string, reading: Reading): LoadedPipeline {
-  const read = readPipeline(textOf(path, reading.within), reading);
+export async function loadPipeline(path: string, reading: Reading): Promise<LoadedPipeline> {
+  const read = await readPipeline(textOf(path, reading.within), reading);
   if ("problems" in read) throw new WrongPipeline(path, read.problems);
   return { path, ...read };
 }
@@ -69,20 +71,18 @@ function textOf(path: string, within: string | undefined): string {
 }
 
 /** Checks the text of a pipeline file: every error at once, in the order of the file. */
-export function readPipeline(
+export async function readPipeline(
   text: string,
   { kinds, places, models = {} }: Reading,
-): Omit<LoadedPipeline, "path"> | { problems: Problem[]; notes: string[] } {
-  const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
-  const content = contentOf(document, counter);
+): Promise<Omit<LoadedPipeline, "path"> | { problems: Problem[]; notes: string[] }> {
+  const content = contentOf(await readYaml(text));
   if ("problems" in content) return { ...content, notes: [] };
 
-  const { raw } = content;
+  const { raw, lines } = content;
   const problems: Problem[] = [];
   const report: Report = (path, message, key) => {
     const place = key === undefined ? path : [...path, key];
-    problems.push({ line: lineOf(document.contents, counter, place), path: spell(place), message });
+    problems.push({ line: lineOf(lines, place), path: spell(place), message });
   };
   const schema = pipelineSchema(kinds);
   const parsed = schema.safeParse(raw);
@@ -92,7 +92,7 @@ export function readPipeline(
   const namedBy = (key: keyof Models): NamedBy => {
     if (models[key] !== undefined) return { by: "environment" };
     if (parsed.data[key] === undefined) return { by: "default" };
-    return { by: "file", line: lineOf(document.contents, counter, [key]) };
+    return { by: "file", line: lineOf(lines, [key]) };
   };
   const pipeline: ResolvedPipeline = {
     ...parsed.data,
@@ -107,21 +107,12 @@ export function readPipeline(
   };
 }
 
-/** The content of a YAML document, if it can be a pipeline at all. */
-function contentOf(document: Document.Parsed, counter: LineCounter): { raw: object } | { problems: Problem[] } {
+/** The content of a YAML text, if it can be a pipeline at all. */
+function contentOf(read: YamlRead): { raw: object; lines: ReadonlyMap<string, number> } | { problems: Problem[] } {
   const wrong = (message: string, line = 1): Problem => ({ line, path: "(file)", message });
-  if (document.errors.length > 0) {
-    return {
-      problems: document.errors.map((error) => wrong(`is not valid YAML: ${error.message}`, counter.linePos(error.pos[0]).line)),
-    };
-  }
-  let raw: unknown;
-  try {
-    raw = document.toJS({ maxAliasCount: 50 });
-  } catch (error) {
-    return { problems: [wrong(`cannot be read: ${messageOf(error)}`)] };
-  }
-  if (typeof raw === "object" && raw !== null && !Array.isArray(raw)) return { raw };
-  const found = raw === null || raw === undefined ? "an empty file" : Array.isArray(raw) ? "a list" : JSON.stringify(raw);
+  if ("problems" in read) return { problems: read.problems.map(({ line, message }) => wrong(message, line)) };
+  const { value: raw, lines } = read;
+  if (typeof raw === "object" && raw !== null && !Array.isArray(raw)) return { raw, lines };
+  const found = raw === null || raw === undefined ? "an empty file" : Array.isArray(raw) ? "a list" : quoted(String(raw), 80);
   return { problems: [wrong(`must hold "agents" and "pipeline"; found ${found}`)] };
 }

@@ -1,3 +1,5 @@
+import { withoutEnd } from "../../lib/trim.ts";
+
 export type Verdict = "approved" | "clarification" | "rejected";
 
 const NEGATIONS =
@@ -73,9 +75,7 @@ function isKeyword(line: string, keyword: string): boolean {
 
 /** A line without emphasis. A "?", "~~", leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
-  return simplified(line)
-    .replace(/^(?:[\s#"'`*_•-]|✅|☑|✔|\uFE0F)+/u, "")
-    .replace(/(?:[\s"'`*_.!]|✅|☑|✔|\uFE0F)+$/u, "");
+  return withoutEnd(simplified(line).replace(/^(?:[\s#"'`*_•-]|✅|☑|✔|\uFE0F)+/u, ""), /[\s"'`*_.!✅☑✔]|\uFE0F/u);
 }
 
 function simplified(text: string): string {
@@ -86,6 +86,6 @@ function takesBack(line: string, keyword: string): boolean {
   const text = simplified(line);
   if (REFUSAL.has(bare(line))) return true;
   const word = bare(keyword).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  if (new RegExp(`(?:~~|❌|🚫)[^\\p{L}]*${word}|\\b(?:un|dis)-?${word}`, "u").test(text)) return true;
+  if (new RegExp(`(?:~~|❌|🚫)[^\\p{L}~❌🚫]*${word}|\\b(?:un|dis)-?${word}`, "u").test(text)) return true;
   return new RegExp(`(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`, "u").test(text) && NEGATION.test(text);
 }

@@ -29,7 +29,7 @@ export interface PipelineOf {
 export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED, dataFolder }: PipelinesDeps = {}) {
   const open = (projectPath: string) => openProject(projectPath, dataFolder);
   /** Throws one usage error with everything that is wrong. */
-  function load({ projectPath, settings, pipelineFile }: PipelineOf): LoadedPipeline {
+  async function load({ projectPath, settings, pipelineFile }: PipelineOf): Promise<LoadedPipeline> {
     const root = open(projectPath);
     checkAgentsDir(root, settings);
     const file = pipelineFile === undefined ? findPipelineFile(root, shipped.pipeline) : resolve(root, pipelineFile);
@@ -45,7 +45,7 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED, dataFo
     open,
     load,
     /** Who does what on which model, and the most it can cost. */
-    validate: (of: PipelineOf): Plan => resolvePlan(load(of), kinds, of.settings.maxRetries),
+    validate: async (of: PipelineOf): Promise<Plan> => resolvePlan(await load(of), kinds, of.settings.maxRetries),
     /** Where the project says how it wants to be worked on. */
     conventions: nameConventions,
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>

@@ -73,7 +73,7 @@ export function createStart({ engine, bind, records, lives, pipelines, now }: St
       const { settings } = input;
       const projectPath = pipelines.open(input.projectPath);
       checkDocDir(projectPath, settings.docDir);
-      const loaded = pipelines.load({ projectPath, settings });
+      const loaded = await pipelines.load({ projectPath, settings });
       await modelsFor(loaded, projectPath, input.standIns ?? false);
       const name = loaded.pipeline.primaryModel;
       const model = { name, ...(await engine.serving(name)) };
@@ -93,7 +93,7 @@ export function createStart({ engine, bind, records, lives, pipelines, now }: St
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
-      const loaded = pipelines.load({ projectPath, settings, pipelineFile });
+      const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
@@ -125,7 +125,7 @@ export function createStart({ engine, bind, records, lives, pipelines, now }: St
       const { primaryModel, reviewModel, ...rest } = then.settings;
       const settings: RunSettings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
       const projectPath = row.project_path;
-      const loaded = pipelines.load({ projectPath, settings, pipelineFile: then.pipelineFile ?? undefined });
+      const loaded = await pipelines.load({ projectPath, settings, pipelineFile: then.pipelineFile ?? undefined });
       const changed = whatChanged(then, fingerprint(loaded, given.issue ?? row.issue), settings);
       if (changed.length > 0) {
         throw conflict(`run ${id} cannot be resumed: ${changed.join("; ")}. Put it back as it was, or start a new run.`);

@@ -11,7 +11,7 @@ import { createStart, type ResumeInput, type RunInput } from "./start.ts";
 /** Pipelines, and the runs of them. */
 export interface Swarm {
   /** Checks a pipeline and resolves it; throws one usage error with everything that is wrong. */
-  validate(of: PipelineOf): Plan;
+  validate(of: PipelineOf): Promise<Plan>;
   /** Has the pm ask its questions and an engineer analyse the answers, and writes plan.md. */
   plan(input: PlanningInput): Promise<PlanningResult>;
   /** Begins a run. Refuses if a person named a model that is not there. */

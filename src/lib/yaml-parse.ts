@@ -1,0 +1,41 @@
+import { isMap, isNode, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
+import { messageOf } from "./errors.ts";
+
+/** What a YAML text holds, with the line of each place in it; or everything that is wrong with it. */
+export type YamlRead = { value: unknown; lines: ReadonlyMap<string, number> } | { problems: { line: number; message: string }[] };
+
+const MOST_ALIASES = 50;
+const MOST_PROBLEMS = 50;
+
+/** Reads YAML whatever it costs; `yaml.ts` sees to it that it costs little. */
+export function parseYaml(text: string): YamlRead {
+  const counter = new LineCounter();
+  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, logLevel: "silent" });
+  if (document.errors.length > 0) {
+    const problems = document.errors
+      .slice(0, MOST_PROBLEMS)
+      .map((error) => ({ line: counter.linePos(error.pos[0]).line, message: `is not valid YAML: ${error.message}` }));
+    return { problems };
+  }
+  try {
+    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }) as unknown, lines: linesOf(document.contents, counter) };
+  } catch (error) {
+    return { problems: [{ line: 1, message: `cannot be read: ${messageOf(error)}` }] };
+  }
+}
+
+/** The line of every place, by the keys and indexes that lead there. */
+function linesOf(root: ParsedNode | null, counter: LineCounter): Map<string, number> {
+  const lines = new Map<string, number>();
+  const lineAt = (node: unknown) => (isNode(node) && node.range ? counter.linePos(node.range[0]).line : undefined);
+  const visit = (node: unknown, path: readonly string[], line: number): void => {
+    lines.set(JSON.stringify(path), line);
+    if (isMap(node)) {
+      for (const { key, value } of node.items) if (isScalar(key)) visit(value, [...path, String(key.value)], lineAt(key) ?? line);
+    } else if (isSeq(node)) {
+      for (const [index, item] of node.items.entries()) visit(item, [...path, String(index)], lineAt(item) ?? line);
+    }
+  };
+  visit(root, [], lineAt(root) ?? 1);
+  return lines;
+}

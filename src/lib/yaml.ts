@@ -1,0 +1,51 @@
+import { offThread } from "./off-thread.ts";
+import { parseYaml, type YamlRead } from "./yaml-parse.ts";
+
+/** What one text may weigh. The library goes down a level of its own for each level of the text, and falls if there are too many. */
+const MOST = { letters: 256_000, brackets: 400, indent: 100, dashes: 10, explicitKeys: 10 };
+/** What is read at once: so few marks that it takes a few milliseconds, whatever they are. */
+const SMALL = { letters: 16_000, marks: 1_500, brackets: 100 };
+const DEADLINE_MS = 3_000;
+
+/** Reads YAML from outside. A large one is read in a thread of its own, which is ended when it takes too long. */
+export async function readYaml(text: string): Promise<YamlRead> {
+  const flaw = flawIn(text);
+  if (flaw !== undefined) return { problems: [{ line: 1, message: flaw }] };
+  if (isSmall(text)) return parseYaml(text);
+  const read = await offThread<YamlRead>("lib/yaml-worker.js", text, { deadlineMs: DEADLINE_MS });
+  return read ?? { problems: [{ line: 1, message: "takes too long to read; make it smaller, without anchors and repetition" }] };
+}
+
+/** Reads a small YAML at once, such as the front matter of a page; one that is not small is not read. */
+export function readSmallYaml(text: string): YamlRead {
+  const flaw =
+    flawIn(text) ?? (isSmall(text) ? undefined : `is too long or too tangled to be read (at most ${SMALL.letters} letters)`);
+  return flaw === undefined ? parseYaml(text) : { problems: [{ line: 1, message: flaw }] };
+}
+
+function flawIn(text: string): string | undefined {
+  if (text.length > MOST.letters) return `is longer than ${MOST.letters} letters`;
+  const { brackets, indent, dashes, explicitKeys } = shapeOf(text);
+  if (brackets > MOST.brackets) return `has more than ${MOST.brackets} brackets`;
+  if (indent > MOST.indent || dashes > MOST.dashes || explicitKeys > MOST.explicitKeys) return "is nested too deeply";
+  return undefined;
+}
+
+function isSmall(text: string): boolean {
+  if (text.length > SMALL.letters || shapeOf(text).brackets > SMALL.brackets) return false;
+  return (text.match(/[^\p{L}\p{N} ]/gu)?.length ?? 0) <= SMALL.marks;
+}
+
+/** How deep a text can go at most: brackets are counted and never taken off, since one that closes may stand in quotes. */
+function shapeOf(text: string) {
+  const shape = { brackets: text.match(/[[{]/g)?.length ?? 0, indent: 0, dashes: 0, explicitKeys: 0 };
+  for (const line of text.split(/[\n\r]/)) {
+    const lead = /^[\s?-]*/.exec(line)?.[0] ?? "";
+    const dashes = lead.replace(/[^-]/g, "").length;
+    const isRule = /^-+\s*$/.test(line);
+    shape.indent = Math.max(shape.indent, lead.length);
+    shape.dashes = Math.max(shape.dashes, isRule ? 0 : dashes);
+    if (lead.includes("?")) shape.explicitKeys += 1;
+  }
+  return shape;
+}

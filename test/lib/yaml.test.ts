@@ -1,0 +1,47 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { describe, expect, test } from "vitest";
+import { readSmallYaml, readYaml } from "../../src/lib/yaml.ts";
+import { yamlBombs } from "../support/yaml-bombs.ts";
+
+describe.each(Object.entries(yamlBombs(8_000)))("a small text of %s", (_, text) => {
+  test("is read or refused at once", () => {
+    const before = process.cpuUsage();
+    const read = readSmallYaml(text);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(200);
+    if ("problems" in read) expect(read.problems[0]!.message).not.toBe("");
+  });
+});
+
+test.each(Object.entries(yamlBombs(250_000)))("a large text of %s does not silence whoever waits", async (_, text) => {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  const read = await readYaml(text);
+  delay.disable();
+  expect("problems" in read || read.lines.size > 0).toBe(true);
+  expect(delay.max / 1e6).toBeLessThan(1_000);
+});
+
+test("what is in order is read with the line of each place, at once or in a thread of its own", async () => {
+  const small = "agents:\n  pm: builtin:pm\npipeline:\n  - phase: spec\n    agent: pm\n";
+  const large = `${small}notes:\n${Array.from({ length: 2_000 }, (_, index) => `  - note ${index}\n`).join("")}`;
+  for (const text of [small, large]) {
+    const read = await readYaml(text);
+    if ("problems" in read) throw new Error(JSON.stringify(read.problems));
+    expect(read.value).toMatchObject({ agents: { pm: "builtin:pm" }, pipeline: [{ phase: "spec", agent: "pm" }] });
+    expect(read.lines.get('["pipeline","0","agent"]')).toBe(5);
+    expect(read.lines.get('["agents","pm"]')).toBe(2);
+  }
+});
+
+test("what is wrong is told with its line, at once or in a thread of its own", async () => {
+  const wrong = "a: 1\nb: [1\n";
+  expect(await readYaml(wrong)).toMatchObject({ problems: [{ message: expect.stringContaining("is not valid YAML") }] });
+  const long = await readYaml(`${"- 1\n".repeat(2_000)}${wrong}`);
+  expect("problems" in long && long.problems[0]).toMatchObject({
+    line: 2001,
+    message: expect.stringContaining("is not valid YAML"),
+  });
+  expect(readSmallYaml("x".repeat(20_000))).toEqual({
+    problems: [{ line: 1, message: expect.stringContaining("too long or too tangled") }],
+  });
+});

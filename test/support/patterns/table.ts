@@ -1,0 +1,104 @@
+/**
+ * Patterns of src that are not linear by themselves, each with the longest text it ever meets and where that is seen to.
+ * A new one is better written anew; what stands here is timed at its worst by test/walls/patterns.test.ts.
+ */
+export const BOUNDED: readonly { file: string; source: string; most: number; because: string }[] = [
+  ...[
+    String.raw`\bmodel\b.*\b(?:not found|does not exist|not exist|is not available|unknown)|no such model|unknown model|not a valid model|^model: \S+$|deployment .*does not exist`,
+  ].map((source) => ({
+    file: "src/engine/failures.ts",
+    source,
+    most: 2_000,
+    because: "a provider's words are cut where they are read (wire/failure.ts)",
+  })),
+  {
+    file: "src/engine/wire/failure.ts",
+    source:
+      "context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length of|exceeds? the (?:available |maximum )?context|string_above_max_length|model_max_prompt_tokens_exceeded|tokens_limit_reached|request_too_large.*token",
+    most: 2_000,
+    because: "a provider's words and codes are cut where they are read",
+  },
+  {
+    file: "src/engine/wire/parameters.ts",
+    source: String.raw`'(max_tokens|max_completion_tokens)'[\s\S]*?[Uu]se '(max_tokens|max_completion_tokens)' instead`,
+    most: 2_000,
+    because: "a provider's words are cut where they are read (wire/failure.ts)",
+  },
+  { file: "src/skills/collect.ts", source: "[^a-z0-9]+$", most: 64, because: "the name was cut just before" },
+  ...["([a-z]{3,}?)(?:ings?|ed)$", String.raw`([^aeiouls])\1$`, "([a-z]{3,})e$"].map((source) => ({
+    file: "src/squads/words.ts",
+    source,
+    most: 40,
+    because: "longer words have no stem",
+  })),
+  {
+    file: "src/tools/web-fetch.ts",
+    source: String.raw`<meta[^>]+charset\s*=\s*["']?([\w.:-]+)`,
+    most: 2_048,
+    because: "only the beginning of a page is asked for its encoding",
+  },
+];
+
+/** Files whose patterns all read through a window of so many letters. */
+export const WINDOWS: Readonly<Record<string, number>> = { "src/skills/inspect.ts": 1_000 };
+
+/** Patterns that are put together while the program runs, as they are written, and what they come to at worst. */
+export const COMPOSED: readonly {
+  file: string;
+  text: string;
+  instances: readonly (readonly [source: string, flags: string])[];
+}[] = [
+  // The user's own rules for a model that is no model.
+  { file: "src/engine/rehearsal/improvise.ts", text: "rule.when", instances: [] },
+  { file: "src/engine/rehearsal/improvise.ts", text: "rule.system", instances: [] },
+  {
+    file: "src/project/commands.ts",
+    text: "{inside}",
+    instances: [[String.raw`^a\.b/(?:.*/)?(?:test_[^/]+|[^/]+_test)\.py$`, ""]],
+  },
+  {
+    file: "src/project/commands.ts",
+    text: "{name}",
+    instances: [[String.raw`^test(?:[ \t][^:=\n\r\u2028\u2029]*)?:(?!=)`, "m"]],
+  },
+  {
+    file: "src/project/manifests.ts",
+    text: "{key}",
+    instances: [[String.raw`^name\s*=\s*["']([^"']+)`, "m"]],
+  },
+  {
+    file: "src/shell/download-and-run.ts",
+    text: "{letter}",
+    instances: [
+      ["^(?:-[a-zA-Z#]*O|--output|--output-document|--out|-[oO]ut[fF]ile|>)$", ""],
+      ["^(?:-o|--(?:output|output-document|out)=)(?=[^=])(.+)$", ""],
+    ],
+  },
+  {
+    file: "src/squads/choose.ts",
+    text: "{escaped}",
+    instances: [
+      [String.raw`^\s*(?:B\.A\.\s*[,:]|(?:ask|tell) B\.A\. (?:to|that|about)\b)|(?:^|\s)@B\.A\.(?!\w| \d)`, "i"],
+      [String.raw`^\s*(?:[Aa]sk|[Tt]ell|[Ll]et|[Hh]ave) B\.A\.(?!\w| \d)`, ""],
+    ],
+  },
+  {
+    file: "src/squads/test-commands.ts",
+    text: "VALUED.source",
+    instances: [],
+  },
+  { file: "src/store/squad-decisions.ts", text: "word.replace", instances: [[String.raw`(?<![\p{L}\p{N}])word`, "u"]] },
+  {
+    file: "src/swarm/pipeline/conditions.ts",
+    text: "FRONTEND_WORDS",
+    instances: [[String.raw`(?<![\p{L}\p{N}_-])(?:ui|dark\s+mode|landing\s+page)(?![\p{L}\p{N}_-])`, "iu"]],
+  },
+  {
+    file: "src/swarm/review/verdict.ts",
+    text: "{word}",
+    instances: [
+      [String.raw`(?:~~|❌|🚫)[^\p{L}~❌🚫]*approved|\b(?:un|dis)-?approved`, "u"],
+      [String.raw`(?<![\p{L}\p{N}])approved(?![\p{L}\p{N}])`, "u"],
+    ],
+  },
+];

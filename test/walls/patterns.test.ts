@@ -1,0 +1,57 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { afterAll, expect, test } from "vitest";
+import { collectPatterns } from "../support/patterns/collect.ts";
+import { hardTexts } from "../support/patterns/linear.ts";
+import { BOUNDED, COMPOSED, WINDOWS } from "../support/patterns/table.ts";
+
+const MEGABYTE = 1_000_000;
+const MOST_MS = 100;
+/** A pattern that has not come back by then will not. */
+const DEADLINE_MS = 20_000;
+
+let worker: Worker | undefined;
+afterAll(() => worker?.terminate());
+
+/** How long a pattern takes on a text, and how long it takes to replace the text's letters one by one. */
+async function time(source: string, flags: string, text: string): Promise<{ ms: number; letters: number }> {
+  worker ??= new Worker(new URL("../support/patterns/timer.mjs", import.meta.url));
+  worker.postMessage({ source, flags, text });
+  try {
+    const [taken] = await once(worker, "message", { signal: AbortSignal.timeout(DEADLINE_MS) });
+    return taken;
+  } catch {
+    // Too late: the thread is given up.
+    await worker.terminate();
+    worker = undefined;
+    return { ms: Number.POSITIVE_INFINITY, letters: 0 };
+  }
+}
+
+const mostFor = (file: string, source: string) =>
+  WINDOWS[file] ?? BOUNDED.find((one) => one.file === file && one.source === source)?.most ?? MEGABYTE;
+
+test("every pattern reads the longest text it can meet, at its worst, in under 100 ms", { timeout: 900_000 }, async () => {
+  const { patterns } = collectPatterns();
+  const made = COMPOSED.flatMap(({ file, instances }) => instances.map(([source, flags]) => ({ file, line: 0, source, flags })));
+  const slow: string[] = [];
+  for (const { file, line, source, flags } of [...patterns, ...made]) {
+    for (const text of hardTexts(source, flags, mostFor(file, source))) {
+      const { ms, letters } = await time(source, flags, text);
+      // On a machine that is busy, what cannot be done in less is the measure.
+      if (ms <= Math.max(MOST_MS, 4 * letters)) continue;
+      slow.push(`${file}:${line} /${source}/${flags} took ${Math.round(ms)} ms on ${JSON.stringify(text.slice(0, 40))} …`);
+      break;
+    }
+  }
+  expect(slow.join("\n")).toBe("");
+});
+
+test("a pattern that is not linear is seen to be slow, so that the test above means something", async () => {
+  const slow = await Promise.all(
+    hardTexts("\\s+$", "", 60_000)
+      .slice(0, 1)
+      .map((text) => time("\\s+$", "", `${text}x`)),
+  );
+  expect(slow.map(({ ms, letters }) => ms > Math.max(MOST_MS, 4 * letters))).toEqual([true]);
+});
