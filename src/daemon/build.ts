@@ -45,6 +45,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const { store, hub, usage, engine, gate, guard, sandbox, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
+  const spending = { record: usage.record, permit: async () => undefined };
   const messages = createMessages(store, usage);
   const sessions = createSessionRows(store);
   const steering = createSteering({ store, messages, rows: createSteerRows(store), sessions, emit });
@@ -63,6 +64,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     env: () => cleanEnvironment(env, redactor),
     redactor,
     config: settings.current,
+    spending,
     emit,
     log,
     owe: (owed) => outbox.owe(owed),
@@ -100,7 +102,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     store,
     messages,
     talk,
-    answer: createAnswers({ store, messages, sessions, usage, conversations, steering, config: settings.current, emit }),
+    answer: createAnswers({ store, messages, sessions, spending, conversations, steering, config: settings.current, emit }),
     steering,
     outbox,
     addressOf: ({ id }) => askers.ofMessage(id),

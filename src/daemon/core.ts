@@ -130,7 +130,7 @@ export function createSwarmOn(
     wrap: sandbox.wrap,
     log,
     env,
-    recordUsage: usage.record,
+    spending: { record: usage.record, permit: async () => undefined },
     ...(onSay && { onSay }),
   });
 }

@@ -8,6 +8,7 @@ import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
+import { createSummaries } from "../tools/budgets/summary.ts";
 import type { Rooms } from "./build.ts";
 import type { Core } from "./core.ts";
 
@@ -32,8 +33,9 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
-    ...{ engine, usage, emit: hub.emit, hub, events, callsOf: gate.callsOf },
+    ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
+    usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env),

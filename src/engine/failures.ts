@@ -69,6 +69,7 @@ const ADVICE: Record<TurnErrorCode, [what: string, remedy?: string]> = {
   no_answer: ["the model gave no answer", "Try again, or say it in other words."],
   timed_out: ["the model went silent for too long and the turn was ended"],
   too_long: ["it worked for longer than a turn may and was ended", "The limits are turnCapMs and taskCapMs in config.json."],
+  budget: ["a budget is used up"],
   aborted: ["the turn was stopped"],
 };
 

@@ -5,8 +5,8 @@ import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
 import type { TurnClock } from "./clock.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import { createSteerer } from "./steer.ts";
-import type { Observer } from "./wire/exchange.ts";
 import type { WireFailure } from "./wire/failure.ts";
+import type { Observer } from "./wire/observer.ts";
 
 export interface TurnDeps {
   sdk: CopilotSession;
@@ -140,7 +140,6 @@ function createListener({
   let refusal: string | undefined;
   let detail: string | undefined;
   let between = false;
-  let model: string | undefined;
   const served = new Set<string>();
   const tools: string[] = [];
   const working = new Map<string, string>();
@@ -151,7 +150,6 @@ function createListener({
   };
   const calls: Omit<Observer, "alive"> = {
     served(name) {
-      model = name;
       served.add(name);
       failure = undefined;
     },
@@ -161,7 +159,7 @@ function createListener({
     failed(met) {
       failure = met;
     },
-    extra: count,
+    called: count,
   };
   const hear = (event: SessionEvent): void => {
     if (event.agentId !== undefined) return;
@@ -185,11 +183,6 @@ function createListener({
         if (spoken !== "") onEvent?.({ kind: "restarted" });
         spoken = "";
         return;
-      case "assistant.usage": {
-        const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
-        count({ model: model ?? event.data.model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) });
-        return;
-      }
       case "tool.execution_start":
         tools.push(event.data.toolName);
         working.set(event.data.toolCallId, event.data.toolName);

@@ -8,11 +8,11 @@ import type { Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
 import type { Activity, Agent, Decision, Squad, Task, TaskStatus } from "../protocol/squads.ts";
+import type { Spending } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createSquadStore, type SquadStore } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
-import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAgents } from "./agents.ts";
@@ -38,6 +38,8 @@ export interface SquadsDeps {
   env: () => NodeJS.ProcessEnv;
   redactor: Redactor;
   config: () => Config;
+  /** Where what agents use is written down, and asked for. */
+  spending: Spending;
   emit: Emit;
   log: Log;
   /** Puts down that somebody has to be told of a task's end. */
@@ -53,11 +55,10 @@ export interface SquadView extends Squad {
 
 /** The lasting teams and what they work on. */
 export function createSquads(deps: SquadsDeps) {
-  const { store: database, engine, gate, tools, wrap, env, redactor, config, emit, log, owe } = deps;
+  const { store: database, engine, gate, tools, wrap, env, redactor, config, spending, emit, log, owe } = deps;
   const store = createSquadStore(database);
   const activity = createTaskActivity(database);
   const sessions = createSessionRows(database);
-  const usage = createUsageLog(database);
   const facts = createFacts({ log });
   const snapshots = createSnapshots({ wrap, env, log });
   const note = createTaskNotes({ activity, emit, log });
@@ -85,7 +86,7 @@ export function createSquads(deps: SquadsDeps) {
     store,
     activity,
     sessions,
-    usage,
+    spending,
     agents,
     gate,
     snapshots,

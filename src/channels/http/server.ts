@@ -32,9 +32,10 @@ import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
+import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, UsageRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -140,6 +141,7 @@ export function createHttp(parts: HttpDeps): Http {
   callRoutes(app, parts);
   eventRoutes(app, parts);
   settingsRoutes(app, parts);
+  usageRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
