@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   project: ["process", "git"],
   tools: ["store", "process", "shell"],
   wiki: ["store", "tools"],
-  skills: ["process", "shell", "git", "tools"],
+  skills: ["store", "process", "shell", "git", "tools"],
   squads: ["store", "engine", "process", "shell", "git", "project", "tools"],
   swarm: ["store", "engine", "process", "git", "project", "tools"],
   orchestrator: ["store", "engine", "squads", "swarm"],

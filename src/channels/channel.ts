@@ -1,9 +1,16 @@
+import type { Approval } from "../protocol/approvals.ts";
 import type { Message, Source } from "../protocol/messages.ts";
 import type { Receipt } from "../protocol/outbox.ts";
 
 /** A reply on its way to whoever asked. */
 export interface Reply {
   message: Message;
+  to: Source;
+}
+
+/** Something that a person is to decide, on its way to whoever asked for the work. */
+export interface Question {
+  approval: Approval;
   to: Source;
 }
 
@@ -17,7 +24,7 @@ export interface Channel {
   carries(source: Source): boolean;
   /** Begins to listen. */
   start(): Promise<void>;
-  /** Hands a reply over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
-  deliver(reply: Reply): Promise<Receipt> | Receipt;
+  /** Hands a reply or a question over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
+  deliver(what: Reply | Question): Promise<Receipt> | Receipt;
   close(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { ExitCode } from "../lib/errors.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
+import { approvalCommands } from "./approval.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -56,6 +57,7 @@ function buildProgram(shell: Shell): Command {
   squadCommands(program, shell);
   taskCommands(program, shell);
   conversationCommands(program, shell);
+  approvalCommands(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

@@ -6,6 +6,7 @@ import { askYesNo, confirm } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 type SkillList = { items: Skill[] };
+type Shown = { skill: Skill; text: string };
 
 /** Skills from the command line: the one place where a person switches them on. */
 export function skillCommands(program: Command, shell: Shell): void {
@@ -17,7 +18,7 @@ export function skillCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async ({ json }: Json) => {
       const list = await shell.client().request<SkillList>("GET", "/api/skills");
-      const text = list.items.map(({ slug, enabled, description }) => `${slug} (${enabled ? "on" : "off"})  ${description}`);
+      const text = list.items.map((one) => `${one.slug} (${stateOf(one)})  ${one.description}`);
       shell.print(list, () => text.join("\n") || "No skills are installed.", { json });
     });
 
@@ -33,14 +34,10 @@ export function skillCommands(program: Command, shell: Shell): void {
       for (const one of installed.items) shell.note(describe(one));
       const many = installed.items.length === 1 ? "it" : "them";
       const agreed = yes || (shell.isTerminal && (await askYesNo(`Switch ${many} on?`)));
-      const items = agreed ? await Promise.all(installed.items.map(({ slug }) => enable(slug))) : installed.items;
+      const items = agreed ? await Promise.all(installed.items.map((one) => switchOn(shell, one))) : installed.items;
       const names = items.map(({ slug }) => slug).join(", ");
       const hint = items.map(({ slug }) => `io skill enable ${slug}`).join("; ");
       shell.print({ items }, agreed ? `On: ${names}.` : `Installed and off: ${names}. To switch ${many} on: ${hint}`, { json });
-
-      function enable(slug: string): Promise<Skill> {
-        return client.request<Skill>("POST", `${route(slug)}/enable`);
-      }
     });
 
   skill
@@ -49,21 +46,33 @@ export function skillCommands(program: Command, shell: Shell): void {
     .argument("<slug>")
     .option(...JSON_OPTION)
     .action(async (slug: string, { json }: Json) => {
-      const shown = await shell.client().request<{ skill: Skill; text: string }>("GET", route(slug));
+      const shown = await shell.client().request<Shown>("GET", route(slug));
       shell.print(shown, () => `${describe(shown.skill)}\n\n${shown.text.trimEnd()}`, { json });
     });
 
-  for (const action of ["enable", "disable"] as const) {
-    skill
-      .command(action)
-      .description(action === "enable" ? "switch a skill on" : "switch a skill off")
-      .argument("<slug>")
-      .option(...JSON_OPTION)
-      .action(async (slug: string, { json }: Json) => {
-        const changed = await shell.client().request<Skill>("POST", `${route(slug)}/${action}`);
-        shell.print(changed, `${changed.slug} is ${changed.enabled ? "on" : "off"}.`, { json });
-      });
-  }
+  skill
+    .command("enable")
+    .description("show a skill as it is now, and switch it on")
+    .argument("<slug>")
+    .option("--yes", "do not ask")
+    .option(...JSON_OPTION)
+    .action(async (slug: string, { json, yes }: Json & { yes?: boolean }) => {
+      const shown = await shell.client().request<Shown>("GET", route(slug));
+      shell.note(`${describe(shown.skill)}\n\n${shown.text.trimEnd()}\n`);
+      const agreed = yes || !shell.isTerminal || (await askYesNo("Switch it on?"));
+      const changed = agreed ? await switchOn(shell, shown.skill) : shown.skill;
+      shell.print(changed, `${changed.slug} is ${changed.enabled ? "on" : "off"}.`, { json });
+    });
+
+  skill
+    .command("disable")
+    .description("switch a skill off")
+    .argument("<slug>")
+    .option(...JSON_OPTION)
+    .action(async (slug: string, { json }: Json) => {
+      const changed = await shell.client().request<Skill>("POST", `${route(slug)}/disable`);
+      shell.print(changed, `${changed.slug} is ${changed.enabled ? "on" : "off"}.`, { json });
+    });
 
   skill
     .command("remove")
@@ -92,9 +101,20 @@ export function skillCommands(program: Command, shell: Shell): void {
     });
 }
 
-function describe({ slug, name, description, enabled, url, commit, warnings }: Skill): string {
+/** Switches a skill on as it was shown; one that changed meanwhile stays off. */
+function switchOn(shell: Shell, { slug, hash }: Skill): Promise<Skill> {
+  const query = hash === null ? "" : `?${new URLSearchParams({ hash })}`;
+  return shell.client().request<Skill>("POST", `${route(slug)}/enable${query}`);
+}
+
+function stateOf({ enabled, changed }: Skill): string {
+  return enabled ? "on" : changed ? "off: changed since it was switched on" : "off";
+}
+
+function describe(skill: Skill): string {
+  const { slug, name, description, url, commit, warnings } = skill;
   return [
-    `${slug} (${enabled ? "on" : "off"}): ${name === slug ? "" : `${name}. `}${description}`,
+    `${slug} (${stateOf(skill)}): ${name === slug ? "" : `${name}. `}${description}`,
     ...(url === null ? [] : [`  from ${url}${commit === null ? "" : `, commit ${commit}`}`]),
     ...warnings.map(({ kind, file, line, text }) => `  warning, ${kind}: ${file}:${line}: ${text}`),
     ...(warnings.length === 0 ? [] : ["  Look at these places before you switch it on."]),

@@ -2,13 +2,14 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { usageError } from "../lib/errors.ts";
-import type { Agent, Decision, Squad, Task } from "../protocol/squads.ts";
+import type { Agent, Decision, ProjectConventions, Squad, Task } from "../protocol/squads.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
 import { squadRoute } from "./squad-route.ts";
+import { safetyCommands, tellSafety } from "./squad-safety.ts";
 import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
 import { taskLine } from "./task.ts";
 
-type View = Squad & { agents: Agent[]; decisions: Decision[]; tasks: Task[] };
+type View = Squad & { agents: Agent[]; decisions: Decision[]; tasks: Task[]; conventions: ProjectConventions };
 
 export function squadCommands(program: Command, shell: Shell): void {
   const squad = program.command("squad").description("lasting teams, one for each project");
@@ -84,6 +85,7 @@ export function squadCommands(program: Command, shell: Shell): void {
   agentCommands(squad, shell);
   decisionCommands(squad, shell);
   analyzeCommand(squad, shell);
+  safetyCommands(squad, shell);
 }
 
 async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): Promise<void> {
@@ -95,10 +97,13 @@ async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): 
   if (answer.trim() !== slug) throw usageError("Nothing was deleted.");
 }
 
-function tell({ slug, name, projectPath, status, universe, agents, decisions, tasks }: View): string {
+function tell({ slug, name, projectPath, status, universe, safety, conventions, agents, decisions, tasks }: View): string {
   const section = (title: string, lines: string[]) => [`${title}:`, ...(lines.length > 0 ? lines : ["  none yet"])];
   return [
     `${slug}: ${name}, ${projectPath} (${status}, ${universe})`,
+    `Held: ${tellSafety(safety)}`,
+    `Conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}`,
+    ...conventions.refused.map((why) => `  not read: ${why}`),
     ...section(
       "Agents",
       agents.map((agent) => `  ${agent.characterName}, ${agent.roleTitle} (tier ${agent.modelTier}, ${agent.status})`),

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { ExitCode, missing } from "../lib/errors.ts";
+import type { ProjectConventions } from "../protocol/squads.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import type { RunRecords } from "../swarm/run/records.ts";
@@ -78,8 +79,10 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   const { WrongPipeline } = await import("../swarm/pipeline/problems.ts");
   const { createPipelines } = await import("../swarm/run/pipelines.ts");
   try {
-    const plan = createPipelines().validate({ projectPath, settings, pipelineFile: file && resolve(file) });
-    shell.print({ valid: true, problems: [], ...plan }, () => describePlan(plan), options);
+    const pipelines = createPipelines();
+    const plan = pipelines.validate({ projectPath, settings, pipelineFile: file && resolve(file) });
+    const conventions = await pipelines.conventions(projectPath);
+    shell.print({ valid: true, problems: [], ...plan, conventions }, () => describePlan(plan, conventions), options);
   } catch (error) {
     if (!options.json || !(error instanceof WrongPipeline)) throw error;
     shell.print({ valid: false, problems: error.problems, notes: [] }, error.message, options);
@@ -87,7 +90,7 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   }
 }
 
-function describePlan(plan: Plan): string {
+function describePlan(plan: Plan, conventions: ProjectConventions): string {
   const phases = plan.phases.flatMap(({ phase, condition, agents, maxCalls, perTask }) => [
     `${phase}${condition ? ` (if ${condition})` : ""}: at most ${maxCalls} calls${perTask ? " a task" : ""}`,
     ...agents.map(
@@ -99,6 +102,8 @@ function describePlan(plan: Plan): string {
     `${plan.file} is in order.`,
     `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}. Checks: ${plan.checks?.join("; ") ?? "found in the project"}.`,
     "Whether the models are there is looked up when a run begins, before any of them is asked.",
+    `The project's conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}.`,
+    ...conventions.refused.map((why) => `  not read: ${why}`),
     ...phases,
     `Most agent calls: ${costs}; each may be tried ${plan.triesPerCall} times.`,
     ...plan.notes,

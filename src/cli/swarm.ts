@@ -6,6 +6,7 @@ import type { RunHandle } from "../swarm/run/lives.ts";
 import { describeRun } from "../swarm/tools.ts";
 import type { Shell } from "./output.ts";
 import { createProgress } from "./progress.ts";
+import { createQuestionsHere } from "./swarm-approvals.ts";
 import { type OpenSwarm, withSwarm } from "./swarm-engine.ts";
 import {
   ISSUE_ARGUMENT,
@@ -77,7 +78,7 @@ async function follow(
   const progress = createProgress({ ...progressOn(shell), live: process.stderr.isTTY === true && !shell.env.CI });
   const onSay = options.verbose ? { onSay: progress.say } : {};
   const { exitCodeOf } = await import("../swarm/run/swarm.ts");
-  await withSwarm(shell, onSay, async ({ swarm, hub, choice }) => {
+  await withSwarm(shell, onSay, async ({ swarm, hub, approvals, choice }) => {
     const about = [...(options.about ?? []), `Model: ${choice.why}.`];
     // The hub also tells of runs in other processes, so nothing is shown before this run's id is known.
     const early: Event[] = [];
@@ -87,7 +88,10 @@ async function follow(
       about.forEach(shell.note);
       throw error;
     });
+    const input = process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined;
+    const questions = createQuestionsHere({ runId: handle.id, decide: approvals.decide, note: progress.note, input });
     hear = (event) => {
+      questions.hear(event);
       if (!("runId" in event.data) || event.data.runId !== handle.id) return;
       progress.hear(event);
       // Scripts read the run's id from the first line.
@@ -99,6 +103,7 @@ async function follow(
     process.once("SIGTERM", interrupt);
     const run = await handle.finished;
     unsubscribe();
+    questions.close();
     progress.end();
     shell.print(run, () => ending(run), options);
     process.exitCode = exitCodeOf(run);

@@ -32,7 +32,16 @@ const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.to
 /** The daemon in a few lines. */
 export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
-  const { done = 0, failed = 0, cancelled = 0, squads = 0, tasks = 0, tasksRunning = 0, tasksQueued = 0 } = counts;
+  const {
+    done = 0,
+    failed = 0,
+    cancelled = 0,
+    squads = 0,
+    tasks = 0,
+    tasksRunning = 0,
+    tasksQueued = 0,
+    approvalsWaiting = 0,
+  } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
@@ -41,6 +50,7 @@ export function describeStatus(status: Status, url: string): string {
     ...(queue.owed > 0
       ? [`Not delivered yet: ${queue.owed} ${queue.owed === 1 ? "reply or result" : "replies or results"}`]
       : []),
+    ...(approvalsWaiting > 0 ? [`Waiting for your decision: ${approvalsWaiting} (io approval list)`] : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");

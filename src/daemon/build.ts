@@ -4,6 +4,7 @@ import type { Config } from "../lib/config.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import type { Paths } from "../lib/paths.ts";
 import { createAnswers } from "../orchestrator/answer.ts";
+import { createApprovalNews } from "../orchestrator/approval-news.ts";
 import { createAskers } from "../orchestrator/askers.ts";
 import { createConversations } from "../orchestrator/conversations.ts";
 import { createInbox, type Inbox } from "../orchestrator/inbox.ts";
@@ -22,8 +23,10 @@ import { createConversationLog } from "../store/conversation-log.ts";
 import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
 import { createSessionRows } from "../store/sessions.ts";
+import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
 import { createSteerRows } from "../store/steers.ts";
+import type { Approvals } from "../tools/approvals/approvals.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
 import { type Core, createSwarmOn } from "./core.ts";
@@ -42,7 +45,7 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, sandbox, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, sandbox, approvals, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const spending = { record: usage.record, permit: async () => undefined };
@@ -54,9 +57,15 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   closers.add(wiki.close);
   const registry = () => settings.current().skillsRegistry;
-  const skills = openSkills({ root: paths.skills, emit, log, registry, wrap: sandbox.wrap });
+  const skills = openSkills({
+    root: paths.skills,
+    scratch: paths.scratch,
+    switches: createSkillSwitches(store),
+    ...{ emit, log, registry, wrap: sandbox.wrap },
+  });
   const squads = createSquads({
     store,
+    dataFolder: paths.home,
     engine,
     gate,
     tools: agentTools(core, wiki),
@@ -95,7 +104,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   const outbox: Outbox = createOutbox({
     rows: owed,
-    deliver: (item) => deliver(item, { messages, inbox, channels: channels() }),
+    deliver: (item) => deliver(item, { messages, inbox, approvals, channels: channels() }),
     log,
   });
   const inbox = createInbox({
@@ -116,6 +125,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   });
   // They end side by side: each lets go of what it has under way, which takes its time.
   closers.add(async () => void (await Promise.all([swarm.close(), inbox.close(), squads.close(), outbox.close()])));
+  const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads });
   const runEndings = createRunEndings({ store, hub, swarm, squads, outbox, askerOf: askers.ofRun, state, log });
 
   return {
@@ -131,6 +141,8 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     owed: owed.waiting,
     /** Takes up what an earlier life left, and goes on. */
     start(): void {
+      approvals.start();
+      approvalNews.start();
       outbox.start();
       inbox.start();
       squads.start();
@@ -140,17 +152,30 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
 }
 export type Rooms = ReturnType<typeof buildRooms>;
 
-/** A task's result and a run's end are told to their conversation; a reply goes out through the channel it is for. */
+interface DeliverDeps {
+  messages: Messages;
+  inbox: Inbox;
+  approvals: Pick<Approvals, "find">;
+  channels: readonly Channel[];
+}
+
+/** A task's result and a run's end are told to their conversation; replies and questions go out through the channel they are for. */
 function deliver(
   { kind, about, conversation, source, text, key }: Owed,
-  { messages, inbox, channels }: { messages: Messages; inbox: Inbox; channels: readonly Channel[] },
+  { messages, inbox, approvals, channels }: DeliverDeps,
 ): Promise<Receipt> | Receipt {
+  const channel = channels.find((each) => each.carries(source));
+  if (kind === "approval") {
+    const approval = approvals.find(about);
+    // Decided before it arrived, it is no question any more.
+    if (approval.state !== "waiting") return "delivered";
+    return channel ? channel.deliver({ approval, to: source }) : "undeliverable";
+  }
   if (kind !== "reply") {
     inbox.submit({ text: text ?? "", conversation, source: { channel: "background", about }, idempotencyKey: key });
     return "delivered";
   }
   const message = messages.find(about);
-  const channel = channels.find((each) => each.carries(source));
   return message && channel ? channel.deliver({ message, to: source }) : "undeliverable";
 }
 

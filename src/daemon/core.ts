@@ -11,6 +11,7 @@ import { createRedactor } from "../lib/redact.ts";
 import { createSandbox } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
+import type { Event } from "../protocol/events.ts";
 import type { Said } from "../protocol/runs.ts";
 import { createEventLog } from "../store/events.ts";
 import { createHub } from "../store/hub.ts";
@@ -21,6 +22,8 @@ import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
 import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
+import { type Approvals, createApprovals } from "../tools/approvals/approvals.ts";
+import { createApprover } from "../tools/approvals/approver.ts";
 import { fileOps } from "../tools/file-ops.ts";
 import { createGate } from "../tools/gate.ts";
 import { createPathGuard } from "../tools/guard.ts";
@@ -84,7 +87,14 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     selfEdit: () => settings.current().selfEditEnabled,
   });
   const sandbox = createSandbox({ home: paths.home, guard });
-  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }) });
+  const approvals = createApprovals({
+    ...{ store, log, emit: hub.emit, clean: redactor.clean },
+    expiresMs: () => settings.current().approvalExpiresMs,
+  });
+  closers.add(approvals.letGo);
+  closers.add(hub.subscribe(withdrawEnded(approvals)));
+  const approver = createApprover({ approvals, guard, config: settings.current, clean: redactor.clean, log });
+  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }), approver });
   const machine = {
     shell: shell({ sandbox, redactor, env }),
     files: fileOps({ guard, write: true }),
@@ -100,6 +110,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     retention,
     choice,
     engine,
+    approvals,
     gate,
     guard,
     sandbox,
@@ -108,9 +119,17 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
 }
 export type Core = Awaited<ReturnType<typeof createCore>>;
 
+/** What has ended needs no answers any more. */
+function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event) => void {
+  return (event) => {
+    if (event.type === "message.finished" || event.type === "task.finished") withdraw(event.data.id);
+    else if (event.type === "run.finished") withdraw(event.data.runId);
+  };
+}
+
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, redactor, log, usage }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
   onSay?: (said: Said) => void,
@@ -127,7 +146,9 @@ export function createSwarmOn(
       ),
     findChecks: async (folder) => findChecks((await surveyProject(folder)).facts),
     runsFolder: paths.runs,
+    dataFolder: paths.home,
     wrap: sandbox.wrap,
+    clean: redactor.clean,
     log,
     env,
     spending: { record: usage.record, permit: async () => undefined },
@@ -145,7 +166,7 @@ export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (sai
     const swarm = createSwarmOn(core, paths, env, onSay);
     closers.add(swarm.close);
     await core.engine.start();
-    return { swarm, hub: core.hub, choice: core.choice, close: closers.close };
+    return { swarm, hub: core.hub, approvals: core.approvals, choice: core.choice, close: closers.close };
   });
 }
 

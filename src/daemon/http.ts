@@ -29,16 +29,16 @@ export interface ApiDeps {
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
-  const { engine, usage, hub, events, gate, log } = core;
+  const { engine, usage, hub, events, gate, approvals, log } = core;
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
-    ...{ inbox, outbox, steering, messages, wiki, skills, squads, swarm },
+    ...{ inbox, outbox, steering, messages, approvals, wiki, skills, squads, swarm },
     usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
-    checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env),
+    checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
     status: () => statusOf({ core, rooms, version, home: paths.home, startedAt }),
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
     stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
@@ -46,7 +46,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
 }
 
 function statusOf({
-  core: { engine, retention },
+  core: { engine, retention, approvals },
   rooms: { messages, squads, owed },
   version,
   home,
@@ -60,13 +60,13 @@ function statusOf({
     home,
     engine: engine.status(),
     queue: { depth: queued + running, waiting: queued, running, owed: owed() },
-    counts: { ...counts, ...squads.counts() },
+    counts: { ...counts, ...squads.counts(), approvalsWaiting: approvals.waitingCount() },
     retention: retention.status(),
   };
 }
 
-function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv) {
-  const root = projectPath === undefined ? undefined : openProject(projectPath);
+function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {
+  const root = projectPath === undefined ? undefined : openProject(projectPath, dataFolder);
   const { agentsDir } = readRunSettings(env);
   const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
   const read = readPipeline(yaml, { kinds: PHASE_KINDS, places });

@@ -1,4 +1,5 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
+import { namedList, oneLine, quoted } from "../lib/quoted.ts";
 import type { TurnErrorCode, TurnResult } from "../protocol/turns.ts";
 import { noUsage } from "../protocol/usage.ts";
 import { type ModelFacts, nearestModels } from "./models.ts";
@@ -76,12 +77,7 @@ const ADVICE: Record<TurnErrorCode, [what: string, remedy?: string]> = {
 /** A failure in words for a person, with the provider's own words where they add something. */
 export function turnError(code: TurnErrorCode, detail?: string, advice?: string): TurnError {
   const [what, usual] = ADVICE[code];
-  const trimmed = detail
-    ?.replace(/\s+/g, " ")
-    .trim()
-    .slice(0, 300)
-    .toWellFormed()
-    .replace(/[.\s]+$/, "");
+  const trimmed = detail && oneLine(detail, 300).replace(/[.\s]+$/, "");
   const remedy = advice ?? usual;
   const message = `${what}${trimmed ? ` (${trimmed})` : ""}.${remedy ? ` ${remedy}` : ""}`;
   return { code, message, ...(remedy !== undefined && { remedy }) };
@@ -105,14 +101,14 @@ export function callFailed(
   }
   if (status === 401 || status === 403) {
     const advice = names.keyAdvice ?? `Check the key: ${names.key}.`;
-    const allowed = `The key is ${names.key}: see what it is allowed to do there, and whether it may use "${model}".`;
+    const allowed = `The key is ${names.key}: see what it is allowed to do there, and whether it may use ${quoted(model)}.`;
     return turnError(
       "unauthorized",
       `HTTP ${status}: ${message}`,
       status === 401 ? advice : `${allowed} ${names.keyAdvice ?? ""}`.trim(),
     );
   }
-  const about = `"${model}": ${message}`;
+  const about = `${quoted(model)}: ${message}`;
   const isOurs = status < 500 || /requires --jinja/.test(message);
   if (isOurs && NO_CHAT.test(message)) return turnError("no_chat", about, anotherModel(model, names, available));
   if (isOurs && (NO_MODEL_CODE.test(code) || NO_MODEL.test(message)))
@@ -175,12 +171,12 @@ function missingAdvice({ code = "" }: WireFailure, model: string, names: Setting
   if (/Deployment/i.test(code))
     return `Azure asks by the deployment's name, not the model's: set it by ${names.model}, as the portal shows it.`;
   const isOllama = available.some(({ id }) => /^[^/]+:[^/]+$/.test(id));
-  return `${anotherModel(model, names, available)}${isOllama ? ` Or run "ollama pull ${model}".` : ""}`;
+  return `${anotherModel(model, names, available)}${isOllama ? ` Or run "ollama pull ${oneLine(model, 120)}".` : ""}`;
 }
 
 function anotherModel(model: string, names: SettingNames, available: readonly ModelFacts[]): string {
   const near = nearestModels(model, available);
-  const there = near.length > 0 ? ` There are: ${near.join(", ")}.` : "";
+  const there = near.length > 0 ? ` There are: ${namedList(near, 20)}.` : "";
   return `Name another: the name is set by ${names.model}.${there}`;
 }
 

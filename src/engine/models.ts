@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Config, DEFAULT_MODEL, nearest } from "../lib/config.ts";
+import { namedList, quoted } from "../lib/quoted.ts";
 import type { Serving, Tier } from "./port.ts";
 import type { Endpoint } from "./provider.ts";
 import { textOf } from "./wire/exchange.ts";
@@ -187,13 +188,13 @@ export function createModelChoice({ tiers, wanted, named, available }: ModelChoi
     nearest(name, chatting) ?? tiers.medium.find((id) => chatting.includes(id)) ?? chatting[0] ?? name;
   const isNamed = named || wanted !== DEFAULT_MODEL;
   const main = find(wanted) ?? (isNamed ? wanted : standIn(wanted));
-  const shown = `Available: ${chatting.slice(0, 12).join(", ")}${chatting.length > 12 ? ", …" : ""}.`;
+  const shown = `Available: ${namedList(chatting, 12)}.`;
   const notes = find(wanted)
     ? []
     : isNamed
-      ? [`The model "${wanted}" is not in the provider's list; it is asked all the same. ${shown}`]
+      ? [`The model ${quoted(wanted)} is not in the provider's list; it is asked all the same. ${shown}`]
       : [
-          `The model "${wanted}" is not available; "${main}" serves instead. ${shown} Name one with "provider.model" in config.json or COPILOT_MODEL.`,
+          `The model ${quoted(wanted)} is not available; ${quoted(main)} serves instead. ${shown} Name one with "provider.model" in config.json or COPILOT_MODEL.`,
         ];
   return {
     model: main,

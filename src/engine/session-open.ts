@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { CopilotSession, ResumeSessionConfig } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { indented } from "../lib/quoted.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { Generations } from "./generations.ts";
 import type { Life } from "./life.ts";
@@ -120,6 +121,6 @@ export function createSessionOpener({ folder, generations, log, modelConfig, win
 
 function withHandover(system: string, handover: string): string {
   return handover
-    ? `${system}\n\n## Said earlier in this conversation, before this session began\n${handover}`.toWellFormed()
+    ? `${system}\n\n## Said earlier in this conversation, before this session began\n${indented(handover)}`.toWellFormed()
     : system;
 }

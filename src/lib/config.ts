@@ -4,7 +4,7 @@ import { writeFileAtomic } from "./atomic.ts";
 import { codeOf, messageOf, usageError } from "./errors.ts";
 import { fileError } from "./file-errors.ts";
 import { LOG_LEVELS } from "./log.ts";
-import { ApprovalMode, ApprovalRule, Budgets, Price, SandboxHeight } from "./safety-config.ts";
+import { ApprovalMode, ApprovalRules, Budgets, Price, SandboxHeight } from "./safety-config.ts";
 import { ruleOf } from "./validation.ts";
 
 /** No longer than a timer can wait. */
@@ -100,7 +100,7 @@ export const Config = z.strictObject({
   sandboxNetwork: z.boolean().default(true),
   approvals: ApprovalMode.default("none"),
   approvalExpiresMs: Milliseconds.default(1_800_000),
-  approvalRules: z.array(ApprovalRule).max(500).default([]),
+  approvalRules: ApprovalRules.default([]),
   budgets: Budgets.prefault({}),
   prices: z.record(z.string().min(1), Price).default({}),
   ollamaUrl: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:11434"),

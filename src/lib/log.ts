@@ -1,5 +1,8 @@
-import { appendFileSync, renameSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { renameSync } from "node:fs";
+import { type Folder, withFolder } from "./pinned/folder.ts";
+import { statsOf } from "./pinned/list.ts";
+import { appendFile } from "./pinned/write.ts";
+import { realOf } from "./real-path.ts";
 import type { Redactor } from "./redact.ts";
 import { stackOf } from "./stack.ts";
 
@@ -27,6 +30,8 @@ export interface LogDeps {
   now?: () => Date;
 }
 
+const FILE = "io.log";
+
 /** One JSON object a line, secrets removed from the finished line, the file rotated by size. */
 export function createLog({
   folder,
@@ -37,8 +42,8 @@ export function createLog({
   keep = 5,
   now = () => new Date(),
 }: LogDeps): Log {
-  const file = folder ? join(folder, "io.log") : undefined;
-  let size = file ? sizeOf(file) : 0;
+  const place = folder === undefined ? undefined : realOf(folder);
+  let size = place === undefined ? 0 : sizeAt(place);
 
   const write =
     (lineLevel: LogLevel) =>
@@ -46,13 +51,15 @@ export function createLog({
       if (LOG_LEVELS.indexOf(lineLevel) < LOG_LEVELS.indexOf(level())) return;
       const line = redactor.clean(JSON.stringify({ time: now().toISOString(), level: lineLevel, message, ...plain(fields) }));
       echo?.(line);
-      if (!file) return;
+      if (place === undefined) return;
       try {
-        if (size + line.length > maxBytes) {
-          rotate(file, keep);
-          size = 0;
-        }
-        appendFileSync(file, `${line}\n`, { mode: 0o600 });
+        withFolder(place, (logs) => {
+          if (size + line.length > maxBytes) {
+            rotate(logs, keep);
+            size = 0;
+          }
+          appendFile(logs, FILE, `${line}\n`);
+        });
         size += line.length + 1;
       } catch (error) {
         // A full disk must not end the daemon; the line is still shown to whoever watches.
@@ -76,13 +83,22 @@ function describe(error: Error): Fields {
   };
 }
 
-function rotate(file: string, keep: number): void {
+function rotate(logs: Folder, keep: number): void {
   for (let index = keep - 1; index >= 0; index -= 1) {
-    const from = index === 0 ? file : `${file}.${index}`;
-    if (sizeOf(from) > 0) renameSync(from, `${file}.${index + 1}`);
+    const from = index === 0 ? FILE : `${FILE}.${index}`;
+    if (sizeOf(logs, from) > 0) renameSync(logs.entry(from), logs.entry(`${FILE}.${index + 1}`));
   }
 }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+function sizeAt(folder: string): number {
+  try {
+    return withFolder(folder, (logs) => sizeOf(logs, FILE));
+  } catch {
+    // The folder is not made yet; each line says so where somebody watches.
+    return 0;
+  }
+}
+
+function sizeOf(logs: Folder, file: string): number {
+  return Number(statsOf(logs, file)?.size ?? 0);
 }

@@ -20,6 +20,8 @@ export interface Paths {
   sessions: string;
   logs: string;
   runs: string;
+  /** Where clones are looked through before anything of them is used; no command sees it. */
+  scratch: string;
 }
 
 /** The root of the installed package: the folder that holds `bin`, `dist`, `agents`. */
@@ -39,13 +41,14 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     sessions: join(home, "sessions"),
     logs: join(home, "logs"),
     runs: join(home, "runs"),
+    scratch: join(home, "scratch"),
   };
 }
 
 /** Makes the data folder and its rooms, readable by their owner alone. */
 export function ensureHome(paths: Paths): void {
   try {
-    for (const folder of [paths.home, paths.wiki, paths.skills, paths.sessions, paths.logs, paths.runs]) {
+    for (const folder of [paths.home, paths.wiki, paths.skills, paths.sessions, paths.logs, paths.runs, paths.scratch]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
     }
     if ((statSync(paths.home).mode & 0o777) !== 0o700) chmodSync(paths.home, 0o700);

@@ -78,7 +78,12 @@ function spenderOf({ id, conversation, source }: Message): Spender {
   return { owner: id, actor: "orchestrator", agent: "orchestrator", conversation, source: source.channel };
 }
 
-/** What the model reads: where the message came from, then its text. The same for every life of a message. */
+/**
+ * What the model reads: where the message came from, then its text. The same for every life of a message. A line of the
+ * text that looks like where a message came from is spelled so that it cannot pass for it.
+ */
 export function promptOf({ source, text }: Pick<Message, "source" | "text">): string {
-  return `[via ${source.channel}] ${text}`;
+  return `[via ${source.channel}] ${text.replace(FORGED, "$1\\[")}`;
 }
+
+const FORGED = /(^[^\S\n]*|\u0085)\[(?=\s*via\b)/gim;

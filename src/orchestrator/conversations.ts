@@ -3,6 +3,7 @@ import type { Engine, Session } from "../engine/port.ts";
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
+import { indented } from "../lib/quoted.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { SessionRows } from "../store/sessions.ts";
@@ -60,7 +61,9 @@ export function createConversations({
       handover: (window) => clipHandover(linesOf(conversation), Math.min(HANDOVER_TOKENS, Math.floor(window / 8))),
     });
   const linesOf = (conversation: string) =>
-    talk.last(conversation, 40).map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${content}`);
+    talk
+      .last(conversation, 40)
+      .map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${indented(content).trimStart()}`);
 
   return {
     /** The session of a conversation as it should be today. */

@@ -2,6 +2,7 @@ import { messageOf } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
+import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
 import type { TurnResult } from "../protocol/turns.ts";
@@ -189,7 +190,10 @@ function gaveUp(attempts: number): Outcome {
 }
 
 function faultOf(error: unknown): Outcome {
-  return failed("internal", `something went wrong inside IO (${messageOf(error)}). The log has the details: io logs.`);
+  return failed(
+    "internal",
+    `something went wrong inside IO (${oneLine(messageOf(error), 500)}). The log has the details: io logs.`,
+  );
 }
 
 function outcomeOf({ outcome, text, error }: TurnResult): Outcome {

@@ -59,5 +59,5 @@ export function createOutbox({ rows, deliver, log, retryMs }: OutboxDeps): Outbo
 
 /** What is told to a conversation goes in its order; what goes out, in the order of its address. */
 function laneOf({ kind, conversation, source }: Owed): string {
-  return kind === "reply" ? JSON.stringify(source) : `conversation:${conversation}`;
+  return kind === "reply" || kind === "approval" ? JSON.stringify(source) : `conversation:${conversation}`;
 }

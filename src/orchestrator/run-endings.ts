@@ -1,5 +1,6 @@
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { oneLine } from "../lib/quoted.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
@@ -8,6 +9,7 @@ import type { Store } from "../store/open.ts";
 import type { State } from "../store/state.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
+import { asData } from "../tools/untrusted.ts";
 import type { Outbox } from "./outbox.ts";
 
 export interface RunEndingsDeps {
@@ -40,7 +42,7 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
         state.set(decided, "yes");
       });
     }
-    tell(run, `A swarm run has ended.\n${describeRun(run)}`, run.finishedAt);
+    tell(run, `A swarm run has ended.\n${asData(describeRun(run))}`, run.finishedAt);
   }
 
   function tell({ id, conversation }: Run, text: string, occasion: string): void {
@@ -55,7 +57,11 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
       // A daemon that is being stopped leaves it to the next.
       if (error instanceof UserError && error.trouble === "unavailable") return;
       log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
-      tell(run, `A swarm run was interrupted and cannot go on by itself: ${messageOf(error)}\n${describeRun(run)}`, "stuck");
+      tell(
+        run,
+        `A swarm run was interrupted and cannot go on by itself: ${oneLine(messageOf(error), 1_000)}\n${asData(describeRun(run))}`,
+        "stuck",
+      );
     }
   }
 

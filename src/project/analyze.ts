@@ -1,11 +1,13 @@
 import { realpathSync, statSync } from "node:fs";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
+import { named } from "../lib/quoted.ts";
 import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
 import { commandsOf, type ProjectView } from "./commands.ts";
-import { listFiles, readText } from "./files.ts";
+import { type Listing, listFiles } from "./files.ts";
 import { type Framework, frameworksAmong } from "./frameworks.ts";
 import { countLanguages } from "./languages.ts";
 import { isManifest, type PackageManifest, readManifest } from "./manifests.ts";
+import { openTree, type ProjectTree } from "./tree.ts";
 
 const MAX_MANIFESTS = 500;
 
@@ -62,8 +64,23 @@ export interface Survey {
 export async function surveyProject(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
   const root = projectRoot(path);
   const { source, files, truncated } = await listFiles(root, signal);
-  const counted = await countLanguages(root, files, signal);
-  const { manifests, problems } = readManifests(root, files);
+  const tree = openTree(root);
+  try {
+    return await surveyFiles({ root, tree, source, files, truncated, signal });
+  } finally {
+    tree.close();
+  }
+}
+
+interface SurveyDeps extends Listing {
+  root: string;
+  tree: ProjectTree;
+  signal: AbortSignal | undefined;
+}
+
+async function surveyFiles({ root, tree, source, files, truncated, signal }: SurveyDeps): Promise<Survey> {
+  const counted = await countLanguages(tree, files, signal);
+  const { manifests, problems } = readManifests(tree, files);
   const signs = signsAmong(files);
   const frameworks = manifests.flatMap(({ kind, dependencies }) => frameworksAmong(kind, dependencies));
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
@@ -77,7 +94,7 @@ export async function surveyProject(path: string, { signal }: { signal?: AbortSi
     testTools: unique([...labels(({ area }) => area === "test"), ...signs.testTools, ...builtInTests(manifests)]),
     ci: signs.ci,
     containers: signs.containers,
-    commands: commandsOf(viewOf(root, files, manifests)),
+    commands: commandsOf(viewOf(tree, files, manifests)),
     problems: truncated ? [...problems, { file: ".", message: `only the first ${files.length} files were looked at` }] : problems,
   };
   return { facts, frameworks: uniqueFrameworks(frameworks) };
@@ -90,18 +107,24 @@ function projectRoot(path: string): string {
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
       throw error;
-    throw new UserError(`${path}: there is no such folder, or it may not be read. Give the path of a project's folder.`, {
-      cause: error,
-    });
+    throw new UserError(
+      `${named(path, 300)}: there is no such folder, or it may not be read. Give the path of a project's folder.`,
+      {
+        cause: error,
+      },
+    );
   }
-  throw usageError(`${path}: is not a folder. Give the path of a project's folder.`);
+  throw usageError(`${named(path, 300)}: is not a folder. Give the path of a project's folder.`);
 }
 
-function readManifests(root: string, files: readonly string[]): { manifests: PackageManifest[]; problems: Analysis["problems"] } {
+function readManifests(
+  tree: ProjectTree,
+  files: readonly string[],
+): { manifests: PackageManifest[]; problems: Analysis["problems"] } {
   const names = files.filter(isManifest).sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1));
   const problems: Analysis["problems"] = [];
   const manifests = names.slice(0, MAX_MANIFESTS).flatMap((file) => {
-    const text = readText(root, file);
+    const text = tree.text(file);
     if (text === undefined) return [];
     const read = readManifest(file, text);
     if (read?.problem !== undefined) problems.push({ file, message: read.problem });
@@ -155,14 +178,14 @@ function builtInTests(manifests: readonly PackageManifest[]): string[] {
   ];
 }
 
-function viewOf(root: string, files: readonly string[], manifests: readonly PackageManifest[]): ProjectView {
+function viewOf(tree: ProjectTree, files: readonly string[], manifests: readonly PackageManifest[]): ProjectView {
   const all = new Set(files);
   const notable = files.filter((file) => NOTABLE.test(file));
   return {
     manifests,
     has: (file) => all.has(file),
     some: (pattern) => notable.some((file) => pattern.test(file)),
-    read: (file) => (all.has(file) ? readText(root, file) : undefined),
+    read: (file) => (all.has(file) ? tree.text(file) : undefined),
   };
 }
 

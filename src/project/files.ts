@@ -1,17 +1,17 @@
-import { closeSync, constants, mkdtempSync, openSync, readdirSync, readSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { git } from "../git/command.ts";
-import { codeOf } from "../lib/errors.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
+import type { OpenFile } from "../lib/pinned/read.ts";
 import type { ExecResult } from "../process/exec.ts";
 
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
 const SKIPPED = new Set(["node_modules", ".git", "dist", "target", "vendor", ".venv", "__pycache__", ".hg", ".svn"]);
+/** Whether a folder of this name holds what others made. */
+export const isSkipped = (name: string) => SKIPPED.has(name);
 const SLICE_MS = 12;
-
-/** Opens regular files only: a link is refused, a pipe does not wait for its other end. */
-const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 export interface Listing {
   source: "git" | "folder";
@@ -76,7 +76,7 @@ async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
   const folders = [{ path: "", depth: 0 }];
   for (let folder = folders.shift(); folder && files.length <= MAX_FILES; folder = folders.shift()) {
     await breathe();
-    for (const entry of entriesOf(join(root, folder.path))) {
+    for (const entry of entriesAt(join(root, folder.path))) {
       const path = folder.path === "" ? entry.name : `${folder.path}/${entry.name}`;
       if (entry.isFile()) files.push(path);
       else if (entry.isDirectory() && !SKIPPED.has(entry.name) && folder.depth < MAX_DEPTH)
@@ -84,15 +84,6 @@ async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
     }
   }
   return listing("folder", files);
-}
-
-function entriesOf(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if (["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return [];
-    throw error;
-  }
 }
 
 /** Lets everything else have its turn every few milliseconds, and stops when told to. */
@@ -115,22 +106,19 @@ export function createBreath(signal?: AbortSignal): () => Promise<void> | undefi
  * into the buffer is read at once; only a longer one makes the caller wait. Answers false if there is no such file.
  */
 export function readPieces(
-  path: string,
+  opened: OpenFile,
   buffer: Buffer,
   take: (piece: Buffer) => boolean,
   breathe: () => Promise<void> | undefined,
 ): boolean | Promise<boolean> {
-  let file: number | undefined;
+  if ("absent" in opened) return false;
+  let file: number | undefined = opened.handle;
   try {
-    file = openSync(path, FLAGS);
     const length = readSync(file, buffer, 0, buffer.length, null);
     if (length === 0 || !take(buffer.subarray(0, length)) || length < buffer.length) return true;
     const rest = readRest(file, buffer, take, breathe);
     file = undefined;
     return rest;
-  } catch (error) {
-    if (isNoFile(error)) return false;
-    throw error;
   } finally {
     if (file !== undefined) closeSync(file);
   }
@@ -151,44 +139,4 @@ async function readRest(
   } finally {
     closeSync(file);
   }
-}
-
-/** The text of a small file of the project, or undefined if it is not a readable regular file of at most `limit` bytes. */
-export function readText(root: string, file: string, limit = 1_000_000): string | undefined {
-  let handle: number;
-  try {
-    handle = openSync(resolve(root, file), FLAGS);
-  } catch (error) {
-    if (isNoFile(error)) return undefined;
-    throw error;
-  }
-  try {
-    const buffer = Buffer.alloc(limit + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length <= limit; length += read)
-      read = readSync(handle, buffer, length, limit + 1 - length, null);
-    return length > limit ? undefined : buffer.toString("utf8", 0, length).replace(/^\uFEFF/, "");
-  } catch (error) {
-    if (isNoFile(error)) return undefined;
-    throw error;
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** Gone since it was listed, a link, a folder, a pipe, or not ours to read. */
-function isNoFile(error: unknown): boolean {
-  return [
-    "ENOENT",
-    "ENOTDIR",
-    "ELOOP",
-    "EMLINK",
-    "EISDIR",
-    "EACCES",
-    "EPERM",
-    "ENXIO",
-    "EAGAIN",
-    "EINVAL",
-    "ENAMETOOLONG",
-  ].includes(codeOf(error) ?? "");
 }

@@ -1,5 +1,6 @@
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
 import { createBreath, readPieces } from "./files.ts";
+import type { ProjectTree } from "./tree.ts";
 
 /** Languages in which things are made, by the endings of their files. */
 const CODE: Readonly<Record<string, string>> = {
@@ -92,7 +93,7 @@ const BUFFER_BYTES = 256 * 1_024;
 
 /** Counts the lines of everything a person wrote in the project, whatever a single file's length. */
 export async function countLanguages(
-  root: string,
+  tree: ProjectTree,
   files: readonly string[],
   signal?: AbortSignal,
 ): Promise<Pick<Analysis, "languages" | "documents" | "size">> {
@@ -105,7 +106,7 @@ export async function countLanguages(
     const named = languageOf(file);
     if (named === undefined || NOT_WRITTEN_FOLDER.test(file) || NOT_WRITTEN_NAME.test(file)) continue;
     counter.begin(named);
-    const read = readPieces(`${root}/${file}`, buffer, counter.take, breathe);
+    const read = readPieces(tree.open(file), buffer, counter.take, breathe);
     const pause = typeof read === "boolean" ? breathe() : read;
     if (pause) await pause;
     const counted = counter.result();

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { Source } from "./messages.ts";
 
-/** Something that somebody is still to be told: the reply to a message, the result of a task, the end of a run. */
+/** Something that somebody is still to be told: the reply to a message, the result of a task, the end of a run, a question. */
 export const Owed = z.object({
-  kind: z.enum(["reply", "task", "run"]),
-  /** The id of the message, the task or the run. */
+  kind: z.enum(["reply", "task", "run", "approval"]),
+  /** The id of the message, the task, the run or the approval. */
   about: z.string(),
   conversation: z.string(),
   /** Who asked, and so who is told. */
   source: Source,
-  /** What a conversation is told of a task or a run; a reply is read from its message. */
+  /** What a conversation is told of a task or a run; a reply is read from its message, a question from its approval. */
   text: z.string().nullable(),
   /** The same news has the same key, so that it is owed once. */
   key: z.string(),

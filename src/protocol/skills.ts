@@ -18,6 +18,10 @@ export const Skill = z
     name: z.string(),
     description: z.string(),
     enabled: z.boolean(),
+    /** It was switched on, and is off because its files are no longer what they were then. */
+    changed: z.boolean(),
+    /** Of everything in its folder; null if it cannot be switched on, and the warnings say why. */
+    hash: z.string().nullable(),
     url: z.string().nullable(),
     commit: z.string().nullable(),
     installedAt: z.string().nullable(),

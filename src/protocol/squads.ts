@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SquadSafety } from "../lib/safety-config.ts";
 import { Failure, Source } from "./messages.ts";
 import { Usage } from "./usage.ts";
 
@@ -36,11 +37,17 @@ export const Squad = z
     projectPath: z.string(),
     universe: UniverseName,
     status: WorkStatus,
+    /** What it is held to beyond what holds for all. */
+    safety: SquadSafety,
     createdAt: z.string(),
     updatedAt: z.string(),
   })
   .meta({ id: "Squad" });
 export type Squad = z.infer<typeof Squad>;
+
+/** The files in which a project says how it wants to be worked on, and those that were not read, with why. */
+export const ProjectConventions = z.object({ files: z.array(z.string()), refused: z.array(z.string()) });
+export type ProjectConventions = z.infer<typeof ProjectConventions>;
 
 /** A line of a squad's lasting log. */
 export const Decision = z

@@ -1,9 +1,13 @@
-import { copyFileSync, lstatSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
+import { makeFolder } from "../lib/pinned/folder.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
+import { readPlainAt, tellAbsent } from "../lib/pinned/read.ts";
+import { createFile } from "../lib/pinned/write.ts";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { parseManifest, plain, readHead } from "./manifest.ts";
-import { RECORD } from "./scan.ts";
+import { RECORD } from "./record.ts";
 
 const MAX_DEPTH = 8;
 const MAX_SKILLS = 100;
@@ -44,7 +48,7 @@ export function collectSkills(clone: string, repoName: string, limits: Limits): 
   const bySlug = new Map<string, Candidate>();
   const leftOut: string[] = [];
   for (const folder of folders) {
-    const text = readHead(join(folder, "SKILL.md"));
+    const text = readHead(join(folder, "SKILL.md")) ?? "";
     const { name } = parseManifest(text, nameOf(folder));
     const own = slugOf(folder === root ? name : basename(folder)) || slugOf(name) || slugOf(repoName) || "skill";
     const shown = relative(root, folder);
@@ -91,13 +95,21 @@ export function slugOf(name: string): string {
     .replace(/[^a-z0-9]+$/, "");
 }
 
-/** Copies a candidate's files, and nothing else, into a new folder. */
-export function copySkill(candidate: Candidate, target: string): void {
-  mkdirSync(target, { mode: 0o700 });
+/** Copies a candidate's files, and nothing else, into a new folder: whatever they were, they are plain files there. */
+export function copySkill(candidate: Candidate, target: string, { maxBytes }: Pick<Limits, "maxBytes">): void {
   for (const [file, source] of candidate.files) {
     const path = join(target, file);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    copyFileSync(source, path);
+    const read = readPlainAt(source, maxBytes);
+    if ("absent" in read)
+      throw new UserError(
+        `${plain(file, 200)} of the skill "${candidate.slug}" ${tellAbsent(read.absent)}. Nothing was installed.`,
+      );
+    const folder = makeFolder(dirname(path));
+    try {
+      createFile(folder, basename(path), read.bytes, { mode: Number(read.stats.mode) & 0o777, durable: false });
+    } finally {
+      folder.close();
+    }
   }
 }
 
@@ -105,7 +117,7 @@ export function copySkill(candidate: Candidate, target: string): void {
 function skillFolders(folder: string, depth: number): string[] {
   const here = isFile(join(folder, "SKILL.md")) ? [folder] : [];
   if (depth === MAX_DEPTH || (here.length > 0 && depth > 0)) return here;
-  const below = readdirSync(folder, { withFileTypes: true })
+  const below = entriesAt(folder)
     .filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name))
     .map((entry) => entry.name)
     .sort((a, b) => Number(a.startsWith(".")) - Number(b.startsWith(".")) || (a < b ? -1 : 1));
@@ -120,7 +132,7 @@ function filesOf(root: string, skill: string, inner: ReadonlySet<string>, { maxB
   const files = new Map<string, string>();
   let bytes = 0;
   const visit = (folder: string) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    for (const entry of entriesAt(folder)) {
       const path = join(folder, entry.name);
       const name = relative(skill, path);
       if (entry.name === RECORD || SKIPPED.has(entry.name) || inner.has(path)) continue;

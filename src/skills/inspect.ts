@@ -1,6 +1,7 @@
-import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
-import { extname, join } from "node:path";
+import { closeSync, readSync } from "node:fs";
+import { basename, extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { inFolderOf, openPlain } from "../lib/pinned/read.ts";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { type DownloadRun, findDownloadRuns, type Statement } from "../shell/download-and-run.ts";
 import { plain } from "./manifest.ts";
@@ -68,9 +69,9 @@ export async function inspect(folder: string, files: readonly string[]): Promise
   const warnings: SkillWarning[] = [];
   let left = MAX_CHECKED_IN_ALL;
   for (const file of files) {
-    const { size } = statSync(join(folder, file));
-    left -= size;
-    warnings.push(...inspectFile(folder, file, left >= 0 && size <= MAX_CHECKED));
+    const found = inspectFile(folder, file, Math.min(left, MAX_CHECKED));
+    left -= found.size;
+    warnings.push(...found.warnings);
     await setImmediate();
   }
   if (warnings.length <= MAX_WARNINGS) return warnings;
@@ -79,26 +80,25 @@ export async function inspect(folder: string, files: readonly string[]): Promise
 }
 
 /** A file is judged by what it holds: a picture may have a program in it, and a program the name of a picture. */
-function inspectFile(folder: string, file: string, small: boolean): SkillWarning[] {
+function inspectFile(folder: string, file: string, most: number): { size: number; warnings: SkillWarning[] } {
   const path = join(folder, file);
   const shown = plain(file, 200);
   const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
-  const media = isMedia(path);
-  if (!small) return media ? [] : unread("too large to be checked");
-  const content = readFileSync(path);
-  if (!media && content.subarray(0, 8_000).includes(0)) return unread("a binary file");
-  return inspectText(content.toString("utf8")).map((warning) => ({ ...warning, file: shown }));
-}
-
-function isMedia(path: string): boolean {
-  const begins = MEDIA[extname(path).toLowerCase()];
-  if (begins === undefined) return false;
-  const file = openSync(path, "r");
+  const opened = inFolderOf(path, (open) => openPlain(open, basename(path)));
+  if ("absent" in opened) return { size: 0, warnings: unread("not a regular file") };
+  const { handle, stats } = opened;
+  const size = Number(stats.size);
   try {
     const head = Buffer.alloc(12);
-    return begins.test(head.toString("hex", 0, readSync(file, head)));
+    const isMedia = MEDIA[extname(path).toLowerCase()]?.test(head.toString("hex", 0, readSync(handle, head, 0, 12, 0))) ?? false;
+    if (size > most) return { size, warnings: isMedia ? [] : unread("too large to be checked") };
+    const content = Buffer.alloc(size);
+    const length = readSync(handle, content, 0, size, 0);
+    if (!isMedia && content.subarray(0, 8_000).includes(0)) return { size, warnings: unread("a binary file") };
+    const found = inspectText(content.toString("utf8", 0, length));
+    return { size, warnings: found.map((warning) => ({ ...warning, file: shown })) };
   } finally {
-    closeSync(file);
+    closeSync(handle);
   }
 }
 

@@ -1,49 +1,62 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { syncFolder } from "../lib/atomic.ts";
 import { codeOf, conflict, UserError } from "../lib/errors.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { createFile, syncFolder } from "../lib/pinned/write.ts";
 import type { Wrap } from "../process/sandbox.ts";
 import { clone } from "./clone.ts";
 import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
 import type { Origin } from "./origin.ts";
-import { RECORD, recordText } from "./scan.ts";
+import { RECORD, recordText } from "./record.ts";
 
 export interface InstallDeps {
-  /** The folder that holds a folder for each skill. */
+  /** The real path of the folder that holds a folder for each skill. */
   root: string;
+  /** The real path of a folder that no command sees. */
+  scratch: string;
   wrap: Wrap;
   limits: { maxBytes: number; maxFiles: number; cloneMs: number };
   now: () => Date;
 }
 
-/** Clones a repository beside the skills, looks through it, and moves every skill of it into place, all of them or none. */
+/** Clones a repository apart from the skills, looks through it, and moves every skill of it into place, all of them or none. */
 export async function installSkills(
   origin: Origin,
-  { enable, signal }: { enable: boolean; signal: AbortSignal | undefined },
-  { root, wrap, limits, now }: InstallDeps,
+  signal: AbortSignal | undefined,
+  { root, scratch, wrap, limits, now }: InstallDeps,
 ): Promise<{ slugs: string[]; commit: string }> {
   const { maxBytes, maxFiles, cloneMs } = limits;
-  const staging = join(root, `.staging-${randomBytes(6).toString("hex")}`);
-  mkdirSync(staging, { mode: 0o700 });
+  const work = workFolder(scratch, "clone");
+  // What git may write ends here; what is copied from there stands beside it, out of git's reach.
+  const cloned = join(work, "git");
+  const ready = join(work, "ready");
   try {
-    const commit = await clone(origin, join(staging, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
-    const { candidates, leftOut } = collectSkills(join(staging, ".clone"), origin.name, { maxBytes, maxFiles });
+    for (const folder of [cloned, ready]) mkdirSync(folder, { mode: 0o700 });
+    const commit = await clone(origin, join(cloned, ".clone"), { deadlineMs: cloneMs, maxBytes }, wrap, signal);
+    const { candidates, leftOut } = collectSkills(join(cloned, ".clone"), origin.name, { maxBytes, maxFiles });
     refuseTaken(root, candidates);
     for (const candidate of candidates) {
-      const ready = join(staging, candidate.slug);
-      copySkill(candidate, ready);
-      const warnings = await inspect(ready, [...candidate.files.keys()].sort());
+      const folder = join(ready, candidate.slug);
+      copySkill(candidate, folder, limits);
+      const warnings = await inspect(folder, [...candidate.files.keys()].sort());
       if (leftOut.length > 0 && candidate === candidates.at(-1)) warnings.unshift(leftOutWarning(leftOut));
-      const record = { url: origin.shown, commit, installedAt: now().toISOString(), enabled: enable, warnings };
-      writeFileSync(join(ready, RECORD), recordText(record), { mode: 0o600, flag: "wx" });
+      const record = { url: origin.shown, commit, installedAt: now().toISOString(), warnings };
+      withFolder(folder, (open) => createFile(open, RECORD, recordText(record)));
     }
-    moveIn(root, staging, candidates);
+    moveIn(root, ready, candidates);
     return { slugs: candidates.map(({ slug }) => slug), commit };
   } finally {
-    rmSync(staging, { recursive: true, force: true });
+    rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Makes a folder of a name that nobody else has. */
+export function workFolder(scratch: string, what: "clone" | "trash"): string {
+  const path = join(scratch, `${what}-${randomBytes(6).toString("hex")}`);
+  mkdirSync(path, { mode: 0o700 });
+  return path;
 }
 
 function refuseTaken(root: string, candidates: readonly Candidate[]): void {
@@ -56,14 +69,14 @@ function refuseTaken(root: string, candidates: readonly Candidate[]): void {
 }
 
 /** Renames every prepared skill into place; if one cannot be, those before it are taken out again. */
-function moveIn(root: string, staging: string, candidates: readonly Candidate[]): void {
+function moveIn(root: string, ready: string, candidates: readonly Candidate[]): void {
   const moved: string[] = [];
   try {
     for (const { slug } of candidates) {
-      renameSync(join(staging, slug), join(root, slug));
+      renameSync(join(ready, slug), join(root, slug));
       moved.push(slug);
     }
-    syncFolder(root);
+    withFolder(root, syncFolder);
   } catch (error) {
     for (const slug of moved) rmSync(join(root, slug), { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(codeOf(error) ?? "")) {
@@ -72,6 +85,13 @@ function moveIn(root: string, staging: string, candidates: readonly Candidate[])
         { cause: error },
       );
     }
+    if (codeOf(error) === "EXDEV")
+      throw new UserError(
+        `${root} lies on another disk than the rest of the data folder. Move it there, or copy the skill in by hand.`,
+        {
+          cause: error,
+        },
+      );
     throw error;
   }
 }

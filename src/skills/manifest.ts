@@ -1,6 +1,8 @@
-import { closeSync, constants, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
+import { basename } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import { inFolderOf, openPlain } from "../lib/pinned/read.ts";
 
 const MAX_BYTES = 256_000;
 const NAME_LENGTH = 100;
@@ -34,17 +36,23 @@ export function bodyOf(text: string): string {
     .trim();
 }
 
-/** The beginning of a text file, at most 256 KB. */
-export function readHead(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+/** The beginning of a text, at most 256 KB. */
+export function headOf(bytes: Buffer): string {
+  return bytes.toString("utf8", 0, Math.min(bytes.length, MAX_BYTES));
+}
+
+/** The beginning of a text file by its real path; undefined where there is no regular file. */
+export function readHead(path: string): string | undefined {
+  const opened = inFolderOf(path, (folder) => openPlain(folder, basename(path)));
+  if ("absent" in opened) return undefined;
   try {
     const buffer = Buffer.alloc(MAX_BYTES);
     let length = 0;
     for (let read = -1; read !== 0 && length < MAX_BYTES; length += read)
-      read = readSync(file, buffer, length, MAX_BYTES - length, null);
+      read = readSync(opened.handle, buffer, length, MAX_BYTES - length, null);
     return buffer.toString("utf8", 0, length);
   } finally {
-    closeSync(file);
+    closeSync(opened.handle);
   }
 }
 

@@ -1,22 +1,31 @@
-import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
-import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
+import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { nearest } from "../lib/config.ts";
-import { messageOf, missing, UserError, usageError } from "../lib/errors.ts";
+import { conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
+import { syncFolder } from "../lib/pinned/write.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
-import { installSkills } from "./install.ts";
-import { bodyOf, readHead } from "./manifest.ts";
+import type { SkillSwitches } from "../store/skills.ts";
+import { inspect } from "./inspect.ts";
+import { installSkills, workFolder } from "./install.ts";
+import { bodyOf } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
+import { RECORD, wasOn } from "./record.ts";
 import { searchRegistry } from "./registry.ts";
-import { createScanner, type Place, recordPath, recordText, SLUG } from "./scan.ts";
+import { createScanner, type Place, type Scanner, SLUG } from "./scan.ts";
+import { createSnapshots } from "./snapshot.ts";
 
 export interface SkillsDeps {
   /** The folder that holds a folder for each skill. */
   root: string;
+  /** A folder that no command sees, on the same disk. */
+  scratch: string;
+  /** Which skills are on. */
+  switches: SkillSwitches;
   emit: Emit;
   log: Log;
   /** The registry's address, asked at each search. */
@@ -40,13 +49,16 @@ export interface Skills {
   find(slug: string): Skill;
   /** The text of a skill's `SKILL.md`, so that it can be read before it is switched on. */
   read(slug: string): string;
+  /** A skill as it is at this moment, looked through again. */
+  show(slug: string): Promise<{ skill: Skill; text: string }>;
   /** The skills that a model may use now. */
   active(): Skill[];
   /** One of them with the text below its front matter, by its slug, or by its name if no other has that. */
   use(name: string): { slug: string; text: string; folder: string };
   /** Installs every skill of a repository, all of them or none. */
   add(url: string, options?: AddOptions): Promise<Skill[]>;
-  enable(slug: string): Skill;
+  /** Switches a skill on as it is now; if `hash` tells what a person was shown, only if it is that still. */
+  enable(slug: string, hash?: string): Skill;
   disable(slug: string): Skill;
   remove(slug: string): Skill;
   search(query: string, signal?: AbortSignal): Promise<FoundSkill[]>;
@@ -54,22 +66,16 @@ export interface Skills {
 
 /** Where earlier versions kept copies of skills. */
 const COPIES = ".native";
-const HIDDEN_WORK = /^\.(?:staging|trash)-[0-9a-f]{12}$/;
+const UNFINISHED = /^(?:\.(?:staging|trash)|clone|trash)-[0-9a-f]{12}$/;
 
 /** The skills of one folder. What was changed there by hand is seen at the next call. */
-export function openSkills({
-  root,
-  emit,
-  log,
-  registry,
-  wrap = unwrapped,
-  limits = {},
-  now = () => new Date(),
-}: SkillsDeps): Skills {
+export function openSkills(deps: SkillsDeps): Skills {
+  const { switches, emit, log, registry, wrap = unwrapped, limits = {}, now = () => new Date() } = deps;
   const sizes = { maxBytes: 50_000_000, maxFiles: 5_000, cloneMs: 120_000, ...limits };
-  mkdirSync(root, { recursive: true, mode: 0o700 });
-  sweep(root, now().getTime());
-  const scanner = createScanner(root);
+  const [root, scratch] = [deps.root, deps.scratch].map(realFolder) as [string, string];
+  for (const folder of [root, scratch]) sweep(folder, now().getTime());
+  const scanner = createScanner({ root, switches, snapshot: createSnapshots(sizes) });
+  takeOver({ root, scanner, switches, log, now });
 
   const place = (slug: string): Place => {
     const places = scanner.places();
@@ -79,17 +85,29 @@ export function openSkills({
     throw unknown(slug, slugs, `No skill is called "${slug.slice(0, 80)}".`);
   };
 
-  const switchTo = (slug: string, enabled: boolean): Skill => {
-    const { skill, linked } = place(slug);
-    const { url, commit, installedAt, warnings } = skill;
-    writeFileAtomic(recordPath(root, slug, linked), recordText({ url, commit, installedAt, enabled, warnings }));
-    return { ...skill, enabled };
+  const enable = (slug: string, shown?: string): Skill => {
+    const { skill } = place(slug);
+    const { hash } = skill;
+    if (hash === null) throw new UserError(`${slug}: ${skill.warnings[0]?.text ?? "it cannot be switched on"}. Then try again.`);
+    if (shown !== undefined && shown !== hash)
+      throw conflict(`${slug} changed since it was shown. Look at it again with "io skill show ${slug}".`);
+    switches.switchOn({ slug, hash, enabledAt: now().toISOString(), by: "a person" });
+    return { ...skill, enabled: true, changed: false };
   };
 
   return {
     list: () => scanner.places().map(({ skill }) => skill),
     find: (slug) => place(slug).skill,
-    read: (slug) => readHead(join(place(slug).folder, "SKILL.md")),
+    read: (slug) => place(slug).text,
+    async show(slug) {
+      const { skill, text, folder, files } = place(slug);
+      const found = await inspect(
+        folder,
+        files.filter((file) => file !== RECORD),
+      );
+      const warnings = [...skill.warnings.filter(({ file }) => file === "."), ...found.filter(({ file }) => file !== ".")];
+      return { text, skill: { ...skill, warnings } };
+    },
     active() {
       try {
         return scanner.active().map(({ skill }) => skill);
@@ -104,30 +122,36 @@ export function openSkills({
       const slugs = on.map(({ skill }) => skill.slug);
       const named = on.filter(({ skill }) => skill.name === name);
       const found = on[slugs.indexOf(name)] ?? (named.length === 1 ? named[0] : undefined);
-      if (found) return { slug: found.skill.slug, folder: found.folder, text: bodyOf(readHead(join(found.folder, "SKILL.md"))) };
-      const off = scanner.places().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill.slug;
-      const help = `The skill ${off} is off; the user can switch it on with: io skill enable ${off}.`;
-      throw unknown(name, slugs, off === undefined ? "No single skill that is on goes by this name." : help);
+      if (found) return { slug: found.skill.slug, folder: found.folder, text: bodyOf(found.text) };
+      const off = scanner.places().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill;
+      throw unknown(name, slugs, off === undefined ? "No single skill that is on goes by this name." : whyOff(off));
     },
 
-    async add(url, { enable = false, local = false, signal } = {}) {
+    async add(url, { enable: on = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
-      const { slugs, commit } = await installSkills(origin, { enable, signal }, { root, wrap, limits: sizes, now });
-      const installed = slugs.map((slug) => place(slug).skill);
+      const { slugs, commit } = await installSkills(origin, signal, { root, scratch, wrap, limits: sizes, now });
+      // A switch of a skill of the same name that somebody took away by hand is not this one's.
+      for (const slug of slugs) switches.switchOff(slug);
+      const installed = slugs.map((slug) => (on ? enable(slug) : place(slug).skill));
       for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
-      log.info("skills installed", { url: origin.shown, commit, slugs, enabled: enable });
+      log.info("skills installed", { url: origin.shown, commit, slugs, enabled: on });
       return installed;
     },
 
-    enable: (slug) => switchTo(slug, true),
-    disable: (slug) => switchTo(slug, false),
+    enable,
+    disable(slug) {
+      const { skill } = place(slug);
+      switches.switchOff(slug);
+      return { ...skill, enabled: false, changed: false };
+    },
 
     remove(slug) {
       if (!SLUG.test(slug)) throw missing(`"${slug.slice(0, 80)}" is not the name of a skill. "io skill list" shows the names.`);
       const { skill, linked, folder } = place(slug);
+      switches.switchOff(slug);
       if (linked) unlink(root, slug);
-      else discard(root, slug, folder);
-      syncFolder(root);
+      else discard({ root, scratch, slug, folder });
+      withFolder(root, syncFolder);
       emit({ type: "skill.removed", data: { slug, name: skill.name } });
       log.info("skill removed", { slug });
       return skill;
@@ -141,17 +165,46 @@ export function openSkills({
   };
 }
 
+function realFolder(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return realpathSync(path);
+}
+
+/** Those that an earlier version, which kept the switch beside the skills, called on: once, as they are now. */
+function takeOver({
+  root,
+  scanner,
+  switches,
+  log,
+  now,
+}: Pick<SkillsDeps, "root" | "switches" | "log"> & { scanner: Scanner; now: () => Date }) {
+  const on = switches.takeOver(() =>
+    scanner.places().flatMap(({ skill: { slug, hash }, linked }) => {
+      if (hash === null || !wasOn(root, slug, linked)) return [];
+      return [{ slug, hash, enabledAt: now().toISOString(), by: "an earlier version" as const }];
+    }),
+  );
+  if (on.length > 0) log.info("skills that were on before stay on, as they are now", { slugs: on.map(({ slug }) => slug) });
+}
+
+function whyOff({ slug, changed }: Skill): string {
+  const help = `the user can switch it on with: io skill enable ${slug}`;
+  return changed
+    ? `The skill ${slug} is off: it changed since it was switched on; ${help}.`
+    : `The skill ${slug} is off; ${help}.`;
+}
+
 function unlink(root: string, slug: string): void {
   unlinkSync(join(root, slug));
-  rmSync(recordPath(root, slug, true), { force: true });
+  rmSync(join(root, `.${slug}${RECORD}`), { force: true });
 }
 
 /** Moved aside first, so that what is cut off half-way leaves no half of a skill. */
-function discard(root: string, slug: string, folder: string): void {
-  if (folder !== join(realpathSync(root), slug))
+function discard({ root, scratch, slug, folder }: Record<"root" | "scratch" | "slug" | "folder", string>): void {
+  if (dirname(folder) !== root || basename(folder) !== slug)
     throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
-  const trash = join(root, `.trash-${randomBytes(6).toString("hex")}`);
-  renameSync(join(root, slug), trash);
+  const trash = workFolder(scratch, "trash");
+  renameSync(join(root, slug), join(trash, slug));
   rmSync(trash, { recursive: true, force: true });
 }
 
@@ -162,10 +215,10 @@ function unknown(name: string, slugs: readonly string[], why: string): UserError
 }
 
 /** Takes away what an earlier version left, and what a killed installation or removal did, once nobody can be at work in it. */
-function sweep(root: string, now: number): void {
-  for (const name of readdirSync(root)) {
-    if (!HIDDEN_WORK.test(name) && name !== COPIES) continue;
-    const path = join(root, name);
+function sweep(folder: string, now: number): void {
+  for (const { name } of entriesAt(folder)) {
+    if (!UNFINISHED.test(name) && name !== COPIES) continue;
+    const path = join(folder, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (name === COPIES || (stat && now - stat.mtimeMs > 3_600_000)) rmSync(path, { recursive: true, force: true });
   }

@@ -1,28 +1,23 @@
-import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
 import { codeOf, UserError } from "../lib/errors.ts";
-import { type Skill, SkillWarning } from "../protocol/skills.ts";
-import { parseManifest, readHead, type SkillManifest } from "./manifest.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { entriesOf } from "../lib/pinned/list.ts";
+import type { Skill, SkillWarning } from "../protocol/skills.ts";
+import type { SkillSwitches } from "../store/skills.ts";
+import { parseManifest, readHead } from "./manifest.ts";
+import { readRecord } from "./record.ts";
+import type { Snapshot } from "./snapshot.ts";
 
-/** What IO keeps about a skill, beside the skill's own files. */
-export const SkillRecord = z.object({
-  url: z.string().nullable(),
-  commit: z.string().nullable(),
-  installedAt: z.string().nullable(),
-  enabled: z.boolean(),
-  warnings: z.array(SkillWarning),
-});
-export type SkillRecord = z.infer<typeof SkillRecord>;
-
-export const RECORD = ".io-skill.json";
 export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
-/** A skill and where it really lies. */
+/** A skill, where it really lies, and the beginning of its `SKILL.md`. */
 export interface Place {
   skill: Skill;
   folder: string;
   linked: boolean;
+  text: string;
+  files: string[];
 }
 
 export interface Scanner {
@@ -32,77 +27,63 @@ export interface Scanner {
   active(): Place[];
 }
 
-/** Looks again at every call; a `SKILL.md` is read again only when it changed. */
-export function createScanner(root: string): Scanner {
-  const known = new Map<string, { stamp: string; manifest: SkillManifest }>();
+export interface ScannerDeps {
+  root: string;
+  switches: Pick<SkillSwitches, "all" | "hashOf">;
+  snapshot: (folder: string) => Snapshot;
+}
 
-  const manifestOf = (folder: string, slug: string) => {
-    const path = join(folder, "SKILL.md");
-    try {
-      const stat = statSync(path);
-      if (!stat.isFile()) return undefined;
-      const stamp = `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;
-      const seen = known.get(folder);
-      if (seen?.stamp === stamp) return seen.manifest;
-      const manifest = parseManifest(readHead(path), slug);
-      known.set(folder, { stamp, manifest });
-      return manifest;
-    } catch (error) {
-      if (isAbsent(error)) return undefined;
-      throw error;
-    }
-  };
-
-  const placesIn = (parent: string): Place[] =>
-    slugsIn(parent).flatMap((slug) => {
-      const folder = realFolder(join(parent, slug));
-      const manifest = folder === undefined ? undefined : manifestOf(folder, slug);
-      if (folder === undefined || manifest === undefined) return [];
-      const linked = lstatSync(join(parent, slug), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-      return [{ folder, linked, skill: { slug, ...manifest, ...readRecord(recordPath(parent, slug, linked)) } }];
-    });
-
-  const withAgents = (place: Place): Place[] => {
-    const agents = realFolder(join(place.folder, "agents"));
-    const inner = agents === undefined ? [] : placesIn(agents);
-    return [place, ...inner.map((one) => ({ ...one, skill: { ...one.skill, slug: `${place.skill.slug}/${one.skill.slug}` } }))];
+/** Looks again at every call; files are read again only when they changed. */
+export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanner {
+  const placeOf = (slug: string): { place: Place; taken: Snapshot } | undefined => {
+    const folder = realFolder(join(root, slug));
+    if (folder === undefined) return undefined;
+    const taken = snapshot(folder);
+    const text = taken.texts.get("SKILL.md") ?? (taken.hash === undefined ? readHead(join(folder, "SKILL.md")) : undefined);
+    if (text === undefined) return undefined;
+    const linked = isLink(join(root, slug));
+    const on = switches.hashOf(slug);
+    const { warnings, ...record } = readRecord(folder, linked);
+    const skill: Skill = {
+      slug,
+      ...parseManifest(text, slug),
+      enabled: on !== undefined && on === taken.hash,
+      changed: on !== undefined && on !== taken.hash,
+      hash: taken.hash ?? null,
+      ...record,
+      warnings: [...(taken.problem === undefined ? [] : [unfit(taken.problem)]), ...warnings],
+    };
+    return { taken, place: { skill, folder, linked, text, files: taken.files } };
   };
 
   return {
-    places: () => placesIn(root),
+    places: () => slugsIn(root).flatMap((slug) => placeOf(slug)?.place ?? []),
     active: () =>
-      placesIn(root)
-        .filter(({ skill }) => skill.enabled)
-        .flatMap(withAgents),
+      switches.all().flatMap(({ slug }) => {
+        const found = SLUG.test(slug) ? placeOf(slug) : undefined;
+        return found?.place.skill.enabled ? [found.place, ...agentsOf(found.place, found.taken)] : [];
+      }),
   };
 }
 
-/** A linked skill belongs to somebody else's folder, so its record stays in ours. */
-export function recordPath(root: string, slug: string, linked: boolean): string {
-  return linked ? join(root, `.${slug}${RECORD}`) : join(root, slug, RECORD);
+/** The skills in a skill's `agents` folder, on like the skill they belong to. */
+function agentsOf({ skill, folder, linked, files }: Place, { texts }: Snapshot): Place[] {
+  return [...texts].flatMap(([path, text]) => {
+    const [, name = ""] = path.split("/");
+    if (path === "SKILL.md" || !SLUG.test(name)) return [];
+    const own = { ...skill, slug: `${skill.slug}/${name}`, ...parseManifest(text, name) };
+    return [{ skill: own, folder: join(folder, "agents", name), linked, text, files }];
+  });
 }
 
-/** A skill without a record was put there by hand, and is on. One whose record is unreadable is off. */
-function readRecord(path: string): SkillRecord {
-  const unknown = { url: null, commit: null, installedAt: null, warnings: [] };
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    return { ...unknown, enabled: codeOf(error) === "ENOENT" };
-  }
-  try {
-    const record = SkillRecord.safeParse(JSON.parse(text));
-    return record.success ? record.data : { ...unknown, enabled: false };
-  } catch {
-    // Not JSON, so nobody can say that a person switched it on.
-    return { ...unknown, enabled: false };
-  }
+function unfit(problem: string): SkillWarning {
+  return { kind: "not-checked", file: ".", line: 0, text: `it cannot be switched on: ${problem}` };
 }
 
 function slugsIn(root: string): string[] {
   try {
-    return readdirSync(root)
+    return withFolder(root, entriesOf)
+      .map(({ name }) => name)
       .filter((name) => SLUG.test(name))
       .sort();
   } catch (error) {
@@ -117,17 +98,12 @@ function realFolder(path: string): string | undefined {
     const real = realpathSync(path);
     return statSync(real).isDirectory() ? real : undefined;
   } catch (error) {
-    if (isAbsent(error)) return undefined;
+    // Gone, a dangling or endless link, or not ours to read: no skill for us.
+    if (["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "")) return undefined;
     throw error;
   }
 }
 
-/** Gone, a dangling or endless link, or not ours to read: no skill for us. */
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "");
-}
-
-/** A record as it is written beside a skill. */
-export function recordText(record: SkillRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }

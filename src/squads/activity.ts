@@ -1,6 +1,6 @@
+import { oneLine } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { EngineTool } from "../protocol/turns.ts";
-import { oneLine } from "./evidence.ts";
 
 const LIMIT = 160;
 
@@ -22,10 +22,16 @@ export function watched(tools: readonly EngineTool[], redactor: Redactor, tell: 
         tell({ taskId: invocation.owner, tool: tool.name, state, summary });
       seen("started", what);
       const answer = await tool.call(args, invocation);
-      seen(answer.ok ? "done" : "failed", `${what} → ${oneLine(answer.text.split("\n", 1)[0] ?? "", LIMIT)}`);
+      seen(answer.ok ? "done" : "failed", `${what} → ${oneLine(firstLine(answer.text), LIMIT)}`);
       return answer;
     },
   }));
+}
+
+/** The first line that says something: not the mark of data. */
+function firstLine(text: string): string {
+  const [first = "", second = ""] = text.split("\n", 2);
+  return first.startsWith("--- data ") ? second : first;
 }
 
 /** What a call is about, in a line. */

@@ -2,7 +2,9 @@ import { z } from "zod";
 import type { Engine, Session } from "../engine/port.ts";
 import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
+import { named, oneLine } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
+import { findConventions, tellConventions } from "../project/conventions.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
@@ -10,7 +12,6 @@ import type { Gate } from "../tools/gate.ts";
 import { type Tool, tool } from "../tools/tool.ts";
 import { type SeenCall, watched } from "./activity.ts";
 import { modelTierFor } from "./complexity.ts";
-import { oneLine } from "./evidence.ts";
 import type { Facts } from "./facts.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
@@ -44,13 +45,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
     return engine.session({
       id,
       ...(model !== null && { model }),
-      systemMessage: async () =>
+      systemMessage: async (window) =>
         agentPrompt({
           squad,
           agent,
           colleagues: store.agents(slug, MAX_COLLEAGUES),
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           facts: await facts.of(projectPath),
+          conventions: tellConventions(await findConventions(projectPath), window),
         }),
       tools: watched(bound, redactor, onCall),
       workingDirectory: projectPath,
@@ -73,7 +75,7 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
     modelFor(agent: Agent, description: string): { model: string; reason: string } {
       const { tier, reason } = modelTierFor(agent.modelTier, description);
       const served = engine.modelFor(tier);
-      return { model: served.model, reason: `model ${served.model}: ${reason}; ${served.reason}` };
+      return { model: served.model, reason: `model ${named(served.model)}: ${reason}; ${served.reason}` };
     },
     /** Resolves when it is known which models there are. */
     modelsKnown: () => engine.models().then(() => undefined),

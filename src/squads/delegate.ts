@@ -1,5 +1,7 @@
+import { refuseDataFolder } from "../lib/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
+import { named } from "../lib/quoted.ts";
 import type { Agent, Origin, Squad, Task } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
@@ -20,6 +22,7 @@ export interface DelegateDeps {
   agents: Agents;
   tasks: Pick<Tasks, "isEnding" | "queued">;
   note: NoteTask;
+  dataFolder: string | undefined;
 }
 
 export interface NewTask {
@@ -30,11 +33,11 @@ export interface NewTask {
 }
 
 /** Gives a task to an agent. On disk when it returns; the same task asked for again while it is open is joined. */
-export function createDelegate({ database, store, activity, teams, agents, tasks, note }: DelegateDeps) {
+export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
   /** The same task, if somebody asked for it already and it is still open. */
-  function openTwin(description: string, named: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
+  function openTwin(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
     const isTwin = (one: (typeof open)[number]) =>
-      alike(one.description, description) && (!named || one.agent === named.characterName) && !tasks.isEnding(one.id);
+      alike(one.description, description) && (!wanted || one.agent === wanted.characterName) && !tasks.isEnding(one.id);
     const head = open.find(isTwin);
     return head && store.findTask(head.id);
   }
@@ -64,18 +67,21 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
         `The squad "${squad.slug}" has no agents yet. Add one first (squad_add_agent: a role and a charter); squad_analyze suggests a roster.`,
       );
     if (!isFolder(squad.projectPath))
-      throw conflict(`The project's folder ${squad.projectPath} is not there any more. Put it back, or delete the squad.`);
-    const named = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
+      throw conflict(
+        `The project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back, or delete the squad.`,
+      );
+    if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
+    const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);
-    const twin = openTwin(description, named, open);
+    const twin = openTwin(description, chosen, open);
     if (twin) {
       activity.ask(twin.id, origin);
       note(publicTask(twin), "joined", "asked for once more while it was under way: joined, not doubled");
       return { task: publicTask(twin), joined: true };
     }
     const busy = new Set(open.map((one) => one.agent));
-    const { agent, reason } = named
-      ? { agent: named, reason: `${named.characterName} was asked for by name` }
+    const { agent, reason } = chosen
+      ? { agent: chosen, reason: `${chosen.characterName} was asked for by name` }
       : chooseAgent(description, store.agents(squad.slug), { busy })!;
     const record = insert(squad, agent, description, reason, origin);
     tasks.queued(record);

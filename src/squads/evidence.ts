@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { namedList, oneLine } from "../lib/quoted.ts";
 import type { Task, TaskEvidence } from "../protocol/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
 import { onlyLooks, testIn } from "./test-commands.ts";
@@ -70,15 +71,14 @@ const NO_TEST = "claimed done; no test command was run";
 
 /** What a shell command changed nobody can see, so one that may have changed something is named like a file that was written. */
 function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: readonly ToolCall[]): string {
-  const shown = `\`${command.replace(/\s+/g, " ")}\``;
+  const shown = `\`${oneLine(command, MAX_COMMAND).replaceAll("`", "'")}\``;
   if (exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;
   if (exitCode !== 0) return `claimed done, but ${shown} last exited ${exitCode}`;
   const { codeIsTheirs, isFollowed } = testIn(commandOf(tested.args));
   if (!codeIsTheirs) return `claimed done; ${shown} exited 0, but what stands around the tests hides their own code`;
   const written = since.filter(({ tool, kind, state }) => tool === "file_ops" && kind === "effect" && state === "done");
   const files = [...new Set(written.map(({ args }) => clip(argumentOf(args, "path"))))];
-  if (files.length > 0)
-    return `claimed done; ${shown} exited 0, but ${oneLine(files.slice(0, 3).join(", "), 200)} was written after it`;
+  if (files.length > 0) return `claimed done; ${shown} exited 0, but ${namedList(files, 3)} was written after it`;
   if (isFollowed || since.some((call) => isCommand(call) && !onlyLooks(commandOf(call.args))))
     return `claimed done; ${shown} exited 0, but commands ran after it`;
   return `done; ${shown} last exited 0`;
@@ -101,13 +101,5 @@ function tellFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): strin
   if (treeBefore === null)
     return "Files changed: unknown, git could not tell: there is no repository, or it leaves this folder out, or it is not in order.";
   if (treeAfter === null) return "Files changed: unknown, git could not tell at the end.";
-  const files = filesChanged.slice(0, 20).join(", ");
-  const more = filesChanged.length > 20 ? `, … (${filesChanged.length})` : "";
-  return `Files changed, by git's account: ${filesChanged.length === 0 ? "none" : `${files}${more}`}.`;
-}
-
-/** A text on one line, cut where it is long. */
-export function oneLine(text: string, limit: number): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
+  return `Files changed, by git's account: ${filesChanged.length === 0 ? "none" : namedList(filesChanged, 20)}.`;
 }

@@ -1,5 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
+import { refuseDataFolder } from "../lib/data-folder.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
+import { named, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import { SquadSlug } from "../protocol/squads.ts";
 
@@ -20,24 +22,27 @@ export function limited(what: string, text: string, max: number, help = "Make it
   return text;
 }
 
-/** The real path of a folder that exists. */
-export function folderAt(path: string, cwd: string | undefined): string {
+/** The real path of a folder that exists and has nothing to do with the data folder. */
+export function folderAt(path: string, cwd: string | undefined, dataFolder?: string): string {
   if (cwd === undefined && !/^(?:\/|~(?:\/|$)|[A-Za-z]:[\\/])/.test(path))
     throw new UserError(
-      `${path.slice(0, 200)}: is not a whole path. Give the path of the project's folder from the root, such as /home/me/app.`,
+      `${named(path, 200)}: is not a whole path. Give the path of the project's folder from the root, such as /home/me/app.`,
     );
   try {
     const real = realpathSync(locate(path, cwd ?? "/"));
-    if (statSync(real).isDirectory()) return real;
+    if (statSync(real).isDirectory()) {
+      if (dataFolder !== undefined) refuseDataFolder(dataFolder, real);
+      return real;
+    }
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
       throw error;
     throw new UserError(
-      `${path.slice(0, 200)}: there is no such folder, or it may not be read. Give the path of a project's folder.`,
+      `${named(path, 200)}: there is no such folder, or it may not be read. Give the path of a project's folder.`,
       { cause: error },
     );
   }
-  throw new UserError(`${path.slice(0, 200)}: is not a folder. Give the path of a project's folder.`);
+  throw new UserError(`${named(path, 200)}: is not a folder. Give the path of a project's folder.`);
 }
 
 /** Whether a folder is there. */
@@ -48,7 +53,7 @@ export function checkedSlug(slug: string): string {
   if (SquadSlug.safeParse(slug).success) return slug;
   const better = slugOf(slug.slice(0, 200));
   throw new UserError(
-    `"${slug.slice(0, 100)}" cannot be a slug: use 1 to 63 lower-case letters, digits or dashes.${better ? ` "${better}" would do.` : ""}`,
+    `${quoted(slug, 100)} cannot be a slug: use 1 to 63 lower-case letters, digits or dashes.${better ? ` "${better}" would do.` : ""}`,
   );
 }
 

@@ -1,5 +1,7 @@
+import { named, oneLine } from "../lib/quoted.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
-import { oneLine, tellEvidence } from "./evidence.ts";
+import { asData } from "../tools/untrusted.ts";
+import { tellEvidence } from "./evidence.ts";
 
 const MAX_RESULT = 6_000;
 const MAX_SHOWN = 50_000;
@@ -9,11 +11,11 @@ export function reportOf(task: Task, limit = MAX_RESULT): string {
   const { id, squad, agent, status, description, result, error, evidence } = task;
   const verdict = evidence?.verdict?.includes(", but ") ? `${status}, by the agent's word: ${evidence.verdict}` : status;
   return [
-    `Task ${id} of the squad "${squad}" has ended: ${verdict}. Agent: ${agent}.`,
+    `Task ${id} of the squad "${squad}" has ended: ${verdict}. Agent: ${oneLine(agent, 100)}.`,
     `Asked for: ${oneLine(description, 400)}`,
-    ...(error ? [`Why: ${error.message}`] : []),
+    ...(error ? [`Why: ${oneLine(error.message, 2_000)}`] : []),
     ...(evidence ? [`What IO itself saw:\n${tellEvidence(evidence)}`] : []),
-    ...(result === null ? [] : [`The agent's own words${error ? ", as far as they came" : ""}:\n${clip(result, id, limit)}`]),
+    ...(result === null ? [] : [tellWords(task, limit)]),
   ].join("\n\n");
 }
 
@@ -23,19 +25,22 @@ export function tellTask(task: Task, seen: readonly Activity[]): string {
   const tokens = `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`;
   return [
     finishedAt === null
-      ? `Task ${id} of ${squad}, ${agent}: ${status}.\nAsked for: ${oneLine(task.description, 400)}`
+      ? `Task ${id} of ${squad}, ${oneLine(agent, 100)}: ${status}.\nAsked for: ${oneLine(task.description, 400)}`
       : reportOf(task, MAX_SHOWN),
     [
       `Asked ${createdAt}${startedAt ? `, begun ${startedAt}` : ""}${finishedAt ? `, ended ${finishedAt}` : ""}; ${tokens}.`,
-      ...(reason ? [`Chosen: ${reason}`] : []),
-      ...(model && !reason?.includes(model) ? [`Model: ${model}`] : []),
+      ...(reason ? [`Chosen: ${oneLine(reason, 1_000)}`] : []),
+      ...(model && !reason?.includes(model) ? [`Model: ${named(model)}`] : []),
     ].join("\n"),
     ...(seen.length > 0
-      ? [`Last seen:\n${seen.map(({ createdAt: at, summary }) => `  ${at.slice(11, 19)} ${summary}`).join("\n")}`]
+      ? [`Last seen:\n${seen.map(({ createdAt: at, summary }) => `  ${at.slice(11, 19)} ${oneLine(summary, 400)}`).join("\n")}`]
       : []),
   ].join("\n\n");
 }
 
-function clip(text: string, id: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit)}… (cut; the whole text: squad_task_status ${id})`;
+/** What an agent says of its work is as much from outside as the files it read. */
+function tellWords({ id, result, error }: Task, limit: number): string {
+  const words = result ?? "";
+  const cut = words.length > limit ? `\nCut; the whole text: squad_task_status ${id}` : "";
+  return `The agent's own words${error ? ", as far as they came" : ""}:\n${asData(words.slice(0, limit))}${cut}`;
 }

@@ -3,11 +3,13 @@ import { createSnapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { quoted } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { Wrap } from "../process/sandbox.ts";
+import { nameConventions } from "../project/conventions.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
-import type { Activity, Agent, Decision, Squad, Task, TaskStatus } from "../protocol/squads.ts";
+import type { Activity, Agent, Decision, ProjectConventions, Squad, Task, TaskStatus } from "../protocol/squads.ts";
 import type { Spending } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
@@ -28,6 +30,8 @@ import { createTeams } from "./teams.ts";
 
 export interface SquadsDeps {
   store: Store;
+  /** IO's own, of which no part is a project. */
+  dataFolder?: string;
   engine: Engine;
   gate: Gate;
   /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
@@ -66,7 +70,7 @@ export function createSquads(deps: SquadsDeps) {
 
   const forgetSessions = (ids: readonly string[]) => deleteSessions(ids, { engine, store, log });
   const isLeaving = (slug: string) => leaving.has(slug);
-  const teams = createTeams({ database, store, sessions, emit, isLeaving, forgetSessions });
+  const teams = createTeams({ database, store, dataFolder: deps.dataFolder, sessions, emit, isLeaving, forgetSessions });
   const agents = createAgents({
     engine,
     gate,
@@ -96,11 +100,11 @@ export function createSquads(deps: SquadsDeps) {
     owe,
     log,
   });
-  const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note });
+  const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder: deps.dataFolder });
 
   function findTask(id: string): Task {
     const task = store.findTask(id);
-    if (!task) throw missing(`There is no task with the id "${id.slice(0, 100)}".`);
+    if (!task) throw missing(`There is no task with the id ${quoted(id, 100)}.`);
     return publicTask(task);
   }
 
@@ -122,6 +126,8 @@ export function createSquads(deps: SquadsDeps) {
       const latest = store.listTasks({ squad: squad.slug, limit: 20 }).map(publicTask);
       return { ...squad, agents: store.agents(squad.slug), decisions: store.lastDecisions(squad.slug, 20), tasks: latest };
     },
+    /** Where the squad's project says how it wants to be worked on. */
+    conventions: (slug: string): Promise<ProjectConventions> => nameConventions(teams.find(slug).projectPath),
     /** Ends its tasks, then takes the squad away with all that is its own; the project's files stay. */
     async delete(slug: string): Promise<Squad> {
       const squad = teams.find(slug);
@@ -138,7 +144,7 @@ export function createSquads(deps: SquadsDeps) {
       }
     },
     analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) =>
-      analyzeProject(folderAt(projectPath, cwd), signal ? { signal } : {}),
+      analyzeProject(folderAt(projectPath, cwd, deps.dataFolder), signal ? { signal } : {}),
 
     delegate,
     task: findTask,

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import type { Session } from "../engine/port.ts";
 import type { Snapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
+import { named } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { Agent, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
@@ -51,7 +52,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
     if (event.kind !== "usage") return;
     const { model, inputTokens, outputTokens } = event.call;
     spending.record(spenderOf(task), event.call);
-    note(task, "model", `${model}: ${inputTokens} tokens in, ${outputTokens} out`, { model, inputTokens, outputTokens });
+    note(task, "model", `${named(model)}: ${inputTokens} tokens in, ${outputTokens} out`, { model, inputTokens, outputTokens });
   }
 
   /** Not waited for: whatever is written to the disk later, such as the intent of an effect, takes this with it. */
@@ -98,7 +99,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       if (!statSync(squad.projectPath, { throwIfNoEntry: false })?.isDirectory())
         return {
           code: "project_missing",
-          message: `the project's folder ${squad.projectPath} is not there any more. Put it back and delegate the task again, or delete the squad.`,
+          message: `the project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back and delegate the task again, or delete the squad.`,
         };
       return { squad, agent };
     },
@@ -118,7 +119,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       onSquad(squad);
       const how = begun
         ? `taken up again, try ${attempts}`
-        : `${agent.characterName} begins with ${model ?? "the default model"}`;
+        : `${agent.characterName} begins with ${model === null ? "the default model" : named(model)}`;
       note(task, begun ? "resumed" : "started", how);
       const { taskSilenceMs, taskCapMs } = config();
       return session.run({

@@ -1,6 +1,7 @@
 import { messageOf } from "../lib/errors.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
+import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
 import { isBusy } from "../store/open.ts";
@@ -49,7 +50,7 @@ export function createTasks(deps: TasksDeps) {
       // The queue goes on with it when the database is free again.
       if (isBusy(error)) throw error;
       log.error("a task could not be run", { id: task.id, error });
-      const message = `something went wrong inside IO (${messageOf(error)}). The log has the details: io logs.`;
+      const message = `something went wrong inside IO (${oneLine(messageOf(error), 500)}). The log has the details: io logs.`;
       if (lanes.isOpen()) await end(task, { status: "failed", result: null, error: { code: "internal", message } });
     } finally {
       running.delete(task.id);

@@ -1,5 +1,8 @@
 import { nearest } from "../lib/config.ts";
 import { conflict, missing } from "../lib/errors.ts";
+import { named, oneLine, quoted } from "../lib/quoted.ts";
+import { SquadSafety } from "../lib/safety-config.ts";
+import { loosenedBy, type Safety } from "../lib/tighten.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Agent, Decision, ModelTier, Squad, UniverseName } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
@@ -30,6 +33,9 @@ export interface NewDecision {
   author?: string | undefined;
 }
 
+/** What is to be said anew of how a squad is held. */
+export type SafetyChanges = { [K in keyof SquadSafety]: SquadSafety[K] | null | undefined };
+
 export interface TeamsDeps {
   database: Store;
   store: SquadStore;
@@ -38,17 +44,18 @@ export interface TeamsDeps {
   /** Whether a squad is just being deleted. */
   isLeaving: (slug: string) => boolean;
   forgetSessions: (ids: readonly string[]) => Promise<void>;
+  dataFolder: string | undefined;
 }
 
 /** The squads themselves, their agents and their decisions. */
-export function createTeams({ database, store, sessions, emit, isLeaving, forgetSessions }: TeamsDeps) {
+export function createTeams({ database, store, sessions, emit, isLeaving, forgetSessions, dataFolder }: TeamsDeps) {
   function find(slug: string): Squad {
     const squad = store.find(slug);
     if (squad && !isLeaving(squad.slug)) return squad;
     const known = store.list().map((one) => one.slug);
     const near = nearest(slug.slice(0, 100), known);
     const some = near ? `Did you mean "${near}"?` : `There are: ${known.slice(0, 20).join(", ")}.`;
-    throw missing(`There is no squad called "${slug.slice(0, 100)}". ${known.length === 0 ? "There are none yet." : some}`);
+    throw missing(`There is no squad called ${quoted(slug, 100)}. ${known.length === 0 ? "There are none yet." : some}`);
   }
 
   function findAgent(squad: Squad, characterName: string): Agent {
@@ -57,9 +64,9 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     const all = store.agents(squad.slug);
     const meant = calledBy(characterName, all);
     if (meant) return meant;
-    const names = all.map((one) => `${one.characterName} (${one.roleTitle})`);
+    const names = all.map((one) => `${oneLine(one.characterName, 100)} (${oneLine(one.roleTitle, 100)})`);
     const help = all.length === 0 ? "It has no agents yet." : `Its agents: ${names.join(", ")}.`;
-    throw missing(`The squad "${squad.slug}" has no agent called "${characterName.slice(0, 100)}". ${help}`);
+    throw missing(`The squad "${squad.slug}" has no agent called ${quoted(characterName, 100)}. ${help}`);
   }
 
   const tellChanged = ({ slug }: Squad) => emit({ type: "squad.updated", data: { ...find(slug) } });
@@ -69,16 +76,18 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     findAgent,
     create({ name, projectPath, slug, universe, cwd }: NewSquad): { squad: Squad; isNew: boolean } {
       const title = required("The name", name, MAX.name);
-      const folder = folderAt(projectPath, cwd);
+      const given = slug === undefined ? undefined : checkedSlug(slug);
+      const folder = folderAt(projectPath, cwd, dataFolder);
       const existing = store.findByPath(folder);
       if (existing && isLeaving(existing.slug))
-        throw conflict(`The squad "${existing.slug}" of ${folder} is just being deleted. Try again in a moment.`);
+        throw conflict(`The squad "${existing.slug}" of ${named(folder, 300)} is just being deleted. Try again in a moment.`);
       if (existing) {
         if (slug === undefined || slug === existing.slug) return { squad: existing, isNew: false };
-        throw conflict(`The squad "${existing.slug}" already works on ${folder}; a folder has one squad. Use that slug.`);
+        throw conflict(
+          `The squad "${existing.slug}" already works on ${named(folder, 300)}; a folder has one squad. Use that slug.`,
+        );
       }
-      const chosen =
-        slug === undefined ? freeSlug(slugOf(title) || "squad", (one) => store.find(one) !== undefined) : checkedSlug(slug);
+      const chosen = given ?? freeSlug(slugOf(title) || "squad", (one) => store.find(one) !== undefined);
       const squad = store.create({
         slug: chosen,
         name: title,
@@ -87,6 +96,31 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
       });
       emit({ type: "squad.created", data: { ...squad } });
       return { squad, isNew: true };
+    },
+
+    /** Lets a squad work on its project in the place that it was moved to. */
+    move(slug: string, projectPath: string): Squad {
+      const squad = find(slug);
+      const folder = folderAt(projectPath, undefined, dataFolder);
+      const other = store.findByPath(folder);
+      if (other && other.slug !== squad.slug) throw conflict(`The squad "${other.slug}" already works on ${folder}.`);
+      const open = store.openTasks(squad.slug);
+      if (open.length > 0)
+        throw conflict(`The squad "${squad.slug}" still has ${open.length} tasks to do. Wait for them or cancel them first.`);
+      store.setPath(squad.slug, folder);
+      tellChanged(squad);
+      return find(squad.slug);
+    },
+    /** Holds a squad tighter than all; null takes back what was said. */
+    hold(slug: string, changes: SafetyChanges, all: Safety): Squad {
+      const squad = find(slug);
+      const own = Object.fromEntries(Object.entries({ ...squad.safety, ...changes }).filter(([, value]) => value !== null));
+      const safety = SquadSafety.parse(own);
+      const [loose] = loosenedBy(all, safety);
+      if (loose) throw conflict(`A squad can only be held tighter than all. ${loose}`);
+      store.setSafety(squad.slug, safety);
+      tellChanged(squad);
+      return find(squad.slug);
     },
 
     addAgent(slug: string, { roleTitle, charter, modelTier = "medium" }: NewAgent): Agent {

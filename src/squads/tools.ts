@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { named, namedList, oneLine } from "../lib/quoted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
 import { type Agent, ModelTier, type Origin, UniverseName } from "../protocol/squads.ts";
 import { type Tool, tool } from "../tools/tool.ts";
-import { oneLine } from "./evidence.ts";
+import { asData } from "../tools/untrusted.ts";
 import { tellDecisions, tellFacts } from "./prompt.ts";
 import { tellTask } from "./report.ts";
 import type { Squads } from "./squads.ts";
@@ -34,7 +35,7 @@ function teamTools(squads: Squads): Tool[] {
       deadlineMs: DEADLINE_MS,
       async run({ slug, name, project_path, universe }, { cwd }) {
         const { squad, isNew } = squads.create({ slug, name, projectPath: project_path, universe, cwd });
-        const made = `the squad "${squad.slug}" (${squad.name}) for ${squad.projectPath}, named from ${squad.universe}`;
+        const made = `the squad "${squad.slug}" (${named(squad.name)}) for ${named(squad.projectPath, 500)}, named from ${squad.universe}`;
         return isNew
           ? `Created ${made}. It has no agents yet: squad_analyze suggests a roster, squad_add_agent adds each.`
           : `That folder already has ${made}. ${roster(squads.agents(squad.slug))}`;
@@ -49,14 +50,15 @@ function teamTools(squads: Squads): Tool[] {
       async run({ slug }) {
         const squad = squads.recall(squads.named(slug));
         const tasks = squad.tasks.map(
-          ({ id, agent, status, description }) => `- ${id} ${agent}, ${status}: ${oneLine(description, 100)}`,
+          ({ id, agent, status, description }) => `- ${id} ${oneLine(agent, 100)}, ${status}: ${oneLine(description, 100)}`,
         );
-        return [
-          `${squad.slug} (${squad.name}), ${squad.projectPath}, ${squad.status}, universe ${squad.universe}`,
+        const known = [
           roster(squad.agents),
           `Decisions, oldest first:\n${tellDecisions(squad.decisions)}`,
           `Tasks, newest first:\n${tasks.join("\n") || "None yet."}`,
-        ].join("\n\n");
+        ];
+        const head = `${squad.slug} (${named(squad.name)}), ${named(squad.projectPath, 500)}, ${squad.status}, universe ${squad.universe}`;
+        return `${head}\n${asData(known.join("\n\n"))}`;
       },
     }),
     tool({
@@ -98,8 +100,8 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
         const { task: made, joined } = squads.delegate(squads.named(slug), { task, agent, origin: originOf(owner) });
         const { id, agent: name, status, reason } = made;
         return joined
-          ? `The same task is under way already as ${id} (${name}, ${status}); it was joined, and its result will come here too.`
-          : `Task ${id} is queued for ${name} (${reason}). Its result comes as a message when it has ended; do not wait for it.`;
+          ? `The same task is under way already as ${id} (${oneLine(name, 100)}, ${status}); it was joined, and its result will come here too.`
+          : `Task ${id} is queued for ${oneLine(name, 100)} (${oneLine(reason ?? "", 500)}). Its result comes as a message when it has ended; do not wait for it.`;
       },
     }),
     tool({
@@ -129,7 +131,7 @@ function memberTools(squads: Squads): Tool[] {
       deadlineMs: DEADLINE_MS,
       async run({ slug, role_title, charter, model_tier }) {
         const agent = squads.addAgent(squads.named(slug), { roleTitle: role_title, charter, modelTier: model_tier });
-        return `Added ${agent.characterName}, ${agent.roleTitle} (tier ${agent.modelTier}).`;
+        return `Added ${oneLine(agent.characterName, 100)}, ${oneLine(agent.roleTitle, 100)} (tier ${agent.modelTier}).`;
       },
     }),
     tool({
@@ -148,7 +150,7 @@ function memberTools(squads: Squads): Tool[] {
       deadlineMs: DEADLINE_MS,
       async run({ slug, character_name }) {
         const agent = await squads.removeAgent(squads.named(slug), character_name);
-        return `Removed ${agent.characterName}, ${agent.roleTitle}.`;
+        return `Removed ${oneLine(agent.characterName, 100)}, ${oneLine(agent.roleTitle, 100)}.`;
       },
     }),
     tool({
@@ -159,7 +161,7 @@ function memberTools(squads: Squads): Tool[] {
       deadlineMs: 30_000,
       async run({ slug }) {
         const squad = await squads.delete(squads.named(slug));
-        return `Deleted the squad "${squad.slug}". The files in ${squad.projectPath} were left as they are.`;
+        return `Deleted the squad "${squad.slug}". The files in ${named(squad.projectPath, 500)} were left as they are.`;
       },
     }),
   ];
@@ -181,7 +183,7 @@ function taskTools(squads: Squads): Tool[] {
       schema: TaskId,
       kind: "effect",
       deadlineMs: DEADLINE_MS,
-      run: async ({ task_id }) => `Task ${task_id} is ${(await squads.cancel(task_id)).status}.`,
+      run: async ({ task_id }) => `Task ${named(task_id)} is ${(await squads.cancel(task_id)).status}.`,
     }),
   ];
 }
@@ -196,14 +198,16 @@ export function tellSquads(squads: Squads): string {
         .agents(slug)
         .map(
           (agent) =>
-            `${agent.characterName} – ${oneLine(agent.roleTitle, 60)}${agent.status === "idle" ? "" : ` [${agent.status}]`}`,
+            `${oneLine(agent.characterName, 60)} – ${oneLine(agent.roleTitle, 60)}${agent.status === "idle" ? "" : ` [${agent.status}]`}`,
         );
       const open = squads
         .openTasks(slug)
-        .map(({ id, agent, status: state, description }) => `  ${id} ${agent}, ${state}: ${oneLine(description, 80)}`);
+        .map(
+          ({ id, agent, status: state, description }) => `  ${id} ${oneLine(agent, 60)}, ${state}: ${oneLine(description, 80)}`,
+        );
       const shown = open.length > 5 ? [...open.slice(0, 5), `  … and ${open.length - 5} more tasks`] : open;
       return [
-        `- ${slug} (${oneLine(name, 60)}), ${projectPath}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
+        `- ${slug} (${named(name, 60)}), ${named(projectPath, 300)}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
         ...shown,
       ].join("\n");
     })
@@ -212,15 +216,15 @@ export function tellSquads(squads: Squads): string {
 
 function roster(agents: readonly Agent[]): string {
   if (agents.length === 0) return "It has no agents yet.";
-  return `Agents:\n${agents.map(({ characterName, roleTitle, charter, modelTier, status }) => `- ${characterName}, ${roleTitle} (tier ${modelTier}, ${status}): ${oneLine(charter, 200)}`).join("\n")}`;
+  return `Agents:\n${agents.map(({ characterName, roleTitle, charter, modelTier, status }) => `- ${oneLine(characterName, 100)}, ${oneLine(roleTitle, 100)} (tier ${modelTier}, ${status}): ${oneLine(charter, 200)}`).join("\n")}`;
 }
 
 function tellAnalysis(analysis: Analysis): string {
-  const problems = analysis.problems.slice(0, 10).map(({ file, message }) => `- ${file}: ${oneLine(message, 200)}`);
-  return [
-    `${analysis.projectPath} (${analysis.source === "git" ? "a git repository; ignored files left out" : "not a git repository"})`,
+  const problems = analysis.problems.slice(0, 10).map(({ file, message }) => `- ${named(file)}: ${oneLine(message, 200)}`);
+  const head = `${named(analysis.projectPath, 500)} (${analysis.source === "git" ? "a git repository; ignored files left out" : "not a git repository"})`;
+  const found = [
     tellFacts(analysis),
-    ...(analysis.containers.length > 0 ? [`Containers and infrastructure: ${analysis.containers.join(", ")}.`] : []),
+    ...(analysis.containers.length > 0 ? [`Containers and infrastructure: ${namedList(analysis.containers, 30)}.`] : []),
     ...(problems.length > 0 ? [`Problems:\n${problems.join("\n")}`] : []),
     `A roster that would fit, to take or leave:\n${JSON.stringify(
       analysis.roster.map(({ roleTitle, charter, modelTier, reason }) => ({
@@ -232,5 +236,6 @@ function tellAnalysis(analysis: Analysis): string {
       null,
       1,
     )}`,
-  ].join("\n");
+  ];
+  return `${head}\n${asData(found.join("\n"))}`;
 }

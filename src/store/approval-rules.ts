@@ -28,6 +28,7 @@ export function createRuleTable({ db }: Store): RuleTable {
     WHERE tool = :tool AND ((scope = 'task' AND place = :ownerId) OR (scope = 'project' AND place = :project)) ORDER BY seq`);
   const find = db.prepare(`SELECT ${COLUMNS} FROM approval_rules WHERE id = ?`);
   const remove = db.prepare("DELETE FROM approval_rules WHERE id = ?");
+  const any = db.prepare("SELECT 1 FROM approval_rules WHERE scope = 'task' AND place = ? LIMIT 1");
   const removeFor = db.prepare("DELETE FROM approval_rules WHERE scope = 'task' AND place = ?");
   return {
     add: ({ id, scope, place, tool, match, approval }, at) => void insert.run(id, scope, place, tool, match, approval, at),
@@ -39,6 +40,9 @@ export function createRuleTable({ db }: Store): RuleTable {
       return row === undefined ? undefined : KeptRule.parse(row);
     },
     has: (id) => find.get(id) !== undefined,
-    forgetOwner: (ownerId) => void removeFor.run(ownerId),
+    forgetOwner(ownerId) {
+      // Most owners have none, and a look does not wait for a writer.
+      if (any.get(ownerId)) removeFor.run(ownerId);
+    },
   };
 }

@@ -196,6 +196,17 @@ export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
     `,
   },
   {
+    name: "0013-skills",
+    sql: `
+      CREATE TABLE skills (
+        slug TEXT PRIMARY KEY,
+        hash TEXT NOT NULL,
+        enabled_at TEXT NOT NULL,
+        enabled_by TEXT NOT NULL
+      ) WITHOUT ROWID;
+    `,
+  },
+  {
     name: "0014-steering",
     sql: `
       CREATE TABLE steers (

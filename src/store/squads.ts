@@ -1,6 +1,8 @@
 import { conflict } from "../lib/errors.ts";
+import { SquadSafety } from "../lib/safety-config.ts";
 import { Agent, type ModelTier, Squad, UniverseName, type WorkStatus } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
+import { readJson } from "./read-json.ts";
 import { createDecisionTable, type DecisionTable } from "./squad-decisions.ts";
 import { createTaskTable, type TaskTable } from "./tasks.ts";
 
@@ -27,6 +29,8 @@ export interface SquadStore extends DecisionTable, TaskTable {
   find(slug: string): Squad | undefined;
   findByPath(projectPath: string): Squad | undefined;
   list(): Squad[];
+  setSafety(slug: string, safety: SquadSafety): void;
+  setPath(slug: string, projectPath: string): void;
   setStatus(slug: string, status: WorkStatus): void;
   sessionOf(slug: string): string | undefined;
   setSession(slug: string, sessionId: string | undefined): void;
@@ -68,6 +72,8 @@ function squadRows(store: Store, time: () => string) {
     "INSERT INTO squads (slug, name, project_path, universe, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING *",
   );
   const status = db.prepare("UPDATE squads SET status = ?, updated_at = ? WHERE slug = ?");
+  const safety = db.prepare("UPDATE squads SET safety = ?, updated_at = ? WHERE slug = ?");
+  const path = db.prepare("UPDATE squads SET project_path = ?, updated_at = ? WHERE slug = ?");
   const session = db.prepare("UPDATE squads SET copilot_session_id = ?, updated_at = ? WHERE slug = ?");
   return {
     create: ({ slug, name, projectPath, universe }: NewSquadRow): Squad =>
@@ -80,6 +86,8 @@ function squadRows(store: Store, time: () => string) {
     find: (slug: string) => optional(bySlug.get(slug), toSquad),
     findByPath: (projectPath: string) => optional(byPath.get(projectPath), toSquad),
     list: () => (all.all() as Row[]).map(toSquad),
+    setSafety: (slug: string, own: SquadSafety) => void safety.run(JSON.stringify(own), time(), slug),
+    setPath: (slug: string, projectPath: string) => void path.run(projectPath, time(), slug),
     setStatus: (slug: string, to: WorkStatus) => void status.run(to, time(), slug),
     sessionOf(slug: string) {
       const id = (bySlug.get(slug) as Row | undefined)?.copilot_session_id ?? undefined;
@@ -159,6 +167,9 @@ export function squadOwner(slug: string, characterName?: string): string {
 const optional = <T>(row: unknown, to: (row: Row) => T) => (row === undefined ? undefined : to(row as Row));
 const idsIn = (rows: unknown[]) => (rows as { id: string }[]).map(({ id }) => id);
 
+/** What cannot be read any more was meant to hold a squad: it is held as tightly as can be. */
+const STRICTEST: SquadSafety = { sandbox: "workspace", approvals: "effects" };
+
 function toSquad(row: Row): Squad {
   return Squad.parse({
     slug: row.slug,
@@ -166,6 +177,7 @@ function toSquad(row: Row): Squad {
     projectPath: row.project_path,
     universe: UniverseName.catch("a-team").parse(row.universe),
     status: row.status,
+    safety: readJson(SquadSafety, String(row.safety)) ?? STRICTEST,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   });

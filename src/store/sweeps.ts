@@ -17,7 +17,16 @@ const OPEN_MESSAGE = "EXISTS (SELECT 1 FROM messages WHERE id = owner AND status
 const OPEN_TASK = "EXISTS (SELECT 1 FROM agent_tasks WHERE id = owner AND status IN ('queued','running'))";
 
 export function createSweeps(store: Store): Sweep[] {
-  return [messages(store), outbox(store), events(store), toolCalls(store), usage(store), activity(store), smallFacts(store)];
+  return [
+    messages(store),
+    outbox(store),
+    events(store),
+    toolCalls(store),
+    usage(store),
+    activity(store),
+    approvals(store),
+    smallFacts(store),
+  ];
 }
 
 /** The moment before which things are too old; "" when they are kept for ever. */
@@ -175,6 +184,28 @@ function activity(store: Store): Sweep {
     what: "activity",
     steps: ({ activityDays: days }, now) =>
       aging(store, { table: "task_activity", key: "id", kept, days, rows: 0, remove: (id) => remove.run(id) }, now),
+  };
+}
+
+/** Decisions go when the messages of their time do; what waits stays, and so does what an unfinished turn may ask for again. */
+function approvals(store: Store): Sweep {
+  const remove = store.db.prepare("DELETE FROM approvals WHERE seq = ?");
+  const open = [OPEN_MESSAGE, OPEN_TASK].map((sql) => sql.replaceAll("= owner ", "= owner_id "));
+  return {
+    what: "approvals",
+    steps: ({ messagesDays: days, messages: rows }, now) =>
+      aging(
+        store,
+        {
+          table: "approvals",
+          key: "seq",
+          kept: ["state = 'waiting'", ...open].join(" OR "),
+          days,
+          rows,
+          remove: (seq) => remove.run(seq),
+        },
+        now,
+      ),
   };
 }
 

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import { asData } from "../tools/untrusted.ts";
 import { readRunSettings } from "./pipeline/settings.ts";
 import { allowedBy } from "./run/models.ts";
 import { modelUses, otherNames, standIns } from "./run/served.ts";
@@ -40,7 +42,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
         if ((slug === undefined) === (project_path === undefined))
           throw new ToolError("Give either slug or project_path, and not both.");
         const team = slug === undefined ? undefined : squad(slug);
-        if (slug !== undefined && !team) throw new ToolError(`There is no squad "${slug}". squad_status lists them.`);
+        if (slug !== undefined && !team) throw new ToolError(`There is no squad ${quoted(slug)}. squad_status lists them.`);
         const { id } = await swarm
           .start({
             projectPath: team?.projectPath ?? project_path!,
@@ -69,13 +71,18 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
           const runs = swarm.list({ limit: 10 });
           return runs.length === 0
             ? "There are no runs yet."
-            : runs
-                .map(({ id, status, outcome, issue }) => `${id} ${status}${outcome ? ` (${outcome})` : ""}: ${firstLine(issue)}`)
-                .join("\n");
+            : asData(
+                runs
+                  .map(
+                    ({ id, status, outcome, issue }) => `${id} ${status}${outcome ? ` (${outcome})` : ""}: ${firstLine(issue)}`,
+                  )
+                  .join("\n"),
+              );
         }
         const run = swarm.show(run_id);
-        if (!run) throw new ToolError(`There is no run "${run_id}". Call swarm_status without run_id for the ones there are.`);
-        return describeRun(run);
+        if (!run)
+          throw new ToolError(`There is no run ${quoted(run_id)}. Call swarm_status without run_id for the ones there are.`);
+        return asData(describeRun(run));
       },
     }),
   ];
@@ -84,13 +91,14 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
 /** A run in a few lines: how it stands, what was not approved, where the result is, and its notes. */
 export function describeRun(run: Run): string {
   const phases = run.phases
-    .map(({ name, status, reason }) => `${name} ${status}${status === "skipped" && reason ? ` (${reason})` : ""}`)
+    .map(({ name, status, reason }) => `${name} ${status}${status === "skipped" && reason ? ` (${oneLine(reason, 300)})` : ""}`)
     .join(", ");
   const uses = modelUses(run);
-  const models = uses.map(({ model, agents }) => `${model} (${agents.join(", ")})`);
+  const models = uses.map(({ model, agents }) => `${named(model)} (${agents.map((agent) => named(agent)).join(", ")})`);
   const instead = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `  ${each}`);
   const streams = run.streams.map(
-    ({ number, status, task, reason }) => `  ${number}. ${status}: ${firstLine(task)}${reason ? ` (${reason})` : ""}`,
+    ({ number, status, task, reason }) =>
+      `  ${number}. ${status}: ${firstLine(task)}${reason ? ` (${oneLine(reason, 500)})` : ""}`,
   );
   const open = run.loops
     .filter(({ outcome }) => outcome !== "approved" && outcome !== "skipped")
@@ -98,22 +106,21 @@ export function describeRun(run: Run): string {
   const failing = run.evidence
     .filter(({ exitCode, tree }) => exitCode !== 0 && tree === run.tree)
     .slice(-3)
-    .map(({ command, exitCode }) => `  ${command}: exit ${exitCode}`);
+    .map(({ command, exitCode }) => `  ${named(command, 200)}: exit ${exitCode}`);
   return [
-    `Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${run.reason})` : ""}`,
+    `Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
     `Issue: ${firstLine(run.issue)}`,
     ...(phases ? [`Phases: ${phases}`] : []),
     ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),
     ...(streams.length > 0 ? ["Streams:", ...streams] : []),
     ...(open.length > 0 ? ["Not approved:", ...open] : []),
     ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),
-    ...(run.branch ? [`Branch: ${run.branch}${run.applied ? " (applied)" : ""}`] : []),
-    ...(run.notes.length > 0 ? ["Notes:", ...run.notes.map((note) => `  ${note.trim().replaceAll("\n", "\n    ")}`)] : []),
+    ...(run.branch ? [`Branch: ${named(run.branch)}${run.applied ? " (applied)" : ""}`] : []),
+    ...(run.notes.length > 0 ? ["Notes:", ...run.notes.map((note) => indented(note.trim(), "    ").slice(2))] : []),
     `Tokens: ${run.usage.inputTokens} in, ${run.usage.outputTokens} out, ${run.usage.calls} calls`,
   ].join("\n");
 }
 
 function firstLine(text: string): string {
-  const line = text.trim().split("\n", 1)[0] ?? "";
-  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
+  return oneLine(text.trim().split("\n", 1)[0] ?? "", 120);
 }

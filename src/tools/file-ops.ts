@@ -1,12 +1,16 @@
-import { chmodSync, chownSync, constants, mkdirSync, type Stats } from "node:fs";
-import { lstat, open, readdir, readlink, stat } from "node:fs/promises";
+import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import { writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf } from "../lib/errors.ts";
+import { type Folder, makeFolder, withFolder } from "../lib/pinned/folder.ts";
+import { entriesOf, statsOf } from "../lib/pinned/list.ts";
+import { type Absent, inFolderOf, openPlain } from "../lib/pinned/read.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
+import { named } from "../lib/quoted.ts";
 import type { PathGuard } from "./guard.ts";
 import { reachFrom } from "./policy.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
+import { asData } from "./untrusted.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;
@@ -29,9 +33,9 @@ const ReadWrite = z.object({
 /** Reads, writes and lists files, relative to the folder the agent stands in. */
 export function fileOps({ guard, write }: FileOpsDeps): Tool {
   const description = `Read${write ? ", write" : ""} or list files. Relative paths stand in the working folder.`;
-  const look = (operation: "read" | "list", path: string, recursive: boolean | undefined, context: ToolContext) => {
+  const look = async (operation: "read" | "list", path: string, recursive: boolean | undefined, context: ToolContext) => {
     const real = reach(guard, path, "read", context);
-    return operation === "read" ? read(path, real) : list(path, real, recursive ?? false, guard, context.signal);
+    return operation === "read" ? read(path, real, guard) : list(path, real, recursive ?? false, guard, context.signal);
   };
   if (!write) {
     return tool({
@@ -53,7 +57,7 @@ export function fileOps({ guard, write }: FileOpsDeps): Tool {
       if (operation !== "write") return look(operation, path, recursive, context);
       if (content === undefined)
         throw new ToolError('content: is missing; a write needs the whole new text ("" empties the file).');
-      return replace(path, reach(guard, path, "write", context), content);
+      return replace(path, reach(guard, path, "write", context), content, guard);
     },
   });
 }
@@ -65,24 +69,38 @@ function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolSco
   return reached.real;
 }
 
-async function read(path: string, real: string): Promise<string> {
-  const stats = await statsOf(path, real);
-  if (stats.isDirectory()) throw new ToolError(`${path} is a folder; use operation "list".`);
-  if (!stats.isFile()) throw new ToolError(`${path} is not a regular file and is not read.`);
-  const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: unknown) => {
-    throw failed(path, "read", error);
-  });
+function read(path: string, real: string, guard: PathGuard): string {
+  if (dirname(real) === real) throw notAFile(path, "a folder", "read");
+  const opened = inFolderOf(real, (folder) => openPlain(folder, basename(real)));
+  if ("absent" in opened) throw notAFile(path, opened.absent, "read");
+  const { handle } = opened;
   try {
+    const stats = fstatSync(handle);
+    // The path was judged a moment ago; this is the file that it really led to.
+    if (guard.isSecretFile(stats))
+      throw new Refusal(`${named(path, 300)} holds IO's own secrets or records; no tool may reach it.`);
     const room = Buffer.alloc(READ_LIMIT * 4);
-    const { bytesRead } = await file.read(room, 0, room.length, 0);
+    const bytesRead = readSync(handle, room, 0, room.length, 0);
     const bytes = room.subarray(0, bytesRead);
     const text = textOf(bytes, bytesRead < stats.size);
-    if (text === undefined) return `${path} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
-    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${path} is empty.` : text;
-    return `${text.slice(0, READ_LIMIT)}\n[Only the first ${READ_LIMIT} characters of ${path} are shown; the whole file has ${stats.size} bytes.]`;
+    if (text === undefined) return `${named(path, 300)} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
+    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${named(path, 300)} is empty.` : asData(text);
+    return `${asData(text.slice(0, READ_LIMIT))}\n[Only the first ${READ_LIMIT} characters of ${named(path, 300)} are shown; the whole file has ${stats.size} bytes.]`;
+  } catch (error) {
+    throw codeOf(error) === undefined ? error : failed(path, "read", error);
   } finally {
-    await file.close();
+    closeSync(handle);
   }
+}
+
+function notAFile(path: string, absent: Absent, what: "read" | "written"): ToolError {
+  if (absent === "missing") return failed(path, what, { code: "ENOENT" });
+  if (absent === "not permitted") return failed(path, what, { code: "EACCES" });
+  if (absent === "a folder")
+    return new ToolError(`${named(path, 300)} is a folder; ${what === "read" ? 'use operation "list"' : "name a file in it"}.`);
+  if (absent === "a link")
+    return new ToolError(`${named(path, 300)} was changed into a link meanwhile and is not ${what}. Look at it and try again.`);
+  return new ToolError(`${named(path, 300)} is not a regular file and is not ${what}.`);
 }
 
 /** The text in the bytes, or undefined when they are none. */
@@ -96,78 +114,86 @@ function textOf(bytes: Uint8Array, more: boolean): string | undefined {
   }
 }
 
-async function replace(path: string, real: string, content: string): Promise<string> {
-  const before = await stat(real).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw failed(path, "written", error);
-  });
-  if (before?.isDirectory()) throw new ToolError(`${path} is a folder; name a file in it.`);
-  if (before && !before.isFile()) throw new ToolError(`${path} is not a regular file and is not written.`);
+function replace(path: string, real: string, content: string, guard: PathGuard): string {
+  if (dirname(real) === real) throw notAFile(path, "a folder", "written");
+  let folder: Folder | undefined;
   try {
-    mkdirSync(dirname(real), { recursive: true });
-    writeFileAtomic(real, content, 0o644);
-    if (before) keepOwner(real, before);
+    folder = makeFolder(dirname(real), 0o777);
+    const name = basename(real);
+    const before = statsOf(folder, name);
+    if (before?.isDirectory()) throw notAFile(path, "a folder", "written");
+    if (before && !before.isFile()) throw notAFile(path, before.isSymbolicLink() ? "a link" : "not a regular file", "written");
+    const refusal = guard.refuse(real, "write", "/");
+    if (refusal) throw new Refusal(refusal);
+    replaceFile(folder, name, content, before ? { like: before } : { mode: 0o644 });
+    return `${before ? "Replaced" : "Wrote"} ${named(path, 300)} (${Buffer.byteLength(content)} bytes).`;
   } catch (error) {
-    throw failed(path, "written", error);
-  }
-  return `${before ? "Replaced" : "Wrote"} ${path} (${Buffer.byteLength(content)} bytes).`;
-}
-
-function keepOwner(real: string, { mode, uid, gid }: Stats): void {
-  try {
-    if (process.getuid?.() === 0) chownSync(real, uid, gid);
+    throw codeOf(error) === undefined ? error : failed(path, "written", error);
   } finally {
-    chmodSync(real, mode & 0o7777);
+    folder?.close();
   }
 }
 
-async function list(path: string, real: string, recursive: boolean, guard: PathGuard, signal: AbortSignal): Promise<string> {
-  const stats = await statsOf(path, real);
-  if (!stats.isDirectory()) return `${path} is a file of ${sizeOf(stats.size)}.`;
-  const lines: string[] = [];
-  let more = false;
-  const walk = async (folder: string, prefix: string): Promise<void> => {
-    const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-      if (prefix === "") throw failed(path, "listed", error);
-      lines.push(`${prefix} (cannot be opened)`);
-      return [];
-    });
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (lines.length >= LIST_LIMIT || signal.aborted) {
-        more = true;
-        return;
-      }
-      const full = join(folder, entry.name);
-      const name = `${prefix}${entry.name}`;
-      if (!entry.isDirectory()) lines.push(await describe(full, name));
-      else if (!recursive) lines.push(`${name}/`);
-      else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder)) lines.push(`${name}/ (not opened)`);
-      else {
-        lines.push(`${name}/`);
-        await walk(full, `${name}/`);
+interface Walk {
+  guard: PathGuard;
+  recursive: boolean;
+  signal: AbortSignal;
+  lines: string[];
+  more: boolean;
+}
+
+function list(path: string, real: string, recursive: boolean, guard: PathGuard, signal: AbortSignal): string {
+  const walk: Walk = { guard, recursive, signal, lines: [], more: false };
+  try {
+    withFolder(real, (folder) => listInto(walk, folder, ""));
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    const found = codeOf(error) === "ENOTDIR" ? inFolderOf(real, (folder) => statsOf(folder, basename(real))) : undefined;
+    if (!found || "absent" in found) throw failed(path, "listed", error);
+    return found.isFile()
+      ? `${named(path, 300)} is a file of ${sizeOf(Number(found.size))}.`
+      : `${named(path, 300)} is not a regular file.`;
+  }
+  const { lines, more } = walk;
+  if (lines.length === 0) return `${named(path, 300)} is an empty folder.`;
+  return `${asData(lines.join("\n"))}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
+}
+
+function listInto(walk: Walk, folder: Folder, prefix: string): void {
+  const { guard, recursive, signal, lines } = walk;
+  for (const entry of entriesOf(folder).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (lines.length >= LIST_LIMIT || signal.aborted) {
+      walk.more = true;
+      return;
+    }
+    const full = join(folder.path, entry.name);
+    const below = `${prefix}${entry.name}/`;
+    const name = named(below, 1_000);
+    if (!entry.isDirectory()) lines.push(describe(folder, entry.name, named(`${prefix}${entry.name}`, 1_000)));
+    else if (!recursive) lines.push(name);
+    else if (NOT_OPENED.has(entry.name) || guard.refuse(full, "read", folder.path)) lines.push(`${name} (not opened)`);
+    else {
+      lines.push(name);
+      try {
+        withFolder(full, (inner) => listInto(walk, inner, below));
+      } catch (error) {
+        if (codeOf(error) === undefined) throw error;
+        lines.push(`${name} (cannot be opened)`);
       }
     }
-  };
-  await walk(real, "");
-  if (lines.length === 0) return `${path} is an empty folder.`;
-  return `${lines.join("\n")}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
-}
-
-async function describe(full: string, name: string): Promise<string> {
-  try {
-    const stats = await lstat(full);
-    if (stats.isSymbolicLink()) return `${name} -> ${await readlink(full)}`;
-    return stats.isFile() ? `${name}  ${sizeOf(stats.size)}` : `${name} (not a regular file)`;
-  } catch {
-    // It went away while the folder was being read.
-    return `${name} (gone)`;
   }
 }
 
-async function statsOf(path: string, real: string): Promise<Stats> {
-  return stat(real).catch((error: unknown) => {
-    throw failed(path, "read", error);
-  });
+function describe(folder: Folder, own: string, name: string): string {
+  try {
+    const stats = statsOf(folder, own);
+    if (!stats) return `${name} (gone)`;
+    if (stats.isSymbolicLink()) return `${name} -> ${named(readlinkSync(folder.entry(own)), 1_000)}`;
+    return stats.isFile() ? `${name}  ${sizeOf(Number(stats.size))}` : `${name} (not a regular file)`;
+  } catch {
+    // It went away, or changed, while the folder was being read.
+    return `${name} (gone)`;
+  }
 }
 
 function failed(path: string, what: string, error: unknown): ToolError {
@@ -184,7 +210,7 @@ function failed(path: string, what: string, error: unknown): ToolError {
             : code === "ENAMETOOLONG"
               ? "the name is too long"
               : (code ?? String(error));
-  return new ToolError(`${path} cannot be ${what}: ${reason}.`, { cause: error });
+  return new ToolError(`${named(path, 300)} cannot be ${what}: ${reason}.`, { cause: error });
 }
 
 function sizeOf(bytes: number): string {

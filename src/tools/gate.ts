@@ -2,9 +2,10 @@ import type { Log } from "../lib/log.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { EngineTool, ToolInvocation } from "../protocol/turns.ts";
 import type { Store } from "../store/open.ts";
-import { createToolCalls, type NewToolCall, type ToolCalls } from "../store/tool-calls.ts";
+import { createToolCalls, type NewToolCall, type ToolCall, type ToolCalls } from "../store/tool-calls.ts";
+import type { Approver, Leave } from "./approvals/approver.ts";
 import { createAudit } from "./audit.ts";
-import { type Answer, perform } from "./perform.ts";
+import { type Answer, type Call, perform } from "./perform.ts";
 import { findEarlier, replay } from "./replay.ts";
 import { explainArguments, parametersOf } from "./schema.ts";
 import type { Tool, ToolScope } from "./tool.ts";
@@ -17,6 +18,8 @@ export interface GateDeps {
   redactor: Redactor;
   log: Log;
   policy: Policy;
+  /** Asks a person about the calls that need one; without it none does. */
+  approver?: Approver;
   now?: () => Date;
   /** How many characters of a result, and of the arguments, the journal keeps. */
   keep?: number;
@@ -39,7 +42,7 @@ interface Bound {
 }
 
 export function createGate(deps: GateDeps): Gate {
-  const { store, redactor, log, policy, now = () => new Date(), keep = 20_000, graceMs = 1_500 } = deps;
+  const { store, redactor, log, policy, approver, now = () => new Date(), keep = 20_000, graceMs = 1_500 } = deps;
   const journal = createToolCalls(store);
   const audit = createAudit(redactor, keep);
   const running = new Map<string, Promise<Answer>>();
@@ -58,21 +61,40 @@ export function createGate(deps: GateDeps): Gate {
       state: "begun",
       createdAt: now().toISOString(),
     };
-    const earlier = findEarlier(journal, call, invocation);
+    const before = findEarlier(journal, call, invocation);
 
-    const refusal = parsed.success ? policy(tool, parsed.data, scope) : explainArguments(tool.name, parsed.error, schema, raw);
-    if (refusal !== undefined || !parsed.success) {
-      const answer = { ok: false, text: redactor.clean(refusal ?? "") };
+    const refuse = (text: string, earlier: ToolCall | undefined): Answer => {
+      const answer = { ok: false, text: redactor.clean(text) };
       if (!earlier) journal.end(journal.begin({ ...call, state: "refused" }), kind, audit.outcome("refused", answer.text, 0));
       return answer;
-    }
-    const replayed = replay(journal, call, earlier, invocation, audit);
+    };
+    if (!parsed.success) return refuse(explainArguments(tool.name, parsed.error, schema, raw), before);
+    const refusal = policy(tool, parsed.data, scope);
+    if (refusal !== undefined) return refuse(refusal, before);
+    const replayed = replay(journal, call, before, invocation, audit);
     if (replayed) return replayed;
 
-    if (earlier) journal.carryOver(earlier, attempt, "begun");
-    const seq = earlier?.seq ?? journal.begin(call);
+    const wanted: Call = { tool, args: parsed.data, kind, scope, invocation };
+    const leave: Leave = approver ? await approver(wanted) : wanted;
+    // While a person was asked, another call may have taken its id.
+    call.callId = callId;
+    const earlier = findEarlier(journal, call, invocation);
+    if ("unanswered" in leave) return { ok: false, text: leave.unanswered };
+    if ("refusal" in leave) return refuse(leave.refusal, earlier);
+
+    const begin = (): number => {
+      if (earlier) journal.carryOver(earlier, attempt, "begun");
+      return earlier?.seq ?? journal.begin(call);
+    };
+    const { use } = leave;
+    const seq = use
+      ? store.transaction(() => {
+          use();
+          return begin();
+        })
+      : begin();
     const started = performance.now();
-    const { state, answer } = await perform({ tool, args: parsed.data, kind, scope, invocation }, { redactor, log, graceMs });
+    const { state, answer } = await perform({ ...wanted, args: leave.args, scope: leave.scope }, { redactor, log, graceMs });
     try {
       journal.end(seq, kind, audit.outcome(state, answer.text, performance.now() - started));
     } catch (error) {

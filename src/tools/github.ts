@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { named } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { unwrapped, type Wrap } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
-import { fromOutside } from "./untrusted.ts";
+import { asData, fromOutside } from "./untrusted.ts";
 
 export interface GithubDeps {
   redactor: Redactor;
@@ -76,8 +77,9 @@ export function github({ redactor, wrap = unwrapped, env = process.env }: Github
         ...(input === undefined ? {} : { input }),
       });
       if (result.ending !== "exited" || result.code !== 0) throw failed(args.action, result);
-      const said = result.stdout.trim() || "Done.";
-      return /^(list|view)_/.test(args.action) ? fromOutside(`GitHub (${args.action})`, said) : said;
+      const said = result.stdout.trim();
+      if (said === "") return "Done.";
+      return /^(list|view)_/.test(args.action) ? fromOutside(`GitHub (${args.action})`, said) : asData(said);
     },
   });
 }
@@ -129,7 +131,7 @@ function commandOf(args: Arguments): { argv: string[]; input?: string } {
 function oneOf(state: string | undefined, allowed: [string, ...string[]] | string[], fallback: string): string {
   if (state === undefined) return fallback;
   if (allowed.includes(state)) return state;
-  throw new ToolError(`state: found "${state}"; allowed here: one of ${allowed.map((name) => `"${name}"`).join(", ")}.`);
+  throw new ToolError(`state: found ${named(state)}; allowed here: one of ${allowed.map((name) => `"${name}"`).join(", ")}.`);
 }
 
 /** What `gh` needs to know who it is; no other program is given it. */
@@ -141,12 +143,12 @@ function login(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 function failed(action: string, result: ExecResult): ToolError {
   if (result.ending === "not-started") {
     return new ToolError(
-      `${action} needs the GitHub CLI, and "gh" could not be started here (${result.output.trim()}). Tell the user to install it from https://cli.github.com and to run "gh auth login".`,
+      `${action} needs the GitHub CLI, and "gh" could not be started here (${named(result.output.trim(), 300)}). Tell the user to install it from https://cli.github.com and to run "gh auth login".`,
     );
   }
   if (result.ending !== "exited")
     return new ToolError(`${action} did not finish and was stopped; whether GitHub took it is not known.`);
   const said = (result.stderr.trim() || result.stdout.trim()).slice(0, 2_000);
   const remedy = result.code === 4 ? ' Tell the user to run "gh auth login", or to set GH_TOKEN.' : "";
-  return new ToolError(`${action} failed (gh ended with ${result.code}): ${said}${remedy}`);
+  return new ToolError(`${action} failed (gh ended with ${result.code}).${remedy} It said:\n${asData(said)}`);
 }

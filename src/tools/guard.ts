@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { Paths } from "../lib/paths.ts";
+import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
 import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
@@ -25,6 +26,8 @@ export interface PathGuard {
   secrets(): string[];
   /** The files and folders no tool may write just now. */
   readOnly(): string[];
+  /** Whether an open file is one that no tool may read, whatever path led to it. */
+  isSecretFile(stats: Stats): boolean;
   /** Whether a file of the data folder's disk, by its number, is one that no tool may read. */
   isOwn(ino: bigint): boolean;
 }
@@ -49,7 +52,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   // Installed beside other packages, IO's own dependencies are its neighbours.
   const neighbours = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
   const code = () => [...CODE.map((name) => join(packageRoot, name)), ...neighbours, ...programs];
-  const readOnly = () => [paths.daemon, paths.skills, ...(selfEdit() ? [] : code())];
+  const readOnly = () => [paths.daemon, paths.skills, paths.scratch, ...(selfEdit() ? [] : code())];
 
   const isSecret = (real: string): boolean => {
     const home = identity(paths.home);
@@ -61,10 +64,12 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
       if (found === home && folder !== real && isSecretName(simplified(relative(folder, real).split(sep)[0] ?? ""))) return true;
     }
     const stats = statOf(real);
-    if (!stats?.isFile()) return false;
+    return stats?.isFile() === true && isSecretFile(stats);
+  };
+
+  const isSecretFile = (stats: Stats): boolean => {
     const own = secrets().map((path) => identity(path));
-    if (own.includes(idOf(stats))) return true;
-    return stats.nlink > 1 && isSessionFile(stats);
+    return own.includes(idOf(stats)) || (stats.nlink > 1 && isSessionFile(stats));
   };
 
   const isBelow = (real: string, own: readonly string[]): boolean => {
@@ -78,12 +83,13 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
 
   const refusalOf = (path: string, real: string, how: Touch["how"]): string | undefined => {
     if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real))
-      return `${path} is part of a running process; no tool may reach into it.`;
-    if (isSecret(real)) return `${path} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
+      return `${named(path, 300)} is part of a running process; no tool may reach into it.`;
+    if (isSecret(real))
+      return `${named(path, 300)} holds IO's own secrets or records; no tool may reach it. The user can look at it.`;
     if (how === "write" && isBelow(real, [paths.skills]))
-      return `${path} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
+      return `${named(path, 300)} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
     if (how === "write" && isBelow(real, readOnly()))
-      return `${path} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
+      return `${named(path, 300)} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
     return undefined;
   };
 
@@ -100,6 +106,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
   return {
     secrets,
     readOnly,
+    isSecretFile,
     isOwn: (ino) => secrets().some((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino === ino),
     reach,
     refuse(path, how, cwd) {

@@ -73,8 +73,8 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
 const refused = (text: string): Performed => ({ state: "refused", answer: { ok: false, text } });
 const failed = (text: string): Performed => ({ state: "failed", answer: { ok: false, text } });
 
-/** An effect is not begun before the runtime has written down that it was asked for. */
-async function whatPrevents({ tool, kind, invocation: { signal, flush } }: Call, log: Log): Promise<string | undefined> {
+/** Why a call cannot be begun. An effect is not, before the runtime has written down that it was asked for. */
+export async function whatPrevents({ tool, kind, invocation: { signal, flush } }: Call, log: Log): Promise<string | undefined> {
   if (kind === "effect") {
     const flushed = await within(0, AbortSignal.any([signal, AbortSignal.timeout(FLUSH_MS)]), flush);
     if (flushed.ending === "failed") {

@@ -1,4 +1,5 @@
 import { sep } from "node:path";
+import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
 import { findRuin } from "../shell/destructive-commands.ts";
 import type { Policy } from "./gate.ts";
@@ -23,7 +24,7 @@ export function createPolicy({ guard, keep }: PolicyDeps): Policy {
     const ruin = findRuin(args.command, { cwd, keep });
     return (
       ruin &&
-      `The command was not run: it would delete ${ruin} and everything in it. Name the exact files or folders that are to go.`
+      `The command was not run: it would delete ${named(ruin, 300)} and everything in it. Name the exact files or folders that are to go.`
     );
   };
 }
@@ -32,7 +33,9 @@ export function createPolicy({ guard, keep }: PolicyDeps): Policy {
 export function reachFrom(guard: PathGuard, path: string, how: Touch["how"], { cwd, within }: ToolScope): Reached {
   const reached = guard.reach(path, how, cwd);
   if ("refusal" in reached || how === "read" || within === undefined || isWithin(reached.real, realOf(within))) return reached;
-  return { refusal: `${path} lies outside ${within}, the tree you work in; write there and nowhere else.` };
+  return {
+    refusal: `${named(path, 300)} lies outside ${named(within, 300)}, the tree you work in; write there and nowhere else.`,
+  };
 }
 
 function isWithin(path: string, folder: string): boolean {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { z } from "zod";
+import { named } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { cleanEnvironment } from "../process/environment.ts";
@@ -9,6 +10,7 @@ import { type ExecResult, exec } from "../process/exec.ts";
 import { watchLeftovers } from "../process/leftover-processes.ts";
 import type { Sandbox } from "../process/sandbox.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
+import { asData } from "./untrusted.ts";
 
 export interface ShellDeps {
   sandbox: Sandbox;
@@ -37,7 +39,9 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
     async run({ command, timeout_secs, working_dir }, { cwd, signal }) {
       const folder = working_dir === undefined ? cwd : locate(working_dir, cwd);
       if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-        throw new ToolError(`working_dir: ${folder} is not a folder. Make it first, or leave working_dir out to use ${cwd}.`);
+        throw new ToolError(
+          `working_dir: ${named(folder, 300)} is not a folder. Make it first, or leave working_dir out to use ${named(cwd, 300)}.`,
+        );
       }
       const mark = `IO_CALL=${randomBytes(12).toString("hex")}`;
       const status = await sandbox.status();
@@ -59,9 +63,9 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
 
 function tell(result: ExecResult, seconds: number): string {
   const said = stripVTControlCharacters(result.output).trimEnd();
-  const output = said === "" ? "It printed nothing." : said;
-  if (result.ending === "not-started") throw new ToolError(`The command could not be started: ${output}`);
-  if (result.ending === "aborted") throw new ToolError(`The command was stopped, with everything it had started. ${output}`);
+  const output = said === "" ? "It printed nothing." : asData(said);
+  if (result.ending === "not-started") throw new ToolError(`The command could not be started:\n${output}`);
+  if (result.ending === "aborted") throw new ToolError(`The command was stopped, with everything it had started.\n${output}`);
   if (result.ending === "deadline") {
     throw new ToolError(
       `The command did not end within ${seconds} s and was stopped, with everything it had started. Give it more timeout_secs (at most 3600) if it needs them. Until then it printed:\n${output}`,

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { ApprovalMode } from "../lib/safety-config.ts";
 
 /** Where a tool stands while it works: whose hands it is in, and in which folder. */
 export interface ToolScope {
@@ -6,6 +7,10 @@ export interface ToolScope {
   cwd: string;
   /** The folder that files are written in and nowhere else, if there is such a border. */
   within?: string;
+  /** The project worked on, where that is not the folder stood in: rules that a person keeps for a project hold there. */
+  project?: string;
+  /** When a person is asked, where that is more often than the config says. */
+  approvals?: ApprovalMode;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
 }

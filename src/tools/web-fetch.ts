@@ -6,6 +6,7 @@ import type { Agent } from "undici";
 import { z } from "zod";
 import { isAllowed, isPublic } from "../lib/addresses.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
+import { named } from "../lib/quoted.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 import { fromOutside } from "./untrusted.ts";
 
@@ -26,7 +27,7 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
     isPublic(address) || isAllowed(allow(), host, address)
       ? undefined
       : new ToolError(
-          `${host} is at ${address}, which is not on the public internet, so it is not fetched. The user can open it with "webFetchAllow" in config.json.`,
+          `${clip(host)} is at ${clip(address)}, which is not on the public internet, so it is not fetched. The user can open it with "webFetchAllow" in config.json.`,
         );
 
   return tool({
@@ -251,7 +252,7 @@ function failed(url: string, error: unknown): ToolError {
       : code === "ECONNREFUSED"
         ? "nobody answers there"
         : /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)
-          ? `its certificate cannot be trusted (${code})`
+          ? `its certificate cannot be trusted (${clip(code)})`
           : /^Z_|ERR__?ERROR_FORMAT|BROTLI/.test(code)
             ? "what it sent could not be unpacked"
             : clip(messageOf(error));
@@ -263,5 +264,5 @@ function one(header: string | string[] | undefined): string | undefined {
 }
 
 function clip(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+  return named(text, 300);
 }

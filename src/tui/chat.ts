@@ -6,6 +6,7 @@ import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
 import { shownFailure } from "../protocol/messages.ts";
+import { askInChat, decideApproval, waitingApprovals } from "./approvals.ts";
 
 export interface ChatDeps {
   client: Client;
@@ -15,8 +16,10 @@ export interface ChatDeps {
   colour: boolean;
 }
 
-const HELP = `  /stop   end everything that runs     /status  what IO is doing
-  /help   this                         /exit    leave (IO goes on)`;
+const HELP = `  /stop        end everything that runs     /status     what IO is doing
+  /approvals   what waits for you           /allow <id> let it be done
+  /deny <id>   refuse it; more words are a note to the model
+  /help        this                         /exit       leave (IO goes on)`;
 
 /** A plain chat, a line at a time. Ctrl-C stops an answer, or leaves when there is none. */
 export async function chat({ client, conversation, input, output, colour }: ChatDeps): Promise<void> {
@@ -77,12 +80,16 @@ export async function chat({ client, conversation, input, output, colour }: Chat
     }
   }
 
-  async function command(name: string): Promise<boolean> {
+  async function command(text: string): Promise<boolean> {
+    const [name = "", ...args] = text.split(/\s+/);
     if (name === "/exit" || name === "/quit") return false;
     if (name === "/stop") {
       const { messages, tasks, runs } = await client.request<Stopped>("POST", "/api/stop");
       output.write(`stopped: ${messages} messages, ${tasks} tasks, ${runs} runs\n`);
-    } else if (name === "/status") say(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
+    } else if (name === "/approvals") say(await waitingApprovals(client));
+    else if (name === "/allow") output.write(dim(await decideApproval(client, "allow", args)));
+    else if (name === "/deny") output.write(dim(await decideApproval(client, "deny", args)));
+    else if (name === "/status") say(`${describeStatus(await client.request<Status>("GET", "/api/status"), client.url)}\n`);
     else output.write(`${dim(HELP)}\n`);
     return true;
   }
@@ -102,33 +109,46 @@ export async function chat({ client, conversation, input, output, colour }: Chat
       onBack: () => note("the daemon is back"),
     });
     for await (const event of news) {
+      if (event.type === "approval.asked") {
+        say(`\n${askInChat(event.data)}\n`);
+        if (!current) prompt();
+      }
       if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
       const message = event.data;
-      await answering.catch(() => undefined);
-      output.write(`\r${dim(`· from the background (${event.data.source.about})`)}\n`);
-      say(`${shownFailure(message) ?? message.reply ?? ""}\n\n`);
-      prompt();
+      const { about } = event.data.source;
+      // A question that comes meanwhile is shown at once: the answer may be waiting for it.
+      void answering.then(() => {
+        output.write(`\r${dim(`· from the background (${about})`)}\n`);
+        say(`${shownFailure(message) ?? message.reply ?? ""}\n\n`);
+        prompt();
+      });
     }
   }
 
   const leaving = new AbortController();
   const hearing = hearBackground(leaving.signal).catch((error: unknown) => output.write(dim(`${messageOf(error)}\n`)));
+  const trouble = (error: unknown) => say(`${messageOf(error)}\n`);
+  /** One message after another; commands do not wait for them. */
+  const inTurn = (text: string): Promise<void> =>
+    answering
+      .then(() => answer(text))
+      .catch(trouble)
+      .finally(prompt);
   prompt();
   for await (const line of lines) {
     const text = line.trim();
-    try {
-      if (text.startsWith("/")) {
-        if (!(await command(text))) break;
-      } else if (text) {
-        answering = answer(text);
-        await answering;
-      }
-    } catch (error) {
-      say(`${messageOf(error)}\n`);
+    if (text !== "" && !text.startsWith("/")) {
+      answering = inTurn(text);
+      continue;
     }
-    answering = Promise.resolve();
+    try {
+      if (text !== "" && !(await command(text))) break;
+    } catch (error) {
+      trouble(error);
+    }
     prompt();
   }
+  await answering;
   lines.close();
   leaving.abort();
   await hearing;

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { writeFileAtomic } from "../lib/atomic.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
 import type { PageIndex } from "./page-index.ts";
 
 /** Keeps `index.md`, the list of all pages, written anew a while after pages changed and never in the way of a save. */
@@ -30,7 +32,8 @@ export function createCatalogue({ file, index, onError, delayMs = 2_000 }: Catal
       if (!pages.uncatalogued() && existsSync(file)) return;
       pages.catalogued();
       const started = performance.now();
-      writeFileAtomic(file, await compose(pages));
+      const text = await compose(pages);
+      withFolder(dirname(file), (folder) => replaceFile(folder, basename(file), text));
       lastMs = performance.now() - started;
     });
   const write = () => {

@@ -1,12 +1,12 @@
-import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { ChangedPages } from "./changed-pages.ts";
 import { createForeignChanges, stateOf } from "./foreign-changes.ts";
 import type { IndexHandle } from "./index-handle.ts";
+import { fileIn } from "./paths.ts";
 import { createWatcher } from "./watch.ts";
 
 export interface ChangeWatchDeps {
-  root: string;
+  pages: string;
   handle: IndexHandle;
   changed: ChangedPages;
   isClosed: () => boolean;
@@ -17,15 +17,15 @@ export interface ChangeWatchDeps {
 const NOTICE_DELAY_MS = 100;
 
 /** Notices which pages change on disk, whoever changes them, and marks them in the index. */
-export function createChangeWatch({ root, handle, changed, isClosed, onForeign }: ChangeWatchDeps) {
-  const fileOf = (path: string) => join(root, path);
+export function createChangeWatch({ pages, handle, changed, isClosed, onForeign }: ChangeWatchDeps) {
+  const fileOf = (path: string) => fileIn(pages, path);
   const foreign = createForeignChanges(fileOf);
   /** Whether there may be changes that nobody noticed. */
   let unswept = true;
   let sweeping: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  const watcher = createWatcher(join(root, "pages"), () => {
+  const watcher = createWatcher(pages, () => {
     if (timer !== undefined || isClosed()) return;
     timer = setTimeout(() => {
       timer = undefined;
@@ -44,11 +44,11 @@ export function createChangeWatch({ root, handle, changed, isClosed, onForeign }
 
   /** Marks the pages that the watcher reported, except those that the index already knows in their present state. */
   const notice = () => {
-    const { pages, all } = watcher.take();
+    const { pages: reported, all } = watcher.take();
     if (all) unswept = true;
     const others: string[] = [];
     const stale: string[] = [];
-    for (const path of pages) {
+    for (const path of reported) {
       const state = stateOf(fileOf(path));
       if (foreign.isForeign(path, state)) others.push(path);
       if ((handle.current().get(path)?.stamp ?? "") !== state) stale.push(path);

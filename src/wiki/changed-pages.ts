@@ -1,14 +1,14 @@
-import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { isBroken } from "./index-file.ts";
 import { stampOf, stampText } from "./page-file.ts";
 import type { PageIndex } from "./page-index.ts";
+import { fileIn } from "./paths.ts";
 import { walk } from "./watch.ts";
 
 export interface ChangedPagesDeps {
-  root: string;
+  pages: string;
   index: () => PageIndex;
   log: Log;
   /** Told when pages wait to be indexed. */
@@ -18,7 +18,7 @@ export interface ChangedPagesDeps {
 const AT_ONCE = 5_000;
 
 /** The pages that changed since they were indexed, marked in the index so that every process knows of them. */
-export function createChangedPages({ root, index, log, onMarked }: ChangedPagesDeps) {
+export function createChangedPages({ pages, index, log, onMarked }: ChangedPagesDeps) {
   /** Changed pages that could not be marked yet, another process being busy with the index. */
   const unmarked = new Set<string>();
 
@@ -44,8 +44,8 @@ export function createChangedPages({ root, index, log, onMarked }: ChangedPagesD
       const known = index().stamps();
       const changed: string[] = [];
       let seen = 0;
-      for (const path of walk(join(root, "pages"))) {
-        const stamp = stampOf(join(root, path));
+      for (const path of walk(pages)) {
+        const stamp = stampOf(fileIn(pages, path));
         if (stamp === undefined || known.get(path) !== stampText(stamp)) changed.push(path);
         known.delete(path);
         seen += 1;

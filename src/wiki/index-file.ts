@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { lstatSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Database } from "../store/open.ts";
 
@@ -42,7 +42,7 @@ export interface IndexFile {
 
 /** Opens the index, or makes an empty one where there is none, an old one or a broken one. */
 export function openIndexFile(path: string): IndexFile {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = lstatSync(path, { throwIfNoEntry: false });
   if (found && (found.size === 0 || !found.isFile())) dropIndexFile(path);
   try {
     return open(path);

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import { createChangeWatch } from "./change-watch.ts";
 import { createChangedPages } from "./changed-pages.ts";
@@ -7,6 +6,7 @@ import { createIndexHandle } from "./index-handle.ts";
 import { createIndexing } from "./indexing.ts";
 import { type IsSecret, type PageDoc, readDoc, readText, stampOf } from "./page-file.ts";
 import type { PageIndex } from "./page-index.ts";
+import { fileIn } from "./paths.ts";
 import type { Versions } from "./versions.ts";
 
 /** The index together with the pages that changed, or went, since they were indexed: those are read from their files. */
@@ -34,7 +34,8 @@ export interface Indexer {
 }
 
 export interface IndexerDeps {
-  root: string;
+  /** The real path of the folder of pages. */
+  pages: string;
   file: string;
   versions: Versions;
   isSecret: IsSecret;
@@ -45,8 +46,8 @@ export interface IndexerDeps {
   onForeign: (path: string, doc: PageDoc | undefined) => void;
 }
 
-export function createIndexer({ root, file, versions, isSecret, log, onIndexed, onForeign }: IndexerDeps): Indexer {
-  const fileOf = (path: string) => join(root, path);
+export function createIndexer({ pages, file, versions, isSecret, log, onIndexed, onForeign }: IndexerDeps): Indexer {
+  const fileOf = (path: string) => fileIn(pages, path);
   const read = (path: string) => readDoc(path, fileOf(path), isSecret);
   let viewers = 0;
   let closed = false;
@@ -54,7 +55,7 @@ export function createIndexer({ root, file, versions, isSecret, log, onIndexed, 
 
   const handle = createIndexHandle({ file, log, onDoubt: () => watch.doubt() });
   const index = () => handle.current();
-  const changed = createChangedPages({ root, index, log, onMarked: () => indexing.soon() });
+  const changed = createChangedPages({ pages, index, log, onMarked: () => indexing.soon() });
   const indexing = createIndexing({
     index,
     read,
@@ -66,7 +67,7 @@ export function createIndexer({ root, file, versions, isSecret, log, onIndexed, 
     onIndexed,
     onError: handle.recover,
   });
-  const watch = createChangeWatch({ root, handle, changed, isClosed, onForeign: (path) => onForeign(path, read(path)) });
+  const watch = createChangeWatch({ pages, handle, changed, isClosed, onForeign: (path) => onForeign(path, read(path)) });
 
   const look = async (): Promise<View> => {
     await watch.settle();
@@ -75,7 +76,7 @@ export function createIndexer({ root, file, versions, isSecret, log, onIndexed, 
       fresh: changed.all(),
       has: (path) => stampOf(fileOf(path)) !== undefined,
       read,
-      text: (path) => readText(fileOf(path)),
+      text: (path) => readText(fileOf(path), isSecret),
     };
   };
 

@@ -1,5 +1,6 @@
-import { closeSync, constants, lstatSync, openSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { codeOf } from "../lib/errors.ts";
+import { type ReadFile, readPlainAt } from "../lib/pinned/read.ts";
 import { metaOf } from "./markdown.ts";
 import type { Entry } from "./page-index.ts";
 
@@ -38,26 +39,23 @@ export function stampText({ mtimeNs, size, ino }: Stamp): string {
   return `${mtimeNs}:${size}:${ino}`;
 }
 
+/** A page's file by its real path; one of IO's own records under another name is none. */
+export function readPageFile(file: string, isSecret: IsSecret): ReadFile {
+  const read = readPlainAt(file, MAX_PAGE_BYTES);
+  return "stats" in read && read.stats.nlink > 1n && isSecret(read.stats.ino) ? { absent: "not permitted" } : read;
+}
+
 /** The text of a plain file, or undefined if there is none any more. */
-export function readText(file: string): string | undefined {
-  let handle: number | undefined;
-  try {
-    handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-    return readFileSync(handle, "utf8");
-  } catch (error) {
-    // Removed, or replaced by a folder or a link since it was listed, or kept from us by its mode: no page to us.
-    if (["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EMLINK", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return undefined;
-    throw error;
-  } finally {
-    if (handle !== undefined) closeSync(handle);
-  }
+export function readText(file: string, isSecret: IsSecret): string | undefined {
+  const read = readPageFile(file, isSecret);
+  return "absent" in read ? undefined : read.bytes.toString("utf8");
 }
 
 /** Reads a page whole; undefined for what is missing, no plain file, or too long to be a page. */
 export function readDoc(path: string, file: string, isSecret: IsSecret): PageDoc | undefined {
-  const stamp = stampOf(file);
-  if (stamp === undefined || stamp.size > MAX_PAGE_BYTES || (stamp.nlink > 1n && isSecret(stamp.ino))) return undefined;
-  const text = readText(file);
-  if (text === undefined) return undefined;
-  return { path, ...metaOf(path, text), bytes: Number(stamp.size), mtime: Number(stamp.mtimeNs / 1_000_000n), text, stamp };
+  const read = readPageFile(file, isSecret);
+  if ("absent" in read) return undefined;
+  const { bytes, stats } = read;
+  const text = bytes.toString("utf8");
+  return { path, ...metaOf(path, text), bytes: bytes.length, mtime: Number(stats.mtimeNs / 1_000_000n), text, stamp: stats };
 }

@@ -17,6 +17,11 @@ const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
 // Names of things that only look like files of another kind: next.js, asp.net, socket.io.
 const NAME_WITH_A_DOT = /\.(?:js|net|io|ai|dev|app|com|org)$/i;
 
+/** The file of a page whose path was checked or found, below the real path of the folder of pages. */
+export function fileIn(pages: string, path: string): string {
+  return join(pages, path.slice("pages/".length));
+}
+
 /** The one check of every page path, by its letters and then by where it really leads. */
 export function placeOf(pages: string, given: string): PagePlace {
   const root = realpathSync.native(pages);

@@ -1,8 +1,9 @@
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { writeFileAtomic } from "../lib/atomic.ts";
 import { missing, UserError } from "../lib/errors.ts";
-import { MAX_PAGE_BYTES, readText, stampOf } from "./page-file.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
+import { type IsSecret, MAX_PAGE_BYTES, readText, stampOf } from "./page-file.ts";
 import { sourceName } from "./paths.ts";
 
 export interface Source {
@@ -18,21 +19,22 @@ export interface Sources {
   write(name: string, content: string): Source;
 }
 
-export function createSources(folder: string, onWritten: (name: string, bytes: number) => void): Sources {
+export function createSources(folder: string, isSecret: IsSecret, onWritten: (name: string, bytes: number) => void): Sources {
   const describe = (name: string): Source | undefined => {
     const stamp = stampOf(join(folder, name));
     return stamp && { name, bytes: Number(stamp.size), updatedAt: new Date(Number(stamp.mtimeNs / 1_000_000n)).toISOString() };
   };
   return {
     list: () =>
-      readdirSync(folder)
+      entriesAt(folder)
+        .map(({ name }) => name)
         .filter((name) => !name.startsWith("."))
         .sort()
         .flatMap((name) => describe(name) ?? []),
     read(given) {
       const name = sourceName(given);
       const source = describe(name);
-      const content = source && readText(join(folder, name));
+      const content = source && readText(join(folder, name), isSecret);
       if (source === undefined || content === undefined) throw missing(`There is no source called "${name}".`);
       return { ...source, content };
     },
@@ -43,7 +45,7 @@ export function createSources(folder: string, onWritten: (name: string, bytes: n
         throw new UserError(`${name} would be ${bytes} bytes; a source holds at most ${MAX_PAGE_BYTES}.`, {
           trouble: "too large",
         });
-      writeFileAtomic(join(folder, name), content);
+      withFolder(folder, (open) => replaceFile(open, name, content));
       onWritten(name, bytes);
       return { name, bytes, updatedAt: describe(name)?.updatedAt ?? "" };
     },

@@ -1,4 +1,5 @@
 import { estimateTokens } from "../lib/estimate-tokens.ts";
+import { named, oneLine } from "../lib/quoted.ts";
 import type { View } from "./indexer.ts";
 import type { Entry } from "./page-index.ts";
 
@@ -47,6 +48,12 @@ export function countPages({ index, fresh, has }: View, under = "pages/"): numbe
 }
 
 function lineOf({ path, title, tags, excerpt }: Entry): string {
-  const named = title === path.slice(path.lastIndexOf("/") + 1, -".md".length) ? "" : ` ${title}`;
-  return `- ${path.slice("pages/".length, -".md".length)}:${named}${tags.length > 0 ? ` [${tags.slice(0, 5).join(", ")}]` : ""}${excerpt ? ` – ${excerpt}` : ""}`;
+  const isNamed = title === path.slice(path.lastIndexOf("/") + 1, -".md".length);
+  const tagged = tags.slice(0, 5).map((tag) => oneLine(tag, 60));
+  return [
+    `- ${named(path.slice("pages/".length, -".md".length), 300)}:`,
+    ...(isNamed ? [] : [` ${oneLine(title, 200)}`]),
+    ...(tagged.length > 0 ? [` [${tagged.join(", ")}]`] : []),
+    ...(excerpt ? [` – ${oneLine(excerpt, 200)}`] : []),
+  ].join("");
 }

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
+import { named, oneLine, quoted } from "../lib/quoted.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import { asData } from "../tools/untrusted.ts";
 import type { Wiki } from "./wiki.ts";
 
 const DEADLINE_MS = 30_000;
@@ -20,8 +22,8 @@ export function wikiTools(wiki: Wiki): Tool[] {
       run: ({ path }) =>
         helpful(() => {
           const { content, path: name } = wiki.read(path);
-          if (content.length <= READ_CHARACTERS) return content;
-          return `${content.slice(0, READ_CHARACTERS)}\n… ${name} goes on for ${content.length - READ_CHARACTERS} characters; search it for the rest.`;
+          if (content.length <= READ_CHARACTERS) return asData(content);
+          return `${asData(content.slice(0, READ_CHARACTERS))}\n… ${named(name, 300)} goes on for ${content.length - READ_CHARACTERS} characters; search it for the rest.`;
         }),
     }),
     tool({
@@ -34,7 +36,7 @@ export function wikiTools(wiki: Wiki): Tool[] {
       run: ({ path, content }) =>
         helpful(() => {
           const page = wiki.write(path, content);
-          return `${page.created ? "Created" : "Updated"} ${page.path} ("${page.title}", ${page.bytes} bytes).`;
+          return `${page.created ? "Created" : "Updated"} ${named(page.path, 300)} (${quoted(page.title)}, ${page.bytes} bytes).`;
         }),
     }),
     tool({
@@ -46,11 +48,14 @@ export function wikiTools(wiki: Wiki): Tool[] {
       run: ({ query, limit = 10 }) =>
         helpful(async () => {
           const { items, more } = await wiki.search(query, { limit });
-          if (items.length === 0) return `No page holds "${query}". Try fewer or other words.`;
+          if (items.length === 0) return `No page holds ${quoted(query, 200)}. Try fewer or other words.`;
           const lines = items.map(({ path, title, match, snippet }) => {
-            return `${path} – ${title}${match === "words" ? " (only the words, not the phrase)" : ""}\n  ${snippet}`;
+            return `${named(path, 300)} – ${oneLine(title, 200)}${match === "words" ? " (only the words, not the phrase)" : ""}\n  ${oneLine(snippet, 600)}`;
           });
-          return [...lines, ...(more ? [`There are more; raise the limit (now ${limit}) or ask more narrowly.`] : [])].join("\n");
+          return [
+            asData(lines.join("\n")),
+            ...(more ? [`There are more; raise the limit (now ${limit}) or ask more narrowly.`] : []),
+          ].join("\n");
         }),
     }),
     tool({
@@ -63,11 +68,11 @@ export function wikiTools(wiki: Wiki): Tool[] {
         helpful(async () => {
           const { items, total } = await wiki.list({ limit: LISTED });
           if (total === 0) return "The wiki has no pages yet.";
-          const lines = items.map(({ path, title }) => `${path} – ${title}`);
+          const lines = items.map(({ path, title }) => `${named(path, 300)} – ${oneLine(title, 200)}`);
           const rest = total - items.length;
           return [
             `${total} page${total === 1 ? "" : "s"}:`,
-            ...lines,
+            asData(lines.join("\n")),
             ...(rest > 0 ? [`… and ${rest} more; use wiki_search.`] : []),
           ].join("\n");
         }),
@@ -78,7 +83,7 @@ export function wikiTools(wiki: Wiki): Tool[] {
       schema: z.strictObject({ path: Path }),
       kind: "effect",
       deadlineMs: DEADLINE_MS,
-      run: ({ path }) => helpful(() => `Deleted ${wiki.delete(path).path}. Its history can restore it.`),
+      run: ({ path }) => helpful(() => `Deleted ${named(wiki.delete(path).path, 300)}. Its history can restore it.`),
     }),
   ];
 }

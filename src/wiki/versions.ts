@@ -1,18 +1,11 @@
-import {
-  constants,
-  copyFileSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { linkSync, lstatSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { codeOf, missing } from "../lib/errors.ts";
-import { type Stamp, stampOf } from "./page-file.ts";
+import { type Folder, makeFolder, named, openFolder } from "../lib/pinned/folder.ts";
+import { entriesAt, statsOf } from "../lib/pinned/list.ts";
+import { readPlain, readPlainAt } from "../lib/pinned/read.ts";
+import { createFile, removeFile, replaceFile } from "../lib/pinned/write.ts";
+import { type IsSecret, MAX_PAGE_BYTES, type Stamp, stampOf } from "./page-file.ts";
 
 export interface Version {
   /** Names this version of its page. */
@@ -40,31 +33,25 @@ const NAME = /^(\d{8})T(\d{6})\.(\d{6})Z-[0-9a-z]+$/;
  * A version is named by its file's time and inode, so keeping it before an overwrite is one hard link and no copy:
  * the old file lives on under its new name while the new one is renamed into its place.
  */
-export function createVersions(folder: string): Versions {
+export function createVersions(folder: string, isSecret: IsSecret): Versions {
   const placeOf = (path: string) => join(folder, path.slice("pages/".length));
-  const names = (path: string) => {
-    try {
-      return readdirSync(placeOf(path)).filter((name) => NAME.test(name));
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return [];
-      throw error;
-    }
-  };
-  const prune = (path: string, now?: string) => {
+  const names = (path: string) =>
+    entriesAt(placeOf(path))
+      .filter((entry) => entry.isFile() && NAME.test(entry.name))
+      .map(({ name }) => name);
+  const prune = (place: Folder, path: string, now: string) => {
     const old = names(path)
       .filter((name) => name !== now)
       .sort()
       .slice(0, -KEPT);
-    for (const name of old) unlinkSync(join(placeOf(path), name));
+    for (const name of old) removeFile(place, name);
   };
-  const into = (target: string, put: () => void) => {
+  const within = (path: string, work: (place: Folder) => void) => {
+    const place = makeFolder(placeOf(path));
     try {
-      put();
-    } catch (error) {
-      if (codeOf(error) === "EEXIST") return;
-      if (codeOf(error) !== "ENOENT") throw error;
-      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-      put();
+      named(place, () => work(place));
+    } finally {
+      place.close();
     }
   };
 
@@ -72,28 +59,19 @@ export function createVersions(folder: string): Versions {
     keep(path, file) {
       const stamp = stampOf(file);
       if (stamp === undefined) return;
-      const target = join(placeOf(path), nameOf(stamp));
-      // A copy that a power cut cut short is not this text: it makes way.
-      const kept = stampOf(target);
-      if (kept && kept.size !== stamp.size) unlinkSync(target);
-      into(target, () => {
-        try {
-          linkSync(file, target);
-        } catch (error) {
-          // A disk without hard links gets a copy.
-          if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "EXDEV", "EMLINK", "ENOSYS"].includes(codeOf(error) ?? "")) throw error;
-          copyFileSync(file, target, constants.COPYFILE_EXCL);
-        }
-      });
+      const pages = openFolder(dirname(file));
+      try {
+        within(path, (place) => keepOne({ pages, name: basename(file), place, stamp, isSecret }));
+      } finally {
+        pages.close();
+      }
     },
     keepCopy(path, stamp, text) {
-      const target = join(placeOf(path), nameOf(stamp));
-      const half = `${target}.half`;
-      if (stampOf(target) === undefined) {
-        into(half, () => writeFileSync(half, text, { mode: 0o600 }));
-        renameSync(half, target);
-      }
-      prune(path, nameOf(stamp));
+      const name = nameOf(stamp);
+      within(path, (place) => {
+        if (statsOf(place, name) === undefined) replaceFile(place, name, text, { durable: false });
+        prune(place, path, name);
+      });
     },
     list(path, file) {
       const current = stampOf(file);
@@ -102,17 +80,52 @@ export function createVersions(folder: string): Versions {
         .sort()
         .reverse()
         .slice(0, KEPT)
-        .map((name) => ({ version: name, savedAt: timeOf(name), bytes: statSync(join(placeOf(path), name)).size }));
+        .map((name) => ({ version: name, savedAt: timeOf(name), bytes: Number(stampOf(join(placeOf(path), name))?.size ?? 0) }));
     },
     read(path, version) {
-      try {
-        if (NAME.test(version)) return readFileSync(join(placeOf(path), version), "utf8");
-      } catch (error) {
-        if (codeOf(error) !== "ENOENT") throw error;
-      }
+      const read = NAME.test(version) ? readPlainAt(join(placeOf(path), version), MAX_PAGE_BYTES) : undefined;
+      if (read && "bytes" in read) return read.bytes.toString("utf8");
       throw missing(`${path} has no version "${version.slice(0, 60)}". Its history lists the ones there are.`);
     },
   };
+}
+
+interface Keeping {
+  pages: Folder;
+  name: string;
+  place: Folder;
+  stamp: Stamp;
+  isSecret: IsSecret;
+}
+
+/** Gives the page's file a further name among the versions, or copies it where a link will not do. */
+function keepOne({ pages, name, place, stamp, isSecret }: Keeping): void {
+  const target = nameOf(stamp);
+  const kept = statsOf(place, target);
+  // A copy that a power cut cut short is not this text: it makes way.
+  if (kept?.isFile() && kept.size === stamp.size) return;
+  if (kept) removeFile(place, target);
+  // A file with another name somewhere could be written under that one, so its text is copied.
+  if (stamp.nlink === 1n && linked(pages.entry(name), place.entry(target))) {
+    if (lstatSync(place.entry(target), { bigint: true }).ino !== stamp.ino) removeFile(place, target);
+    return;
+  }
+  const read = readPlain(pages, name, MAX_PAGE_BYTES);
+  if ("absent" in read || (read.stats.nlink > 1n && isSecret(read.stats.ino))) return;
+  createFile(place, target, read.bytes, { durable: false });
+}
+
+/** False on a disk that has no hard links. */
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    // Another process was quicker to keep the same.
+    if (codeOf(error) === "EEXIST") return true;
+    if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "EXDEV", "EMLINK", "ENOSYS"].includes(codeOf(error) ?? "")) return false;
+    throw error;
+  }
 }
 
 function nameOf({ mtimeNs, ino }: Stamp): string {

@@ -1,6 +1,7 @@
-import { type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
+import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
 import { flaw } from "./paths.ts";
 
 /** What changed below `pages/` since it was last asked. */
@@ -24,7 +25,7 @@ const OVERRUN = 8_000;
 /** Every folder below one that can hold pages. Files are not looked at, so this is quick however many pages there are. */
 function* foldersIn(root: string, below = ""): Generator<string> {
   yield below;
-  for (const item of entriesOf(join(root, below))) {
+  for (const item of entriesAt(join(root, below))) {
     const path = below === "" ? item.name : `${below}/${item.name}`;
     if (item.isDirectory() && flaw(`${path}/a.md`) === undefined) yield* foldersIn(root, path);
   }
@@ -34,7 +35,7 @@ function* foldersIn(root: string, below = ""): Generator<string> {
 export function* walk(root: string, below = "", onFolder?: (below: string) => void): Generator<string> {
   onFolder?.(below);
   const deeper: string[] = [];
-  for (const item of entriesOf(join(root, below))) {
+  for (const item of entriesAt(join(root, below))) {
     const path = below === "" ? item.name : `${below}/${item.name}`;
     if (item.isDirectory() && flaw(`${path}/a.md`) === undefined) deeper.push(path);
     else if (item.isFile() && flaw(path) === undefined) yield `pages/${path}`;
@@ -109,14 +110,4 @@ export function createWatcher(root: string, onNews: () => void): Watcher {
 
 function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function entriesOf(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    // It was removed while we walked, is no folder after all, or is kept from us by its mode.
-    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return [];
-    throw error;
-  }
 }

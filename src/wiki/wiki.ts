@@ -1,16 +1,18 @@
-import { appendFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, unlinkSync } from "node:fs";
-import { opendir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { syncFolder, writeFileAtomic } from "../lib/atomic.ts";
 import { codeOf, messageOf, missing, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { makeFolder, withFolder } from "../lib/pinned/folder.ts";
+import { tellAbsent } from "../lib/pinned/read.ts";
+import { appendFile, removeFile, replaceFile, syncFolder } from "../lib/pinned/write.ts";
 import { type Emit, newsOf } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { createIndexer } from "./indexer.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { infoOf, type ListOptions, listPages, type PageInfo, type PageList } from "./list.ts";
 import { metaOf } from "./markdown.ts";
-import { type IsSecret, MAX_PAGE_BYTES, type PageDoc, readDoc, stampOf } from "./page-file.ts";
+import { type IsSecret, MAX_PAGE_BYTES, type PageDoc, readDoc, readPageFile, readText, stampOf } from "./page-file.ts";
 import { type PagePlace, placeOf } from "./paths.ts";
 import { type Hits, type SearchOptions, searchPages } from "./search.ts";
 import { createSources, type Sources } from "./sources.ts";
@@ -66,19 +68,28 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
   mkdirSync(join(given, "sources"), { recursive: true, mode: 0o700 });
   const root = realpathSync(given);
-  const pages = join(root, "pages");
-  const versions = createVersions(join(root, ".versions"));
-  const tidied = removeLeftovers(root).catch((error: unknown) =>
+  const pages = realpathSync(join(root, "pages"));
+  const versions = createVersions(join(root, ".versions"), isSecret);
+  const sources = realpathSync(join(root, "sources"));
+  const tidied = removeLeftovers({ root, pages, sources }).catch((error: unknown) =>
     log.warn("what killed writers left in the wiki could not all be taken away", { error: messageOf(error) }),
   );
 
-  const note = (what: string) =>
-    appendFileSync(join(root, "log.md"), `- ${new Date(now()).toISOString()} ${what}\n`, { mode: 0o600 });
+  const note = (what: string) => {
+    try {
+      withFolder(root, (folder) => appendFile(folder, "log.md", `- ${new Date(now()).toISOString()} ${what}\n`));
+    } catch (error) {
+      // What was done is done; the log is for people who read along.
+      log.warn("the wiki's log.md cannot be written; if it is a link or no plain file, move it away", {
+        error: messageOf(error),
+      });
+    }
+  };
   const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
     emit(newsOf(type, { path, title }));
 
   const indexer = createIndexer({
-    root,
+    pages,
     file: join(root, ".index.db"),
     versions,
     isSecret,
@@ -119,7 +130,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         const before = stampOf(place.file);
         if (before && before.nlink > 1n && isSecret(before.ino))
           throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
-        if (before?.size === BigInt(bytes) && readFileSync(place.file, "utf8") === content) return false;
+        if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content) return false;
         versions.keep(place.path, place.file);
         savePage(place, content);
         note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
@@ -134,8 +145,10 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       const info = infoOf(existing(place));
       indexer.changing(place.path, () => {
         versions.keep(place.path, place.file);
-        unlinkSync(place.file);
-        syncFolder(dirname(place.file));
+        withFolder(dirname(place.file), (folder) => {
+          removeFile(folder, basename(place.file));
+          syncFolder(folder);
+        });
         note(`deleted ${place.path}`);
       });
       tell("page.deleted", info);
@@ -154,7 +167,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       const place = placeOf(pages, path);
       return wiki.write(place.path, versions.read(place.path, version));
     },
-    sources: createSources(join(root, "sources"), (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
+    sources: createSources(sources, isSecret, (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
     summary: (maxTokens = SUMMARY_TOKENS) => indexer.view(async (view) => summarize(view, maxTokens, now())),
     rebuild: () => indexer.rebuild(),
     settled: () => indexer.drain(),
@@ -172,38 +185,26 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
 function readExisting(place: PagePlace, isSecret: IsSecret): PageDoc {
   const doc = readDoc(place.path, place.file, isSecret);
   if (doc !== undefined) return doc;
-  const stamp = stampOf(place.file);
-  if (stamp && stamp.size > MAX_PAGE_BYTES)
-    throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
-  if (stamp) throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
-  throw missing(`There is no page ${place.path}. Search or list the wiki for the pages there are.`);
+  const read = readPageFile(place.file, isSecret);
+  const absent = "absent" in read ? read.absent : "missing";
+  if (absent === "too large") throw new UserError(`${place.path} is longer than ${MAX_PAGE_BYTES} bytes, too long for a page.`);
+  if (absent === "not permitted") throw new UserError(`${place.path} cannot be read. Check the file's owner and mode.`);
+  const instead = absent === "missing" ? "" : ` What is there ${tellAbsent(absent)}.`;
+  throw missing(`There is no page ${place.path}.${instead} Search or list the wiki for the pages there are.`);
 }
 
 function savePage(place: PagePlace, content: string): void {
+  const folder = makeFolder(dirname(place.file));
   try {
-    writeFileAtomic(place.file, content);
+    replaceFile(folder, basename(place.file), content);
   } catch (error) {
     if (codeOf(error) === "EISDIR") throw new UserError(`${place.path} is a folder. Choose another name.`);
-    if (codeOf(error) !== "ENOENT") throw error;
-    mkdirSync(dirname(place.file), { recursive: true, mode: 0o700 });
-    writeFileAtomic(place.file, content);
+    throw error;
+  } finally {
+    folder.close();
   }
 }
 
 function mtimeOf(file: string): number {
   return lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-}
-
-/** Takes away what a killed writer left behind; a younger one may still be at work. */
-async function removeLeftovers(root: string): Promise<void> {
-  const old = Date.now() - 60_000;
-  const folders = [root, join(root, "sources"), join(root, "pages")];
-  for (const folder of folders) {
-    for await (const item of await opendir(folder)) {
-      const path = join(folder, item.name);
-      if (item.isDirectory() && folder !== root && !item.name.startsWith(".")) folders.push(path);
-      if (!item.isFile() || !/^\..+\.[0-9a-f]{12}\.tmp$/.test(item.name)) continue;
-      if ((lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? old) < old) unlinkSync(path);
-    }
-  }
 }

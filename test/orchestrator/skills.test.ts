@@ -90,11 +90,25 @@ test("a skill that is switched on is named to the model, and its text arrives wh
   expect(unknown.read).toBe('No single skill that is on goes by this name. Did you mean "greeter"? There are: greeter, plain.');
 });
 
+test("a skill that was edited is off until somebody has seen what it is now; the same conversation follows, without a restart", async () => {
+  writeFileSync(join(home, "skills", "greeter", "SKILL.md"), text("Sæl"));
+  expect(await listed()).toEqual(["- plain: Speaks plainly, without front matter."]);
+  const { read } = await modelCalls(daemon, model, "skill", { skill: "greeter" });
+  expect(read).toMatch(/^The skill greeter is off: it changed since it was switched on; .*io skill enable greeter/);
+  expect((await io(["skill", "list"])).stdout).toContain("greeter (off: changed since it was switched on)  Greets");
+  expect((await io(["skill", "show", "greeter"])).stdout).toMatch(/^greeter \(off: changed since it was switched on\)/);
+  const enabled = await io(["skill", "enable", "greeter"]);
+  expect(enabled).toMatchObject({ code: 0, stdout: "greeter is on.\n", stderr: expect.stringContaining("Say Sæl first.") });
+  const stale = await daemon.json<{ error: { code: string } }>("POST", "/api/skills/greeter/enable?hash=0123");
+  expect(stale.error.code).toBe("conflict");
+});
+
 test("edits, switching off and removal take effect in the same conversation, without a restart", async () => {
   writeFileSync(join(home, "skills", "greeter", "SKILL.md"), text("Sæl"));
   await daemon.ask({ text: callText("skill", { skill: "greeter" }), conversation });
   expect(everything(model.requests.at(-1)!)).toContain("Say Sæl first.");
   writeFileSync(join(home, "skills", "greeter", "SKILL.md"), text("Sæl").replace("old", "very old"));
+  await io(["skill", "enable", "greeter"]);
   expect(await listed()).toContain("- greeter: Greets in very old Norse");
 
   expect((await io(["skill", "disable", "greeter", "--json"])).code).toBe(0);
@@ -187,6 +201,7 @@ test("an ordinary long description is named word for word, and a hostile one sta
     "hidden/SKILL.md": skillFile("hidden", `seen${String.fromCodePoint(0xe0041, 0xe0042)}\u200b \u202ecode`),
     "silent/SKILL.md": "",
   });
+  for (const slug of ["long", "longer", "orders", "hidden", "silent"]) await io(["skill", "enable", slug]);
   const seen = await listed();
   expect(seen).toContain(`- long: ${long}`);
   const longer = seen.find((line) => line.startsWith("- longer: "))!.slice("- longer: ".length);
@@ -208,6 +223,7 @@ test("a hostile text cannot leave its frame, and a long one arrives whole in pie
   writeFiles(join(home, "skills"), {
     "evil-text/SKILL.md": `---\nname: evil-text\n---\n${wayOut}${tags}${line.repeat(1_500)}the end`,
   });
+  await io(["skill", "enable", "evil-text"]);
   let whole = "";
   for (let from: number | undefined = 0; from !== undefined; ) {
     const { read } = await modelCalls(daemon, model, "skill", { skill: "evil-text", ...(from > 0 && { from }) });
@@ -231,7 +247,8 @@ test("skills in a skill's agents folder go on and off with it, and a skills fold
     "agents/bass/SKILL.md": skillFile("deep voice", "Sings low"),
     "agents/notes.md": "no skill",
   });
-  expect(await listed()).toEqual(expect.arrayContaining(["- choir: Sings together", "- choir/bass (deep voice): Sings low"]));
+  await io(["skill", "enable", "choir"]);
+  expect(await listed()).toEqual(expect.arrayContaining(["- choir: Sings together", '- choir/bass ("deep voice"): Sings low']));
   for (const skill of ["choir/bass", "deep voice"]) {
     const { read } = await modelCalls(daemon, model, "skill", { skill });
     expect(read).toContain("# deep voice\n\nBody.");

@@ -113,7 +113,7 @@ const CASES: Case[] = [
     tool: "shell",
     good: {
       args: { command: "echo made > made.txt; echo seen", working_dir: work },
-      reads: "exit code: 0\nseen",
+      reads: /^exit code: 0\n--- data (\w{12})\nseen\n--- end \1$/,
       effect: () => expect(readFileSync(join(work, "made.txt"), "utf8")).toBe("made\n"),
     },
     wrong: { args: { command: "true", timeout_secs: "soon" }, names: "timeout_secs" },

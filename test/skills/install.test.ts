@@ -251,17 +251,25 @@ test("what a killed installation left behind is swept away once it is old", () =
   expect(readdirSync(root)).toEqual([".staging-ba9876543210", "mine"]);
 });
 
-test("skills written, edited and taken away by hand are seen without a restart, and are on", () => {
+test("skills written, edited and taken away by hand are seen without a restart, and are off until a person has seen them", () => {
   const { skills, root } = skillsIn();
   expect(skills.list()).toEqual([]);
   writeFiles(root, { "mine/SKILL.md": "# My skill\n\nFirst words.\n", "no-skill/readme.md": "x" });
   expect(skills.list()).toMatchObject([
-    { slug: "mine", name: "My skill", description: "First words.", enabled: true, url: null },
+    { slug: "mine", name: "My skill", description: "First words.", enabled: false, changed: false, url: null },
   ]);
   writeFileSync(join(root, "mine", "SKILL.md"), "# My skill\n\nOther words, more of them.\n");
   expect(skills.find("mine").description).toBe("Other words, more of them.");
-  skills.disable("mine");
   expect(skills.active()).toEqual([]);
+  expect(skills.enable("mine")).toMatchObject({ enabled: true, changed: false });
+  expect(skills.active()).toMatchObject([{ slug: "mine" }]);
+  writeFileSync(join(root, "mine", "SKILL.md"), "# My skill\n\nOther words, less of them.\n");
+  expect(skills.find("mine")).toMatchObject({ enabled: false, changed: true, description: "Other words, less of them." });
+  expect(skills.active()).toEqual([]);
+  skills.enable("mine");
+  expect(skills.active()).toHaveLength(1);
+  skills.disable("mine");
+  expect(skills.find("mine")).toMatchObject({ enabled: false, changed: false });
   writeFileSync(join(root, "mine", ".io-skill.json"), "{ broken");
   expect(skills.find("mine").enabled).toBe(false);
 });
@@ -273,6 +281,7 @@ test("a skill that only has a heading, or an odd name, is used as it stands", ()
     "odd/SKILL.md": skillFile('"odd: (é)"', "Odd."),
     "bare/SKILL.md": "---\nname: bare\n---",
   });
+  for (const slug of ["plain", "odd", "bare"]) skills.enable(slug);
   expect(skills.use("plain").text).toBe("# My: plain skill\r\n\r\nFirst words.");
   expect(skills.use("odd: (é)")).toMatchObject({ slug: "odd", text: '# "odd: (é)"\n\nBody.' });
   expect(skills.use("bare").text).toBe("");

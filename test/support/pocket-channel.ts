@@ -1,7 +1,8 @@
 import { createServer, type Socket } from "node:net";
 import type { Channel } from "../../src/channels/channel.ts";
 import type { Inbox } from "../../src/orchestrator/inbox.ts";
-import { shownFailure } from "../../src/protocol/messages.ts";
+import { tellApproval } from "../../src/protocol/approval-text.ts";
+import { type Message, shownFailure } from "../../src/protocol/messages.ts";
 
 export interface PocketDeps {
   inbox: Pick<Inbox, "submit">;
@@ -9,6 +10,9 @@ export interface PocketDeps {
   /** Who may talk. */
   password: string;
 }
+
+const ANSWERS = { allow: "/allow", deny: "/deny" };
+const textOf = (message: Message) => shownFailure(message) ?? message.reply ?? "";
 
 /** The smallest channel there can be: one person, who sends a line of JSON for each thing said and is sent one for each reply. */
 export function createPocket({ inbox, port, password }: PocketDeps): Channel {
@@ -47,10 +51,10 @@ export function createPocket({ inbox, port, password }: PocketDeps): Channel {
     name: "pocket",
     carries: ({ channel }) => channel === "telegram",
     start: () => new Promise((ready) => server.listen(port, "127.0.0.1", ready)),
-    deliver: ({ message }) =>
+    deliver: (what) =>
       new Promise((done, failed) => {
         if (!person) return failed(new Error("nobody is there"));
-        const reply = shownFailure(message) ?? message.reply ?? "";
+        const reply = "approval" in what ? tellApproval(what.approval, ANSWERS) : textOf(what.message);
         person.write(`${JSON.stringify({ reply })}\n`, (error) => (error ? failed(error) : done("delivered")));
       }),
     close: () =>

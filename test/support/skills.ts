@@ -6,6 +6,8 @@ import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { News } from "../../src/protocol/events.ts";
 import { openSkills, type SkillsDeps } from "../../src/skills/open.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createSkillSwitches } from "../../src/store/skills.ts";
 
 export const temporary = () => realpathSync(mkdtempSync(join(tmpdir(), "io-test-")));
 
@@ -33,8 +35,11 @@ export function repository(files: Record<string, string>, folder = temporary()):
 export function skillsIn(root = join(temporary(), "skills"), parts: Partial<SkillsDeps> = {}) {
   const news: News[] = [];
   const log = createLog({ redactor: createRedactor() });
-  const skills = openSkills({ root, emit: (item) => news.push(item), log, registry: () => "http://127.0.0.1:9", ...parts });
-  return { root, news, skills };
+  const scratch = join(root, "..", "scratch");
+  const switches = createSkillSwitches(openStore(":memory:"));
+  const own = { root, scratch, switches, emit: (item: News) => void news.push(item), log };
+  const skills = openSkills({ ...own, registry: () => "http://127.0.0.1:9", ...parts });
+  return { root, scratch, switches, news, skills };
 }
 
 export const skillFile = (name: string, description: string) =>

@@ -22,6 +22,7 @@ import { fileOps } from "../../src/tools/file-ops.ts";
 import { createGate } from "../../src/tools/gate.ts";
 import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
 import { createPolicy } from "../../src/tools/policy.ts";
+import { unmarked } from "../support/data.ts";
 
 let root: string;
 let cwd: string;
@@ -60,7 +61,9 @@ test("a file is written with its folders, and read back", async () => {
     ok: true,
     text: expect.stringContaining("Wrote a/b/c.txt (8 bytes)"),
   });
-  expect(await call({ operation: "read", path: "a/b/c.txt" })).toEqual({ ok: true, text: "grüße\n" });
+  const { text } = await call({ operation: "read", path: "a/b/c.txt" });
+  expect(unmarked(text)).toBe("grüße\n");
+  expect(text).toMatch(/^--- data ([0-9a-f]{12})\ngrüße\n\n--- end \1$/);
   expect(statSync(join(cwd, "a/b/c.txt")).mode & 0o777).toBe(0o644 & ~process.umask());
   expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.txt"]);
 });
@@ -78,7 +81,9 @@ test("a replaced file keeps its mode, and a link to it stays a link", async () =
 test("a long file is cut with a note of its size, a binary one is named as such", async () => {
   writeFileSync(join(cwd, "long"), "ä".repeat(50_000));
   const { text } = await call({ operation: "read", path: "long" });
-  expect(text).toMatch(/^ä{8000}\n\[Only the first 8000 characters of long are shown; the whole file has 100000 bytes\.\]$/);
+  expect(unmarked(text)).toMatch(
+    /^ä{8000}\n\[Only the first 8000 characters of long are shown; the whole file has 100000 bytes\.\]$/,
+  );
   writeFileSync(join(cwd, "a.bin"), Buffer.from([1, 2, 0, 3]));
   writeFileSync(join(cwd, "latin1.txt"), Buffer.from([0x66, 0xfc, 0x72]));
   expect((await call({ operation: "read", path: "a.bin" })).text).toBe(
@@ -94,13 +99,13 @@ test("folders are listed with sizes, without opening .git and node_modules, and 
   writeFileSync(join(cwd, "src/deep/a.ts"), "x".repeat(1500));
   writeFileSync(join(cwd, "node_modules/x/index.js"), "");
   symlinkSync("..", join(cwd, "src/up"));
-  expect((await call({ operation: "list", path: "." })).text).toBe(".git/\nnode_modules/\nsrc/");
-  expect((await call({ operation: "list", path: ".", recursive: true })).text).toBe(
+  expect(unmarked((await call({ operation: "list", path: "." })).text)).toBe(".git/\nnode_modules/\nsrc/");
+  expect(unmarked((await call({ operation: "list", path: ".", recursive: true })).text)).toBe(
     ".git/ (not opened)\nnode_modules/ (not opened)\nsrc/\nsrc/deep/\nsrc/deep/a.ts  1.5 KB\nsrc/up -> ..",
   );
   mkdirSync(join(cwd, "many"));
   for (let index = 0; index < 600; index += 1) writeFileSync(join(cwd, "many", `f${index}`), "");
-  const many = (await call({ operation: "list", path: "many" })).text.split("\n");
+  const many = unmarked((await call({ operation: "list", path: "many" })).text).split("\n");
   expect(many).toHaveLength(501);
   expect(many.at(-1)).toContain("Only the first 500 entries");
 });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { github } from "../../src/tools/github.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { unmarked } from "../support/data.ts";
 
 let root: string;
 let one: Tool;
@@ -63,7 +64,7 @@ test("every action becomes an argument list, its text goes through standard inpu
     [{ action: "review_pr", number: 7, state: "approve" }, ["pr", "review", "--approve", "--", "7"], ""],
   ];
   for (const [args, argv, input] of cases) {
-    expect(await call(args)).toBe("https://github.com/o/n/issues/7");
+    expect(unmarked(await call(args))).toBe("https://github.com/o/n/issues/7");
     expect(seen()).toMatchObject({ argv, input, cwd: root });
   }
   await call({ action: "list_issues", repo, state: "all", limit: 5, labels: ["bug"] });

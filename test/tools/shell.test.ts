@@ -10,6 +10,7 @@ import { createPathGuard } from "../../src/tools/guard.ts";
 import { createPolicy } from "../../src/tools/policy.ts";
 import { shell } from "../../src/tools/shell.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { unmarked } from "../support/data.ts";
 import { ensureProgram } from "../support/program.ts";
 
 let root: string;
@@ -65,18 +66,18 @@ const hostPids = (mark: string) =>
 
 test.each(kinds)("a command runs in its folder and its exit code is always told (%s)", async (_name, status) => {
   const one = shellWith(status);
-  expect(await run(one, { command: "pwd; echo oops >&2; exit 3" })).toBe(`exit code: 3\n${cwd}\noops`);
+  expect(unmarked(await run(one, { command: "pwd; echo oops >&2; exit 3" }))).toBe(`exit code: 3\n${cwd}\noops`);
   expect(await run(one, { command: "true" })).toBe("exit code: 0\nIt printed nothing.");
   mkdirSync(join(cwd, "sub"));
-  expect(await run(one, { command: "pwd", working_dir: "sub" })).toBe(`exit code: 0\n${join(cwd, "sub")}`);
+  expect(unmarked(await run(one, { command: "pwd", working_dir: "sub" }))).toBe(`exit code: 0\n${join(cwd, "sub")}`);
   expect(await run(one, { command: "echo \"$0 $1 it's\" 'a  b'" })).toContain("it's a  b");
   await expect(run(one, { command: "pwd", working_dir: "nowhere" })).rejects.toThrow("is not a folder");
 });
 
 test("long output keeps its head and its tail and stays under the limit", async () => {
   const text = await run(shellWith(open), { command: "echo first; seq 1 200000; echo last; exit 7" });
-  expect(text).toMatch(/^exit code: 7\nfirst\n/);
-  expect(text).toMatch(/characters left out[\s\S]*last$/);
+  expect(text).toMatch(/^exit code: 7\n--- data [0-9a-f]{12}\nfirst\n/);
+  expect(text).toMatch(/characters left out[\s\S]*last\n--- end [0-9a-f]{12}$/);
   expect(text.length).toBeLessThan(8_200);
 });
 

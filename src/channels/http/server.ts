@@ -20,6 +20,7 @@ import { storeTrouble } from "../../store/open.ts";
 import type { Gate } from "../../tools/gate.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
+import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { callRoutes } from "./calls.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
@@ -35,7 +36,7 @@ import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, UsageRoutesDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -140,6 +141,7 @@ export function createHttp(parts: HttpDeps): Http {
   conversationRoutes(app, parts);
   callRoutes(app, parts);
   eventRoutes(app, parts);
+  approvalRoutes(app, parts);
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
   wikiRoutes(app, parts);

@@ -52,19 +52,25 @@ export function skillRoutes(app: OpenAPIHono, { skills }: { skills: Skills }): v
     request: { params: Slug },
     responses: answers(200, z.object({ skill: Skill, text: z.string() })),
   });
-  app.openapi(text, (context) => {
-    const { slug } = context.req.valid("param");
-    return context.json({ skill: skills.find(slug), text: skills.read(slug) }, 200);
-  });
+  app.openapi(text, async (context) => context.json(await skills.show(context.req.valid("param").slug), 200));
 
-  for (const action of ["enable", "disable"] as const) {
-    const route = createRoute({
-      method: "post",
-      path: `/api/skills/{slug}/${action}`,
-      summary: `Switches a skill ${action === "enable" ? "on" : "off"}`,
-      request: { params: Slug },
-      responses: answers(200, Skill),
-    });
-    app.openapi(route, (context) => context.json(skills[action](context.req.valid("param").slug), 200));
-  }
+  const enable = createRoute({
+    method: "post",
+    path: "/api/skills/{slug}/enable",
+    summary: "Switches a skill on, if it still is what the hash says that a person was shown",
+    request: { params: Slug, query: z.object({ hash: z.string().max(100).optional() }) },
+    responses: answers(200, Skill),
+  });
+  app.openapi(enable, (context) =>
+    context.json(skills.enable(context.req.valid("param").slug, context.req.valid("query").hash), 200),
+  );
+
+  const disable = createRoute({
+    method: "post",
+    path: "/api/skills/{slug}/disable",
+    summary: "Switches a skill off",
+    request: { params: Slug },
+    responses: answers(200, Skill),
+  });
+  app.openapi(disable, (context) => context.json(skills.disable(context.req.valid("param").slug), 200));
 }

@@ -1,19 +1,41 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { LiveConfig } from "../../lib/live-config.ts";
+import { SquadSafety } from "../../lib/safety-config.ts";
 import { Analysis } from "../../protocol/analysis.ts";
 import { Conversation } from "../../protocol/messages.ts";
-import { Activity, Agent, Decision, ModelTier, Squad, Task, TaskStatus, UniverseName } from "../../protocol/squads.ts";
+import {
+  Activity,
+  Agent,
+  Decision,
+  ModelTier,
+  ProjectConventions,
+  Squad,
+  Task,
+  TaskStatus,
+  UniverseName,
+} from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
 import { answers, body, pageOf } from "./shapes.ts";
 
 const Slug = z.object({ slug: z.string() });
 const Id = z.object({ id: z.string() });
-const SquadView = Squad.extend({ agents: z.array(Agent), decisions: z.array(Decision), tasks: z.array(Task) }).meta({
-  id: "SquadView",
+const SquadView = Squad.extend({
+  agents: z.array(Agent),
+  decisions: z.array(Decision),
+  tasks: z.array(Task),
+  conventions: ProjectConventions,
+}).meta({ id: "SquadView" });
+const { sandbox, approvals, budgets } = SquadSafety.shape;
+/** null takes back what was said. */
+const SafetyChange = z.strictObject({
+  sandbox: sandbox.nullable(),
+  approvals: approvals.nullable(),
+  budgets: budgets.nullable(),
 });
 const list = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
 const Limit = z.coerce.number().int().min(1).max(200);
 
-export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
+export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Squads; settings: LiveConfig }): void {
   const all = createRoute({ method: "get", path: "/api/squads", summary: "All squads", responses: answers(200, list(Squad)) });
   app.openapi(all, (context) => context.json({ items: squads.list() }, 200));
 
@@ -45,7 +67,28 @@ export function squadRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): v
     request: { params: Slug },
     responses: answers(200, SquadView),
   });
-  app.openapi(one, (context) => context.json(squads.recall(context.req.valid("param").slug), 200));
+  app.openapi(one, async (context) => {
+    const { slug } = context.req.valid("param");
+    return context.json({ ...squads.recall(slug), conventions: await squads.conventions(slug) }, 200);
+  });
+
+  const change = createRoute({
+    method: "patch",
+    path: "/api/squads/{slug}",
+    summary: "Lets a squad work in another folder, or holds it tighter than all",
+    request: {
+      params: Slug,
+      body: body(z.strictObject({ projectPath: z.string().min(1).optional(), safety: SafetyChange.optional() })),
+    },
+    responses: answers(200, Squad),
+  });
+  app.openapi(change, (context) => {
+    const { slug } = context.req.valid("param");
+    const { projectPath, safety } = context.req.valid("json");
+    if (safety) squads.hold(slug, safety, settings.current());
+    if (projectPath !== undefined) squads.move(slug, projectPath);
+    return context.json(squads.recall(slug), 200);
+  });
 
   const remove = createRoute({
     method: "delete",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { clipToTokens, estimateTokens } from "../../lib/estimate-tokens.ts";
+import { indented, oneLine } from "../../lib/quoted.ts";
 import type { Body, Dialect, Item } from "./dialect.ts";
 
 /** What a conversation's beginning was replaced by. */
@@ -43,12 +44,12 @@ export function lineOf({ role, text }: Item): string {
   const who = { user: "User", assistant: "Assistant", tool: "Result" }[role];
   const most = role === "tool" ? 1_500 : 6_000;
   const words = withoutTime(text);
-  return `${who}: ${words.length > most ? `${words.slice(0, most).toWellFormed()}…` : words}`;
+  return `${who}: ${indented(words.length > most ? `${words.slice(0, most).toWellFormed()}…` : words).trimStart()}`;
 }
 
-export function oneLine(text: string): string {
-  const line = withoutTime(text).replace(/\s+/g, " ").trim();
-  return line.length > 240 ? `${line.slice(0, 240).toWellFormed()}…` : line;
+/** What a user said, on one line. */
+export function saidLine(text: string): string {
+  return oneLine(withoutTime(text), 240);
 }
 
 /** Identifies an item, so that another in its place is noticed. */
@@ -58,7 +59,7 @@ export function markOf({ raw }: Item): string {
 
 function tell({ summary, said, saidRoom }: Memory): string {
   const words = said.map((line) => `- ${line}`).join("\n");
-  return `Summary:\n${summary}${words ? `\n\nThe user's own words in that time, shortened:\n${clipToTokens(words, saidRoom)}` : ""}`;
+  return `Summary:\n${indented(summary)}${words ? `\n\nThe user's own words in that time, shortened:\n${clipToTokens(words, saidRoom)}` : ""}`;
 }
 
 /** The last part of a text that fits, from the beginning of a line. */

@@ -3,7 +3,7 @@ import { clipToTokens, estimateTokens } from "../../lib/estimate-tokens.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Body, Dialect, Item } from "./dialect.ts";
 import { WireFailure } from "./failure.ts";
-import { lineOf, type Memory, markOf, oneLine } from "./memory.ts";
+import { lineOf, type Memory, markOf, saidLine } from "./memory.ts";
 
 /** Asks the model a question of our own and gives its answer. */
 export type Ask = (body: Body) => Promise<string>;
@@ -65,7 +65,10 @@ export function createSummariser(log: Log) {
         covers: start,
         mark: markOf(items[start - 1]!),
         summary: clipToTokens(summary.trim(), Math.max(100, Math.floor(room * SUMMARY))),
-        said: keepEnds([...(memory?.said ?? []), ...gone.filter(({ role }) => role === "user").map(({ text }) => oneLine(text))]),
+        said: keepEnds([
+          ...(memory?.said ?? []),
+          ...gone.filter(({ role }) => role === "user").map(({ text }) => saidLine(text)),
+        ]),
         saidRoom: Math.max(80, Math.floor(room * SAID)),
         recent: items.slice(start),
       };

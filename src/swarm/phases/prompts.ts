@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { named, oneLine } from "../../lib/quoted.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
 import { MAX_TASKS } from "../pipeline/limits.ts";
 import { describeEvidence, fence } from "../streams/checks.ts";
@@ -35,13 +36,15 @@ function background({ issue, decisions }: Background): string[] {
   return [
     untrusted(issue),
     ...(decisions.length > 0
-      ? [`## Decisions that stand for this project\n${decisions.map((each) => `- ${each}`).join("\n")}`]
+      ? [`## Decisions that stand for this project\n${decisions.map((each) => `- ${oneLine(each, 2_000)}`).join("\n")}`]
       : []),
   ];
 }
 
+/** What agents write may have headings of its own, but none of the rank that parts a prompt. */
 const section = (title: string, text: string, limit = LIMITS.text) =>
-  text.trim() ? [`## ${title}\n${clip(text.trim(), limit)}`] : [];
+  text.trim() ? [`## ${title}\n${clip(lowered(text.trim()), limit)}`] : [];
+const lowered = (text: string) => text.replace(/^## /gm, "### ");
 const join = (parts: string[]) => parts.join("\n\n");
 
 export function specPrompt(about: Background): string {
@@ -68,7 +71,7 @@ export function decomposePrompt(about: Background, spec: string, marker: string)
 export function repairPrompt(asked: string, reply: string, problem: string): string {
   return join([
     asked,
-    `Your earlier reply could not be used: ${problem}. It was:\n${fence(clip(reply, 8_000))}`,
+    `Your earlier reply could not be used: ${oneLine(problem, 500)}. It was:\n${fence(clip(reply, 8_000))}`,
     "Reply again, with the JSON array and nothing else.",
   ]);
 }
@@ -94,15 +97,15 @@ export function revisePrompt(
   return join([
     ...background(about),
     ...section(`The ${what} as it stands`, text),
-    ...section(`Findings of ${reviewer}`, findings, LIMITS.findings),
+    ...section(`Findings of ${named(reviewer)}`, findings, LIMITS.findings),
     ...section("Clarification", answer ?? "", LIMITS.findings),
     `Revise the ${what} so that the findings are met. Reply with the whole ${what}, not with a list of changes.`,
   ]);
 }
 
 export function describeTask(task: SwarmTask): string {
-  const criteria = task.acceptanceCriteria.map((each) => `- ${each}`).join("\n");
-  return `${task.id}: ${task.text}${criteria ? `\n\nAcceptance criteria:\n${criteria}` : ""}`;
+  const criteria = task.acceptanceCriteria.map((each) => `- ${oneLine(each, 2_000)}`).join("\n");
+  return `${named(task.id)}: ${lowered(task.text)}${criteria ? `\n\nAcceptance criteria:\n${criteria}` : ""}`;
 }
 
 export function implementPrompt(about: Background, spec: string, task: SwarmTask, design: string): string {
@@ -124,7 +127,7 @@ export function fixPrompt(
 ): string {
   return join([
     ...section("The task", task),
-    ...section(`Findings of ${reviewer}`, findings, LIMITS.findings),
+    ...section(`Findings of ${named(reviewer)}`, findings, LIMITS.findings),
     ...section("Clarification", answer ?? "", LIMITS.findings),
     ...section("Checks on this tree", describeEvidence(evidence)),
     "Meet the findings in the working tree. Then say what you changed and which checks you ran.",
@@ -135,7 +138,7 @@ export function conflictPrompt(task: string, files: readonly string[], ours: str
   return join([
     ...section("The task", task),
     "Your work conflicts with work that was merged before it. Git has put both sides into the files, between conflict markers.",
-    `## Files with conflicts\n${files.map((file) => `- ${file}`).join("\n")}`,
+    `## Files with conflicts\n${files.map((file) => `- ${named(file, 300)}`).join("\n")}`,
     ...(ours.trim() ? [`## What you changed\n${fence(ours, "diff")}`] : []),
     ...(theirs.trim() ? [`## What was merged before\n${fence(theirs, "diff")}`] : []),
     "Settle every conflict in the working tree so that both changes keep their meaning, and leave no marker. Do not commit. Then run the checks.",
@@ -203,7 +206,7 @@ export function clarifyPrompt(about: Background, spec: string, asker: string, qu
   return join([
     ...background(about),
     ...section("Specification", spec),
-    ...section(`${asker} asks`, question, LIMITS.findings),
+    ...section(`${named(asker)} asks`, question, LIMITS.findings),
     "Answer in a few sentences, and decide.",
   ]);
 }

@@ -1,12 +1,16 @@
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
-import { codeOf, messageOf } from "../../lib/errors.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { entriesAt } from "../../lib/pinned/list.ts";
+import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
+import { realOf } from "../../lib/real-path.ts";
 import { ruleOf } from "../../lib/validation.ts";
 
 export const BUILTIN = "builtin:";
+/** Far longer than any instructions. */
+const MAX_BYTES = 1_000_000;
 
 /** The tools of pipeline agents; which of them one gets depends on its duty. */
 export type ToolName = "shell" | "file_ops" | "file_ops_read";
@@ -46,7 +50,7 @@ export function findAgent(name: string, source: string | undefined, places: Agen
   if (builtin !== undefined) {
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(builtin)) return { problem: `"${source}" does not name an agent after "${BUILTIN}"` };
     for (const folder of foldersOf(places)) {
-      const found = read(name, join(folder, `${builtin}.md`));
+      const found = read(name, join(folder, `${builtin}.md`), borderOf(folder, places));
       if (found !== "missing") return found;
     }
     const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
@@ -71,6 +75,12 @@ function foldersOf({ root, agentsDir, shipped }: AgentPlaces): string[] {
   return [...(root === undefined ? [] : [resolve(root, agentsDir)]), shipped];
 }
 
+/** What an agent found in a folder may not lead out of: the repository, or a folder elsewhere that a person named. */
+function borderOf(folder: string, { root, shipped }: AgentPlaces): string | undefined {
+  if (folder === shipped) return undefined;
+  return root !== undefined && inside(root, folder) ? root : folder;
+}
+
 function whereLooked(places: AgentPlaces, file: string): string {
   const paths = foldersOf(places).map((folder) => join(folder, file));
   return [...paths.slice(0, -1), places.discreet ? "what ships with us" : paths.at(-1)].join(" and ");
@@ -78,29 +88,18 @@ function whereLooked(places: AgentPlaces, file: string): string {
 
 /** The names of the agents that are there. */
 export function agentsThere(places: AgentPlaces): string[] {
-  return foldersOf(places).flatMap((folder) => {
-    try {
-      return readdirSync(folder).flatMap((file) => (file.endsWith(".md") ? [file.slice(0, -3)] : []));
-    } catch (error) {
-      // A folder that cannot be read offers no names; why it cannot is reported when an agent is read.
-      if (codeOf(error) === undefined) throw error;
-      return [];
-    }
-  });
+  // A folder that cannot be read offers no names; why it cannot is reported when an agent is read.
+  return foldersOf(places).flatMap((folder) =>
+    entriesAt(realOf(folder)).flatMap(({ name }) => (name.endsWith(".md") ? [name.slice(0, -3)] : [])),
+  );
 }
 
 function read(name: string, path: string, within?: string): AgentRead | "missing" {
-  let text: string;
-  try {
-    if (within !== undefined && !inside(realpathSync(within), realpathSync(path))) {
-      return { problem: `${path} leads out of the repository` };
-    }
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return "missing";
-    return { problem: `${path} cannot be read (${codeOf(error) ?? messageOf(error)})` };
-  }
-  return parseAgent(name, path, text);
+  const real = realOf(path);
+  if (within !== undefined && !inside(realOf(within), real)) return { problem: `${path} leads out of the repository` };
+  const found = readPlainAt(real, MAX_BYTES);
+  if ("bytes" in found) return parseAgent(name, path, found.bytes.toString("utf8"));
+  return found.absent === "missing" ? "missing" : { problem: `${path} cannot be read: it ${tellAbsent(found.absent)}` };
 }
 
 /** Reads instructions with their optional front matter (`tools:`, `model:`). */

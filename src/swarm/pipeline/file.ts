@@ -1,8 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import { codeOf, messageOf, usageError } from "../../lib/errors.ts";
-import type { Agent, AgentPlaces } from "./agents.ts";
+import { messageOf, usageError } from "../../lib/errors.ts";
+import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
+import { realOf } from "../../lib/real-path.ts";
+import { type Agent, type AgentPlaces, inside } from "./agents.ts";
 import { lineOf, type Report, spell } from "./file-places.ts";
 import type { DeclaredKind } from "./kind.ts";
 import { explain, type Problem, WrongPipeline } from "./problems.ts";
@@ -10,6 +12,8 @@ import { DEFAULT_MODELS, pipelineSchema, type ResolvedPipeline } from "./schema.
 import { checkSense } from "./sense.ts";
 
 export const FILE_NAME = "swarm.config.yaml";
+/** Far longer than anybody writes one. */
+const MAX_FILE_BYTES = 1_000_000;
 
 export interface LoadedPipeline {
   /** The file it came from. */
@@ -35,6 +39,8 @@ export interface Reading {
   kinds: readonly DeclaredKind[];
   /** Where agents are looked for. */
   places: AgentPlaces;
+  /** The project whose own file it is, out of which no link may lead. */
+  within?: string;
   /** Models named by the environment, which win over the file's. */
   models?: Models;
 }
@@ -47,15 +53,19 @@ export function findPipelineFile(root: string, shipped: string): string {
 
 /** Reads a pipeline file and the agents it names. Throws one usage error that lists everything wrong with it. */
 export function loadPipeline(path: string, reading: Reading): LoadedPipeline {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw usageError(`${path}: cannot be read (${codeOf(error) ?? error}). Name a pipeline file that is there.`, error);
-  }
-  const read = readPipeline(text, reading);
+  const read = readPipeline(textOf(path, reading.within), reading);
   if ("problems" in read) throw new WrongPipeline(path, read.problems);
   return { path, ...read };
+}
+
+/** The text of a pipeline file. A link is followed only where it leads to a file of the same project, or a person named it. */
+function textOf(path: string, within: string | undefined): string {
+  const real = realOf(path);
+  if (within !== undefined && !inside(realOf(within), real))
+    throw usageError(`${path}: is a link that leads out of the project to ${real}. Put the file itself there.`);
+  const read = readPlainAt(real, MAX_FILE_BYTES);
+  if ("bytes" in read) return read.bytes.toString("utf8");
+  throw usageError(`${path}: cannot be read: it ${tellAbsent(read.absent)}. Name a pipeline file that is there.`);
 }
 
 /** Checks the text of a pipeline file: every error at once, in the order of the file. */

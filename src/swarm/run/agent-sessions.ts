@@ -4,6 +4,7 @@ import type { RunModel } from "../../protocol/runs.ts";
 import type { EngineTool } from "../../protocol/turns.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
+import { DATA_RULE } from "../../tools/untrusted.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import { Reply } from "./reply.ts";
 
@@ -26,13 +27,15 @@ export interface AgentSessionsDeps {
   runs: Pick<Runs, "resultsIn">;
   /** The model to ask for a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
+  /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
+  conventions: (window: number) => string;
 }
 
 /** How much of one earlier answer is handed over to a new session. */
 const ANSWER_TOKENS = 1_500;
 
 /** The sessions in which the agents of a run are asked. */
-export function createAgentSessions({ engine, bind, runId, runs, serving }: AgentSessionsDeps) {
+export function createAgentSessions({ engine, bind, runId, runs, serving, conventions }: AgentSessionsDeps) {
   const begun = new Set<string>();
 
   /** What an agent answered before, the latest first, for a session whose own record is lost. */
@@ -52,7 +55,8 @@ export function createAgentSessions({ engine, bind, runId, runs, serving }: Agen
       return engine.session({
         id: sessionId,
         model: serving(agent.model ?? call.model).model,
-        systemMessage: () => agent.instructions,
+        systemMessage: (window) =>
+          [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), { cwd: call.cwd, within: call.cwd, actor: actorOf(call) }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { git } from "../../git/command.ts";
+import { refuseDataFolder } from "../../lib/data-folder.ts";
 import { usageError } from "../../lib/errors.ts";
 import { inside } from "../pipeline/agents.ts";
 import { FILE_NAME } from "../pipeline/file.ts";
@@ -13,10 +14,11 @@ export async function projectAround(folder: string): Promise<string> {
   return (top.code === 0 && top.stdout.trim()) || folder;
 }
 
-export function openProject(path: string): string {
+export function openProject(path: string, dataFolder?: string): string {
   const folder = resolve(path);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw usageError(`${folder}: is no folder. Name the project's folder.`);
+  if (dataFolder !== undefined) refuseDataFolder(dataFolder, folder);
   return realpathSync(folder);
 }
 

@@ -19,6 +19,8 @@ export interface SwarmDeps {
   findChecks: (folder: string) => Promise<Check[]>;
   /** Where runs keep their worktrees and documents. */
   runsFolder: string;
+  /** IO's own, of which no part is a project but for the worktrees of runs. */
+  dataFolder?: string;
   log: Log;
   /** The kinds of phases a pipeline may have. */
   kinds?: readonly PhaseKind[];
@@ -32,5 +34,7 @@ export interface SwarmDeps {
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap?: Wrap;
+  /** Takes secrets out of what checks print. */
+  clean?: (text: string) => string;
   now?: () => Date;
 }

@@ -1,7 +1,10 @@
-import { appendFileSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeFileAtomic } from "../../lib/atomic.ts";
 import { codeOf, UserError } from "../../lib/errors.ts";
+import { type Folder, makeFolder } from "../../lib/pinned/folder.ts";
+import { removeFile, replaceFile } from "../../lib/pinned/write.ts";
+import { indented, oneLine } from "../../lib/quoted.ts";
+import { realOf } from "../../lib/real-path.ts";
 import type { Run } from "../../protocol/runs.ts";
 import { inside } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
@@ -26,39 +29,45 @@ export interface DocumentsDeps {
 }
 
 export function openDocuments({ projectPath, docDir, folder, now }: DocumentsDeps): Documents {
-  openDocDir(projectPath, docDir);
-  const copies = folder === undefined ? undefined : join(folder, "documents");
-  if (copies) mkdirSync(copies, { recursive: true, mode: 0o700 });
+  const inDocDir = <T>(work: (open: Folder) => T): T => within(openDocDir(projectPath, docDir), work);
+  inDocDir(() => undefined);
+  const copies = folder === undefined ? undefined : join(realOf(folder), "documents");
   return {
     write(name, title, body, about = "") {
       const head = [now().toISOString(), about].filter(Boolean).join(" · ");
       const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
       // A run is long: somebody may have deleted the folder since the last document.
-      writeFileAtomic(join(openDocDir(projectPath, docDir), name), text, 0o644);
-      if (copies) replace(join(copies, name), text);
+      inDocDir((open) => replaceFile(open, name, text, { mode: 0o644 }));
+      // Need not wait for the disk: everything in the copy is in the journal too.
+      if (copies) within(makeFolder(copies), (open) => replaceFile(open, name, text, { durable: false }));
     },
-    remove: (name) => rmSync(join(openDocDir(projectPath, docDir), name), { force: true }),
+    remove: (name) => void inDocDir((open) => removeFile(open, name)),
   };
 }
 
-/** Need not wait for the disk: everything in the copy is in the journal too. */
-function replace(path: string, text: string): void {
-  writeFileSync(`${path}.tmp`, text, { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+function within<T>(folder: Folder, work: (folder: Folder) => T): T {
+  try {
+    return work(folder);
+  } finally {
+    folder.close();
+  }
 }
 
-/** Makes the folder for documents, which must really be inside the project, whatever links it passes. */
-function openDocDir(projectPath: string, docDir: string): string {
-  const path = join(projectPath, docDir);
+/** Opens the folder for documents, which must really be inside the project, whatever links it passes. */
+function openDocDir(projectPath: string, docDir: string): Folder {
+  const root = realOf(projectPath);
+  const path = join(root, docDir);
+  const real = realOf(path);
+  if (!inside(root, real)) throw new UserError(`DOC_DIR: ${path} leads out of the project to ${real}. Name a folder inside it.`);
   try {
-    mkdirSync(path, { recursive: true });
+    return makeFolder(real, 0o777);
   } catch (error) {
+    if (codeOf(error) === "ELOOP")
+      throw new UserError(`DOC_DIR: ${path} became a link just now. Name a folder inside the project that stays one.`, {
+        cause: error,
+      });
     throw new UserError(`DOC_DIR: ${path} cannot be made (${codeOf(error) ?? error}).`, { cause: error });
   }
-  if (!inside(realpathSync(projectPath), realpathSync(path))) {
-    throw new UserError(`DOC_DIR: ${path} leads out of the project to ${realpathSync(path)}. Name a folder inside it.`);
-  }
-  return path;
 }
 
 /** The documents that planning writes. */
@@ -80,13 +89,13 @@ export function summaryOf(run: Run): string {
     : "In place, in the checkout";
   const final = currentEvidence(run, run.tree);
   const parts = [
-    `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${run.reason}` : ""}`,
+    `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${oneLine(run.reason, 2_000)}` : ""}`,
     `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
     modelsOf(run),
     `## Phases\n\n${rows([["phase", "status", "why"], ["---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, each.reason ?? ""])])}`,
     run.streams.length > 0
-      ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n")[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
+      ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n", 1)[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
       : "",
     run.loops.length > 0
       ? `## Review loops\n\n${rows([
@@ -103,8 +112,8 @@ export function summaryOf(run: Run): string {
         ])}`
       : "",
     `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
-    run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${each}`).join("\n")}` : "",
-    run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${each}`).join("\n")}` : "",
+    run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${oneLine(each, 2_000)}`).join("\n")}` : "",
+    run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${indented(each).trimStart()}`).join("\n")}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
 }

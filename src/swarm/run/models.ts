@@ -1,6 +1,7 @@
 import type { Engine } from "../../engine/port.ts";
 import { nearest } from "../../lib/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
+import { named as asName, quoted } from "../../lib/quoted.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { NamedModel } from "../pipeline/named-models.ts";
 
@@ -59,7 +60,7 @@ function describe(missing: readonly Missing[], available: readonly string[], how
     `${count} not there, nothing was started.`,
     ...missing.map(
       ({ name, where }) =>
-        `  ${where}: there is no model "${name}"; there ${listOf(name, available)}. Name one of them there, or let another stand in with ${howToAllow}.`,
+        `  ${where}: there is no model ${quoted(name)}; there ${listOf(name, available)}. Name one of them there, or let another stand in with ${howToAllow}.`,
     ),
   ].join("\n");
 }
@@ -67,7 +68,7 @@ function describe(missing: readonly Missing[], available: readonly string[], how
 function listOf(name: string, available: readonly string[]): string {
   const shown = nearestFirst(name, available).slice(0, MOST_NAMED);
   const more = available.length - shown.length;
-  return `${available.length === 1 ? "is" : "are"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `${available.length === 1 ? "is" : "are"} ${shown.map((id) => asName(id)).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** A likely typo first, then the names that have most words and numbers in common with it. */

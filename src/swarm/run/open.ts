@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { unwrapped } from "../../process/sandbox.ts";
+import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
@@ -41,7 +42,7 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
   const { engine, emit, bind, findChecks, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
-  const { checkDeadlineMs = 600_000, wrap = unwrapped } = deps;
+  const { checkDeadlineMs = 600_000, wrap = unwrapped, clean = (text: string) => text } = deps;
   const { row, loaded, inputs, settings, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
@@ -51,7 +52,9 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
-  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving });
+  const found = await findConventions(row.project_path);
+  const conventions = (window: number) => tellConventions(found, window);
+  const sessions = createAgentSessions({ engine, bind, runId: id, runs, serving, conventions });
   const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({
@@ -88,6 +91,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
       signal,
       deadlineMs: checkDeadlineMs,
       wrap,
+      clean,
       env,
       now,
     }),

@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { packageRoot } from "../../lib/paths.ts";
+import { nameConventions } from "../../project/conventions.ts";
 import { PHASE_KINDS } from "../phases/index.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
@@ -9,6 +10,7 @@ import type { RunSettings } from "../pipeline/settings.ts";
 import { checkAgentsDir, openProject } from "./checkout.ts";
 
 export interface PipelinesDeps {
+  dataFolder?: string | undefined;
   kinds?: readonly PhaseKind[] | undefined;
   /** The agents and the pipeline that ship with us. */
   shipped?: { agents: string; pipeline: string } | undefined;
@@ -24,25 +26,30 @@ export interface PipelineOf {
 }
 
 /** The pipelines of projects. Needs neither the store nor an engine. */
-export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED }: PipelinesDeps = {}) {
+export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED, dataFolder }: PipelinesDeps = {}) {
+  const open = (projectPath: string) => openProject(projectPath, dataFolder);
   /** Throws one usage error with everything that is wrong. */
   function load({ projectPath, settings, pipelineFile }: PipelineOf): LoadedPipeline {
-    const root = openProject(projectPath);
+    const root = open(projectPath);
     checkAgentsDir(root, settings);
     const file = pipelineFile === undefined ? findPipelineFile(root, shipped.pipeline) : resolve(root, pipelineFile);
     return loadPipeline(file, {
       kinds,
       places: { root, agentsDir: settings.agentsDir, shipped: shipped.agents },
       models: settings,
+      ...(pipelineFile === undefined && file !== shipped.pipeline && { within: root }),
     });
   }
   return {
     kinds,
+    open,
     load,
     /** Who does what on which model, and the most it can cost. */
     validate: (of: PipelineOf): Plan => resolvePlan(load(of), kinds, of.settings.maxRetries),
+    /** Where the project says how it wants to be worked on. */
+    conventions: nameConventions,
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>
-      namedModels(loaded, { root: openProject(projectPath), shipped, kinds }),
+      namedModels(loaded, { root: open(projectPath), shipped, kinds }),
   };
 }
 export type Pipelines = ReturnType<typeof createPipelines>;

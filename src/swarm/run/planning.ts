@@ -4,6 +4,7 @@ import type { Engine } from "../../engine/port.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import type { RunModel, Said } from "../../protocol/runs.ts";
 import { noUsage, type Spending, type Usage } from "../../protocol/usage.ts";
+import { DATA_RULE } from "../../tools/untrusted.ts";
 import { clip, untrusted } from "../phases/prompts.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { saysKeyword, withoutKeyword } from "../review/verdict.ts";
@@ -87,7 +88,7 @@ export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Pro
     const session = engine.session({
       id: `${id}-${agent}`,
       model: model.model,
-      systemMessage: () => (agent === "pm" ? PM : ENGINEER),
+      systemMessage: () => `${agent === "pm" ? PM : ENGINEER}\n\n${DATA_RULE}`,
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,
     });

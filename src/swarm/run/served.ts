@@ -1,3 +1,4 @@
+import { named } from "../../lib/quoted.ts";
 import type { Run, RunModel, RunStep } from "../../protocol/runs.ts";
 import { servingAmong } from "./models.ts";
 
@@ -6,7 +7,7 @@ export type Served = Pick<RunStep, "agent" | "model" | "asked">;
 
 /** A sentence for each model that stands in for another. */
 export function standIns(models: readonly RunModel[]): string[] {
-  return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${model} stands in for ${name}`);
+  return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${named(model)} stands in for ${named(name)}`);
 }
 
 /** One line that says which model answered whom, and why if it was not the one that was asked for. */
@@ -14,7 +15,7 @@ export function servedLine(calls: readonly Served[], models: readonly RunModel[]
   const used = models.filter(({ name }) => calls.some((call) => (call.asked ?? call.model) === name));
   const who = unique(calls.map(({ agent }) => agent)).map((agent) => {
     const served = unique(calls.filter((call) => call.agent === agent).map(({ model }) => model));
-    return `${agent} on ${served.join(" and ")}`;
+    return `${named(agent ?? "")} on ${served.map((model) => named(model ?? "")).join(" and ")}`;
   });
   return [who.join(", "), ...standIns(used), ...otherNames(calls, models)].filter(Boolean).join(" · ");
 }
@@ -43,7 +44,7 @@ export function otherNames(calls: readonly Omit<Served, "agent">[], models: read
   const serving = servingAmong(models);
   return unique(
     calls.flatMap(({ model, asked }) =>
-      model === null || asked === null || serving(asked).standsIn ? [] : [`${asked} answered as ${model}`],
+      model === null || asked === null || serving(asked).standsIn ? [] : [`${named(asked)} answered as ${named(model)}`],
     ),
   );
 }

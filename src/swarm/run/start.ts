@@ -9,7 +9,7 @@ import type { LoadedPipeline } from "../pipeline/file.ts";
 import { fingerprint, Inputs, kept, whatChanged } from "../pipeline/inputs.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import type { Bind } from "./agent-sessions.ts";
-import { checkDocDir, openProject } from "./checkout.ts";
+import { checkDocDir } from "./checkout.ts";
 import type { createLives, RunHandle } from "./lives.ts";
 import { resolveModels } from "./models.ts";
 import type { Pipelines } from "./pipelines.ts";
@@ -73,7 +73,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
   return {
     async plan(input: PlanningInput): Promise<PlanningResult> {
       const { settings } = input;
-      const projectPath = openProject(input.projectPath);
+      const projectPath = pipelines.open(input.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const loaded = pipelines.load({ projectPath, settings });
       await modelsFor(loaded, projectPath, input.standIns ?? false);
@@ -93,7 +93,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       ...of
     }: RunInput): Promise<RunHandle> {
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
-      const projectPath = openProject(of.projectPath);
+      const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const loaded = pipelines.load({ projectPath, settings, pipelineFile });
       const inputs: Inputs = {

@@ -39,7 +39,7 @@ export function exitCodeOf(run: Pick<Run, "status" | "outcome">): ExitCode {
 export function createSwarm(deps: SwarmDeps): Swarm {
   const { store, engine, emit, bind, log, env = process.env, now = () => new Date() } = deps;
   const records = createRunRecords({ store, emit, log, now });
-  const pipelines = createPipelines({ kinds: deps.kinds, shipped: deps.shipped });
+  const pipelines = createPipelines({ kinds: deps.kinds, shipped: deps.shipped, dataFolder: deps.dataFolder });
   const lives = createLives({ ...deps, records, kinds: pipelines.kinds, env, now });
   const { plan, start, resume } = createStart({ engine, bind, records, lives, pipelines, spending: deps.spending, now });
   const { list, show, running, orphans } = records;

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import { oneLine } from "../../lib/quoted.ts";
 import { plainEnvironment } from "../../process/environment.ts";
 import { exec } from "../../process/exec.ts";
 import type { Wrap } from "../../process/sandbox.ts";
@@ -17,6 +18,8 @@ export interface ChecksDeps {
   deadlineMs: number;
   /** Keeps checks, which run code that agents wrote, away from secrets. */
   wrap: Wrap;
+  /** Takes secrets out of what they print. */
+  clean: (text: string) => string;
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
@@ -24,8 +27,8 @@ export interface ChecksDeps {
 const TAIL = 4_000;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
-export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, env, now }: ChecksDeps) {
-  const clean = { ...plainEnvironment(env), CI: env.CI ?? "true" };
+export function createChecks({ journal, configured, findChecks, signal, deadlineMs, wrap, clean, env, now }: ChecksDeps) {
+  const environment = { ...plainEnvironment(env), CI: env.CI ?? "true" };
   const seen = new Map<string, CheckEvidence[]>();
 
   async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
@@ -33,7 +36,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
     const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd);
     const result = await exec(program, args, {
       cwd,
-      env: clean,
+      env: environment,
       deadlineMs,
       signal,
       maxOutput: TAIL * 2,
@@ -44,7 +47,7 @@ export function createChecks({ journal, configured, findChecks, signal, deadline
       command: check.command,
       exitCode: code,
       ending,
-      tail: output.slice(-TAIL),
+      tail: clean(output).slice(-TAIL),
       sha256,
       bytes,
       durationMs: Math.round(durationMs),
@@ -98,7 +101,7 @@ export function describeEvidence(evidence: readonly CheckEvidence[], tailLength 
   return evidence
     .map((each) => {
       const end = each.ending === "exited" ? `exit code ${each.exitCode}` : each.ending;
-      const facts = `- \`${each.command}\`: ${end}, ${each.durationMs} ms, output sha256 ${each.sha256.slice(0, 16)} (${each.bytes} bytes), tree ${each.tree.slice(0, 12)}`;
+      const facts = `- \`${oneLine(each.command, 300).replaceAll("`", "'")}\`: ${end}, ${each.durationMs} ms, output sha256 ${each.sha256.slice(0, 16)} (${each.bytes} bytes), tree ${each.tree.slice(0, 12)}`;
       const tail = each.tail.trim().slice(-tailLength);
       return each.exitCode === 0 && tailLength > 0 ? facts : tail && tailLength > 0 ? `${facts}\n${fence(tail)}` : facts;
     })

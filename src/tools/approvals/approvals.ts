@@ -20,7 +20,7 @@ export interface ApprovalsDeps {
   pollMs?: number;
 }
 
-/** How an approval ended, for whoever asked; `let go`: this process stops, and the question still waits. */
+/** How an approval ended, for whoever asked; `let go`: whoever asked is gone, and the question waits until the work has ended. */
 export interface Verdict {
   state: Exclude<ApprovalState, "waiting"> | "let go";
   approval: Approval;
@@ -37,7 +37,7 @@ export interface Approvals {
   use(id: string): void;
   /** On disk when this returns. Throws when it is not there, or decided already. */
   decide(id: string, decision: ApprovalDecision, by: string): Approval;
-  /** Takes back everything that waits for an owner that has ended. */
+  /** Takes back what waits for an owner that has ended, but for what others wait for too. */
   withdraw(ownerId: string): void;
   find(id: string): Approval;
   list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): Approval[];
@@ -133,20 +133,16 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
   return {
     async ask(asked) {
       const { attempt = 0, signal } = asked;
+      const isShared = asked.key !== undefined;
       const hash = hashOf(asked);
       expire();
-      const isFree = ({ id }: ApprovalRecord) => !taken.has(id) && (asked.key !== undefined || waiters.isFree(id, attempt));
+      const isFree = ({ id }: ApprovalRecord) => !taken.has(id) && (isShared || waiters.isFree(id, attempt));
       const record = table.standing(hash).find(isFree) ?? insert(asked, hash);
-      const ended = record.state === "waiting" ? await waiters.wait(record.id, { attempt, signal }) : record;
+      const ended = record.state === "waiting" ? await waiters.wait(record.id, { attempt, signal, isShared }) : record;
       if (ended === "let go") return { state: "let go", approval: shown(record) };
-      if (ended === "aborted") {
-        // With a key, others may still want to know.
-        if (!waiters.ids().includes(record.id)) end(record.id, { state: "withdrawn" });
-        return { state: "withdrawn", approval: shown(table.find(record.id) ?? record) };
-      }
       if (ended.state === "waiting") throw new Error("an approval that still waits was told as ended");
       if (ended.state === "expired") table.use(ended.id);
-      if (ended.state === "allowed" && asked.key === undefined) taken.add(ended.id);
+      if (ended.state === "allowed" && !isShared) taken.add(ended.id);
       return { state: ended.state, approval: shown(ended) };
     },
     use(id) {
@@ -171,7 +167,7 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
       return shown(known(id));
     },
     withdraw(ownerId) {
-      for (const id of table.waitingFor(ownerId)) end(id, { state: "withdrawn" });
+      for (const id of table.waitingFor(ownerId)) if (!waiters.isShared(id)) end(id, { state: "withdrawn" });
       kept.forgetOwner(ownerId);
     },
     find: (id) => shown(known(id)),

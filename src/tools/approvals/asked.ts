@@ -27,7 +27,7 @@ export interface Asked {
   project?: string | undefined;
   /** What can be allowed besides this one call. */
   scopes?: ScopeOffer[];
-  /** Ends the question: nobody needs the answer any more. */
+  /** Ends the wait, not the question: the same is asked again if the turn is taken up, and withdrawn when its owner ends. */
   signal: AbortSignal;
 }
 

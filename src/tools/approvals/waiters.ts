@@ -1,10 +1,18 @@
 import type { ApprovalRecord } from "../../store/approvals.ts";
 
-export type Waited = ApprovalRecord | "aborted" | "let go";
+export type Waited = ApprovalRecord | "let go";
 
 interface Waiter {
   attempt: number;
+  isShared: boolean;
   settle: (waited: Waited) => void;
+}
+
+interface WaitOptions {
+  attempt: number;
+  signal: AbortSignal;
+  /** Whether others may wait for the same. */
+  isShared: boolean;
 }
 
 export interface WaitersDeps {
@@ -26,15 +34,18 @@ export function createWaiters({ pollMs, look }: WaitersDeps) {
   return {
     /** Whether nobody of this try, or of a later one, waits for it. */
     isFree: (id: string, attempt: number) => [...(waiting.get(id) ?? [])].every((waiter) => waiter.attempt < attempt),
+    /** Whether somebody waits for it who may not be the only one. */
+    isShared: (id: string) => [...(waiting.get(id) ?? [])].some((waiter) => waiter.isShared),
     ids: () => [...waiting.keys()],
     /** Waits for the end of an approval. Whoever waited for it in an earlier try has been left behind, and is let go. */
-    wait(id: string, { attempt, signal }: { attempt: number; signal: AbortSignal }): Promise<Waited> {
-      settle(id, "let go", (waiter) => waiter.attempt < attempt);
+    wait(id: string, { attempt, signal, isShared }: WaitOptions): Promise<Waited> {
+      if (!isShared) settle(id, "let go", (waiter) => waiter.attempt < attempt);
       if (isOver) return Promise.resolve("let go");
       return new Promise((resolve) => {
-        const onAbort = () => waiter.settle("aborted");
+        const onAbort = () => waiter.settle("let go");
         const waiter: Waiter = {
           attempt,
+          isShared,
           settle(waited) {
             signal.removeEventListener("abort", onAbort);
             const all = waiting.get(id);

@@ -36,7 +36,7 @@ const ROLES = readdirSync(join(packageRoot, "agents")).map((file) => ({
 
 export function roleOf(request: ChatRequest): string {
   const system = textOf(request.messages.find((message) => message.role === "system")).trim();
-  return ROLES.find(({ text }) => text === system)?.role ?? system.split("\n")[0]!;
+  return ROLES.find(({ text }) => system.startsWith(text))?.role ?? system.split("\n")[0]!;
 }
 
 export const task = (id: string, title: string, more: object = {}) => ({

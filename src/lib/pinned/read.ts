@@ -1,0 +1,121 @@
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { codeOf } from "../errors.ts";
+import { type Folder, named, withFolder } from "./folder.ts";
+
+/** What stands where a regular file was looked for. */
+export type Absent = "missing" | "a link" | "a folder" | "not a regular file" | "too large" | "not permitted";
+export type OpenFile = { handle: number; stats: BigIntStats } | { absent: Absent };
+export type ReadFile = { bytes: Buffer; stats: BigIntStats } | { absent: Absent };
+
+// A terminal that stands in the place of a file must not become ours, a pipe must not wait for its other end.
+const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+
+/** Opens a regular file of a folder to be read; the caller closes it. */
+export function openPlain(folder: Folder, name: string): OpenFile {
+  try {
+    return named(folder, () => openChecked(folder, name));
+  } catch (error) {
+    return { absent: absentBy(error) };
+  }
+}
+
+/** Reads a regular file of a folder whole, or says what is there instead. One that is longer than `max` bytes is not read at all. */
+export function readPlain(folder: Folder, name: string, max: number): ReadFile {
+  const opened = openPlain(folder, name);
+  if ("absent" in opened) return opened;
+  const { handle, stats } = opened;
+  try {
+    if (stats.size > BigInt(max)) return { absent: "too large" };
+    const bytes = readUpTo(handle, Number(stats.size), max);
+    return bytes === undefined ? { absent: "too large" } : { bytes, stats };
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Reads a regular file by its real path: no part of it may be a link. */
+export function readPlainAt(path: string, max: number): ReadFile {
+  return inFolderOf(path, (folder) => readPlain(folder, basename(path), max));
+}
+
+/** Works in the folder of a file, named by its real path; a folder that cannot be opened holds no file. */
+export function inFolderOf<T>(path: string, work: (folder: Folder) => T): T | { absent: Absent } {
+  let folderIsOpen = false;
+  try {
+    return withFolder(dirname(path), (folder) => {
+      folderIsOpen = true;
+      return work(folder);
+    });
+  } catch (error) {
+    if (folderIsOpen) throw error;
+    return { absent: absentBy(error) };
+  }
+}
+
+/** The words for what is there instead of a file, to stand behind its name. */
+export function tellAbsent(absent: Absent): string {
+  if (absent === "missing") return "is not there";
+  if (absent === "a link") return "is a link or lies behind one, and links are not followed here";
+  return absent === "too large" ? "is too large" : absent === "not permitted" ? "may not be read" : `is ${absent}`;
+}
+
+function openChecked(folder: Folder, name: string): OpenFile {
+  // Opening a device can do something already, so it is looked at first.
+  const before = lstatSync(folder.entry(name), { bigint: true });
+  const kind = kindOf(before);
+  if (kind !== undefined) return { absent: kind };
+  const handle = openSync(folder.entry(name), FLAGS);
+  try {
+    folder.check();
+    const stats = fstatSync(handle, { bigint: true });
+    const now = kindOf(stats);
+    if (now === undefined) return { handle, stats };
+    closeSync(handle);
+    return { absent: now };
+  } catch (error) {
+    closeSync(handle);
+    throw error;
+  }
+}
+
+function kindOf(stats: BigIntStats): Absent | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isSymbolicLink()) return "a link";
+  return stats.isDirectory() ? "a folder" : "not a regular file";
+}
+
+/** The file may grow while it is read; what is longer than `max` by then is not taken. */
+function readUpTo(handle: number, size: number, max: number): Buffer | undefined {
+  let buffer = Buffer.allocUnsafe(Math.min(size, max) + 1);
+  let length = 0;
+  for (;;) {
+    const read = readSync(handle, buffer, length, buffer.length - length, null);
+    length += read;
+    if (length > max) return undefined;
+    if (read === 0) return buffer.subarray(0, length);
+    if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, max + 1));
+  }
+}
+
+const ABSENT: Readonly<Record<string, Absent>> = {
+  ENOENT: "missing",
+  ENOTDIR: "missing",
+  ENAMETOOLONG: "missing",
+  EINVAL: "missing",
+  ELOOP: "a link",
+  EMLINK: "a link",
+  EISDIR: "a folder",
+  ENXIO: "not a regular file",
+  ENODEV: "not a regular file",
+  EAGAIN: "not a regular file",
+  EOPNOTSUPP: "not a regular file",
+  EACCES: "not permitted",
+  EPERM: "not permitted",
+};
+
+function absentBy(error: unknown): Absent {
+  const absent = ABSENT[codeOf(error) ?? ""];
+  if (absent === undefined) throw error;
+  return absent;
+}

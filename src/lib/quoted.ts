@@ -1,0 +1,48 @@
+/** Letters that end a line, turn the writing round, or are read by a model and seen by nobody. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
+/** A name that can be nothing but a name: no space, no quote, and no mark that begins a heading, a list or a fence. */
+const PLAIN = /^[\p{L}\p{N}_./@~][\p{L}\p{N}_./@~+:=,%-]*$/u;
+
+/**
+ * A name from outside (a file, a package, a branch, a model, a page …) as it may stand in a prompt or a sentence of
+ * IO's: on one line and not too long, in quotes unless it is a plain word. Letters that nobody would see are spelled out.
+ */
+export function named(text: string, max = 120): string {
+  return text.length <= max && PLAIN.test(text) ? text : quoted(text, max);
+}
+
+/** The same, always in quotes. */
+export function quoted(text: string, max = 120): string {
+  return `"${shorten(text, max).replace(/["\\]/g, "\\$&").replace(UNSEEN, spelled)}"`;
+}
+
+/** Several names, and how many more there are. */
+export function namedList(names: readonly string[], most: number, max = 120): string {
+  const shown = names.slice(0, most).map((name) => named(name, max));
+  return [...shown, ...(names.length > most ? [`… (${names.length})`] : [])].join(", ");
+}
+
+/** Words from outside on one line, for a place where quotes would be in the way. */
+export function oneLine(text: string, max: number): string {
+  const line = text
+    .slice(0, max * 4 + 64)
+    .replace(UNSEEN, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return shorten(line, max);
+}
+
+/** A text of several lines, none of which can pass for a line of what it stands in. */
+export function indented(text: string, by = "  "): string {
+  return `${by}${text.replace(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, `\n${by}`)}`;
+}
+
+function shorten(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+function spelled(letter: string): string {
+  if (letter === "\n") return "\\n";
+  if (letter === "\t") return "\\t";
+  return `\\u{${letter.codePointAt(0)!.toString(16)}}`;
+}

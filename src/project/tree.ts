@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import { type Folder, openFolder } from "../lib/pinned/folder.ts";
+import { type OpenFile, openPlain, readPlain } from "../lib/pinned/read.ts";
+
+/** The files of a project, each opened from the folder it stands in, past no link. */
+export interface ProjectTree {
+  /** Opens a file to be read; the caller closes it. */
+  open(file: string): OpenFile;
+  /** The text of a small file, or undefined if it is not a readable regular file of at most `limit` bytes. */
+  text(file: string, limit?: number): string | undefined;
+  close(): void;
+}
+
+/** Opens a project by its real path. The folder of the last file is held, for files come folder by folder. */
+export function openTree(root: string): ProjectTree {
+  let held: { below: string; folder: Folder | undefined } | undefined;
+  const folderOf = (below: string): Folder | undefined => {
+    if (held?.below === below) return held.folder;
+    held?.folder?.close();
+    held = { below, folder: folderAt(join(root, below)) };
+    return held.folder;
+  };
+  const parted = (file: string) => {
+    const cut = file.lastIndexOf("/") + 1;
+    return { folder: folderOf(file.slice(0, cut)), name: file.slice(cut) };
+  };
+  return {
+    open(file) {
+      const { folder, name } = parted(file);
+      return folder ? openPlain(folder, name) : { absent: "missing" };
+    },
+    text(file, limit = 1_000_000) {
+      const { folder, name } = parted(file);
+      const read = folder && readPlain(folder, name, limit);
+      return read && "bytes" in read ? read.bytes.toString("utf8").replace(/^\uFEFF/, "") : undefined;
+    },
+    close() {
+      held?.folder?.close();
+      held = undefined;
+    },
+  };
+}
+
+function folderAt(path: string): Folder | undefined {
+  try {
+    return openFolder(path.replace(/(?<=.)\/$/, ""));
+  } catch {
+    // Gone, a link by now, or kept from us: there are no files in it for us.
+    return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Approval } from "./approvals.ts";
+
+/** What is asked, whole, and how to answer; for a chat, where `allow` and `deny` are commands of its own. */
+export function tellApproval(approval: Approval, { allow, deny }: { allow: string; deny: string }): string {
+  const { id, state } = approval;
+  const answer =
+    state === "waiting"
+      ? [`Answer: ${allow} ${id}   or   ${deny} ${id}   (until ${timeOf(approval.expiresAt)})`]
+      : [ended(approval)];
+  return [...describeApproval(approval), ...answer].join("\n");
+}
+
+/** An approval in a line. */
+export function approvalLine({ id, state, actor, tool, summary, owner }: Approval): string {
+  return `${id}  ${state}  ${actor} (${owner.id})  ${tool}: ${summary}`;
+}
+
+function describeApproval(approval: Approval): string[] {
+  const { id, actor, tool, summary, command, path, diff, cwd, reason, rule, scopes, owner } = approval;
+  const wider = scopes.filter(({ scope }) => scope !== "once");
+  return [
+    approval.kind === "budget" ? `${id}: ${summary}` : `${id}: ${actor} wants to use ${tool}, for ${owner.kind} ${owner.id}`,
+    ...(command !== null ? indented(command) : approval.kind === "budget" ? [] : indented(summary)),
+    ...(path !== null ? [`  file: ${path}`] : []),
+    ...(diff !== null ? indented(diff) : []),
+    ...(cwd !== null ? [`  in ${cwd}`] : []),
+    ...(reason !== null ? [`  the model's words: "${reason}"`] : []),
+    ...(rule !== null ? [`  asked because of ${rule}`] : []),
+    ...wider.map(({ scope, rule: written }) => `  with the scope ${scope}: ${written}`),
+  ];
+}
+
+function indented(text: string): string[] {
+  return text.split("\n").map((line) => `    ${line}`);
+}
+
+function ended({ state, decidedBy, note, scope, decidedAt }: Approval): string {
+  const by = decidedBy === null ? "" : ` by ${decidedBy}`;
+  const wider = scope !== null && scope !== "once" ? `, for the whole ${scope}` : "";
+  return `${state}${by}${wider}${decidedAt === null ? "" : `, ${timeOf(decidedAt)}`}${note === null ? "" : `: ${note}`}`;
+}
+
+function timeOf(iso: string): string {
+  return `${iso.slice(0, 16).replace("T", " ")} UTC`;
+}
