@@ -45,10 +45,9 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, sandbox, approvals, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, sandbox, approvals, budgets, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
-  const spending = { record: usage.record, permit: async () => undefined };
   const messages = createMessages(store, usage);
   const sessions = createSessionRows(store);
   const steering = createSteering({ store, messages, rows: createSteerRows(store), sessions, emit });
@@ -73,12 +72,12 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     env: () => cleanEnvironment(env, redactor),
     redactor,
     config: settings.current,
-    spending,
+    spending: budgets,
     emit,
     log,
     owe: (owed) => outbox.owe(owed),
   });
-  const swarm = createSwarmOn(core, paths, env);
+  const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel });
   const startedRuns = createStartedRuns(state);
   const owed = createOutboxRows(store);
   const askers = createAskers({ messages, owed, startedRuns });
@@ -111,7 +110,16 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     store,
     messages,
     talk,
-    answer: createAnswers({ store, messages, sessions, spending, conversations, steering, config: settings.current, emit }),
+    answer: createAnswers({
+      store,
+      messages,
+      sessions,
+      spending: budgets,
+      conversations,
+      steering,
+      config: settings.current,
+      emit,
+    }),
     steering,
     outbox,
     addressOf: ({ id }) => askers.ofMessage(id),

@@ -177,14 +177,15 @@ export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         kind TEXT NOT NULL,
         name TEXT NOT NULL,
-        approval TEXT NOT NULL UNIQUE,
+        approval TEXT NOT NULL,
         raised INTEGER NOT NULL,
         tokens INTEGER NOT NULL DEFAULT 0,
         calls INTEGER NOT NULL DEFAULT 0,
         money REAL NOT NULL DEFAULT 0,
         owner TEXT NOT NULL,
         life INTEGER NOT NULL,
-        created_at TEXT NOT NULL
+        created_at TEXT NOT NULL,
+        UNIQUE (approval, owner)
       );
       CREATE INDEX budget_decisions_by_budget ON budget_decisions (kind, name);
       CREATE TABLE budget_news (

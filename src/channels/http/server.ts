@@ -21,6 +21,7 @@ import type { Gate } from "../../tools/gate.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
+import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
@@ -36,7 +37,7 @@ import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -144,6 +145,7 @@ export function createHttp(parts: HttpDeps): Http {
   approvalRoutes(app, parts);
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
+  budgetRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
