@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }) };
 }
 
-export async function startBenchDaemon(modelUrl: string, home: string): Promise<BenchDaemon> {
+export async function startBenchDaemon(modelUrl: string, home: string, config?: Record<string, unknown>): Promise<BenchDaemon> {
   const env = {
     PATH: process.env.PATH,
     ...(process.env.COPILOT_CLI_PATH && { COPILOT_CLI_PATH: process.env.COPILOT_CLI_PATH }),
@@ -46,6 +46,10 @@ export async function startBenchDaemon(modelUrl: string, home: string): Promise<
     COPILOT_PROVIDER_API_KEY: "none",
     COPILOT_MODEL: "scripted",
   };
+  if (config) {
+    mkdirSync(env.IO_HOME, { recursive: true, mode: 0o700 });
+    writeFileSync(join(env.IO_HOME, "config.json"), JSON.stringify(config), { mode: 0o600 });
+  }
   const started = performance.now();
   const child = spawn(process.execPath, [join(packageRoot, "bin", "io.js"), "--daemon"], { env, stdio: "ignore" });
   const file = await daemonFile(child, join(env.IO_HOME, "daemon.json"));

@@ -7,14 +7,21 @@ import { build, describe, judge, median, startBenchDaemon, temporaryFolder } fro
 
 const PER_CONVERSATION = 20;
 const WARM_UP = 2;
+/** Everything that is looked at before a call, with room for all of them. */
+const PLENTY = { tokens: 1_000_000_000, calls: 1_000_000, money: 1_000_000 };
+const HELD = {
+  approvals: "effects",
+  budgets: { turn: PLENTY, task: PLENTY, run: PLENTY, conversation: PLENTY, day: PLENTY },
+  prices: { scripted: { input: 3, output: 15, cacheRead: 0.3 } },
+};
 
-/** A turn through the HTTP API, everything on disk, beside the same turn on a bare SDK session. */
+/** A turn through the HTTP API, everything on disk, with approvals and every budget on, beside the same turn on a bare SDK session. */
 export async function run(args: string[]): Promise<void> {
   const turns = Number(args[0] ?? 200);
   build();
   const folder = temporaryFolder();
   const model = await startModelServer(() => ({ say: "Noted." }));
-  const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"));
+  const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"), HELD);
   await daemon.ask("hello", "look");
   const bare = await startBare(model.url, join(folder.path, "bare"), model.requests.at(-1)!);
   const times = { io: [] as number[], bare: [] as number[], ioFirst: [] as number[], bareFirst: [] as number[] };

@@ -6,6 +6,7 @@ import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { approvalCommands } from "./approval.ts";
+import { budgetCommands } from "./budget.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -19,6 +20,7 @@ import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
 import { updateCommand } from "./update.ts";
+import { usageCommand } from "./usage.ts";
 import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
@@ -60,6 +62,8 @@ function buildProgram(shell: Shell): Command {
   taskCommands(program, shell);
   conversationCommands(program, shell);
   approvalCommands(program, shell);
+  budgetCommands(program, shell);
+  usageCommand(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

@@ -83,7 +83,7 @@ async function offerTrial(shell: Shell, answers: Answers): Promise<Finding | und
   answers.close();
   shell.note("Asking …");
   const { model } = await import("../daemon/doctor.ts");
-  const findings = await model({ paths: shell.paths, env: shell.env });
+  const findings = await model({ paths: shell.paths, env: shell.env, actor: "setup" });
   return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
 }
 

@@ -41,6 +41,7 @@ export function describeStatus(status: Status, url: string): string {
     tasksRunning = 0,
     tasksQueued = 0,
     approvalsWaiting = 0,
+    budgetsWaiting = 0,
   } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
@@ -51,10 +52,13 @@ export function describeStatus(status: Status, url: string): string {
       ? [`Not delivered yet: ${queue.owed} ${queue.owed === 1 ? "reply or result" : "replies or results"}`]
       : []),
     ...(approvalsWaiting > 0 ? [`Waiting for your decision: ${approvalsWaiting} (io approval list)`] : []),
+    ...(budgetsWaiting > 0 ? [`Work stands still because ${tellBudgets(budgetsWaiting)} used up (io budget show)`] : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
 }
+
+const tellBudgets = (count: number) => (count === 1 ? "a budget is" : `${count} budgets are`);
 
 function span(seconds: number): string {
   const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];

@@ -44,7 +44,7 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, git, approvals, log, redactor } = core;
+  const { store, hub, usage, engine, gate, guard, git, approvals, budgets, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
@@ -70,11 +70,12 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     git,
     redactor,
     config: settings.current,
+    spending: budgets,
     emit,
     log,
     owe: (owed) => outbox.owe(owed),
   });
-  const swarm = createSwarmOn(core, paths, env);
+  const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel });
   const startedRuns = createStartedRuns(state);
   const owed = createOutboxRows(store);
   const askers = createAskers({ messages, owed, startedRuns });
@@ -107,7 +108,16 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     store,
     messages,
     talk,
-    answer: createAnswers({ store, messages, sessions, usage, conversations, steering, config: settings.current, emit }),
+    answer: createAnswers({
+      store,
+      messages,
+      sessions,
+      spending: budgets,
+      conversations,
+      steering,
+      config: settings.current,
+      emit,
+    }),
     steering,
     outbox,
     addressOf: ({ id }) => askers.ofMessage(id),

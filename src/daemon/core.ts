@@ -29,6 +29,7 @@ import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
 import { type Approvals, createApprovals } from "../tools/approvals/approvals.ts";
 import { createApprover } from "../tools/approvals/approver.ts";
+import { createBudgets } from "../tools/budgets/budgets.ts";
 import { fileOps } from "../tools/file-ops.ts";
 import { createGate } from "../tools/gate.ts";
 import { createPathGuard } from "../tools/guard.ts";
@@ -110,6 +111,11 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   });
   closers.add(approvals.letGo);
   closers.add(hub.subscribe(withdrawEnded(approvals)));
+  const squadRows = createSquadStore(store);
+  const budgets = createBudgets({
+    ...{ store, usage, approvals, config: settings.current, emit: hub.emit, log },
+    squadBudgets: (slug) => squadRows.find(slug)?.safety.budgets,
+  });
   const approver = createApprover({ approvals, guard, config: settings.current, clean: redactor.clean, log });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }), approver });
   const machine = {
@@ -128,6 +134,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     choice,
     engine,
     approvals,
+    budgets,
     gate,
     guard,
     sandbox,
@@ -148,10 +155,10 @@ function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event
 
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, git, redactor, log, usage }: Core,
+  { store, engine, hub, gate, machine, sandbox, git, redactor, log, budgets }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
-  onSay?: (said: Said) => void,
+  { onSay, sourceOf = () => "cli" }: { onSay?: (said: Said) => void; sourceOf?: (runId: string) => string } = {},
 ): Swarm {
   const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
   const squads = createSquadStore(store);
@@ -173,7 +180,10 @@ export function createSwarmOn(
     heldIn: (projectPath) => squads.findByPath(projectPath)?.safety ?? {},
     log,
     env,
-    recordUsage: usage.record,
+    spending: {
+      record: (spender, call) => budgets.record({ ...spender, source: sourceOf(spender.owner) }, call),
+      permit: budgets.permit,
+    },
     ...(onSay && { onSay }),
   });
 }
@@ -185,7 +195,7 @@ export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (sai
     const settings = createLiveConfig(paths.config);
     ensureHome(paths);
     const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
-    const swarm = createSwarmOn(core, paths, env, onSay);
+    const swarm = createSwarmOn(core, paths, env, { ...(onSay && { onSay }) });
     closers.add(swarm.close);
     await core.engine.start();
     return { swarm, hub: core.hub, approvals: core.approvals, choice: core.choice, close: closers.close };

@@ -19,7 +19,9 @@ import { nearestThere, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
 import { findPrograms } from "../process/programs.ts";
 import type { DoctorReport, Finding } from "../protocol/doctor.ts";
+import type { ModelCall } from "../protocol/usage.ts";
 import { lockHolder } from "../store/lock.ts";
+import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
 import { withScratchFolder } from "./scratch.ts";
 import { proveWall } from "./wall-proof.ts";
@@ -27,6 +29,8 @@ import { proveWall } from "./wall-proof.ts";
 export interface DoctorDeps {
   paths: Paths;
   env: NodeJS.ProcessEnv;
+  /** Who asks the model, in the record of what was used. */
+  actor?: "doctor" | "setup";
   /** Mend what can be mended without asking. */
   fix?: boolean;
   /** Ends the examination; what was found by then is not complete. */
@@ -201,7 +205,7 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
 }
 
 /** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
-export const model: Examination = async ({ paths, env, signal }) => {
+export const model: Examination = async ({ paths, env, actor = "doctor", signal }) => {
   const settings: Config = loadConfig(paths.config);
   let choice: Choice;
   try {
@@ -211,6 +215,8 @@ export const model: Examination = async ({ paths, env, signal }) => {
     return [{ check: "model", state: "failed", found: error.what, remedy: error.remedy }];
   }
   const redactor = createRedactor(secretsIn(choice));
+  const log = createLog({ redactor, level: () => "error" });
+  const calls: ModelCall[] = [];
   return withScratchFolder("io-doctor-", async (folder) => {
     const engine = await createEngine({
       folder,
@@ -218,20 +224,31 @@ export const model: Examination = async ({ paths, env, signal }) => {
       env,
       choice,
       rehearsal: createImproviser(loadRules(paths.home)),
-      log: createLog({ redactor, level: () => "error" }),
+      log,
       clean: redactor.clean,
     });
     try {
       return await unlessAborted(tryEngine(engine, folder), signal);
     } finally {
       await engine.stop();
+      record();
     }
   });
 
   async function tryEngine(engine: Engine, folder: string): Promise<Finding[]> {
     await engine.start();
     const runtime = runtimeFinding(engine.status().runtime, env);
-    return [runtime, withoutPaths(findingOf(choice, await tryModel(engine, folder), env), paths)];
+    const trial = await tryModel(engine, folder, (call) => calls.push(call));
+    return [runtime, withoutPaths(findingOf(choice, trial, env), paths)];
+  }
+
+  /** What cannot be written down is no fault of the model's; the examination of the database tells it. */
+  function record(): void {
+    try {
+      recordAside(paths.database, { owner: actor, actor, agent: actor, source: "cli" }, calls);
+    } catch (error) {
+      log.debug("what the trial used was not written down", { error });
+    }
   }
 };
 

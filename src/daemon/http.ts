@@ -10,6 +10,8 @@ import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
+import type { Approvals } from "../tools/approvals/approvals.ts";
+import { createSummaries } from "../tools/budgets/summary.ts";
 import type { Rooms } from "./build.ts";
 import type { Core } from "./core.ts";
 
@@ -30,13 +32,14 @@ export interface ApiDeps {
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
-  const { engine, usage, hub, events, gate, approvals, log } = core;
+  const { engine, usage, hub, events, gate, approvals, budgets, log } = core;
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
-    ...{ engine, usage, emit: hub.emit, hub, events, callsOf: gate.callsOf },
-    ...{ inbox, outbox, steering, messages, approvals, wiki, skills, squads, swarm },
+    ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
+    ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm },
     isBehindWall: createConnectionJudge(realOf(paths.home)),
+    usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
@@ -61,9 +64,19 @@ function statusOf({
     home,
     engine: engine.status(),
     queue: { depth: queued + running, waiting: queued, running, owed: owed() },
-    counts: { ...counts, ...squads.counts(), approvalsWaiting: approvals.waitingCount() },
+    counts: {
+      ...counts,
+      ...squads.counts(),
+      approvalsWaiting: approvals.waitingCount(),
+      budgetsWaiting: budgetsWaiting(approvals),
+    },
     retention: retention.status(),
   };
+}
+
+/** How many budgets are used up, so that somebody's work waits. */
+function budgetsWaiting(approvals: Pick<Approvals, "waiting" | "waitingCount">): number {
+  return approvals.waitingCount() === 0 ? 0 : approvals.waiting().filter(({ kind }) => kind === "budget").length;
 }
 
 async function checkPipeline(yaml: string, projectPath: string | undefined, env: NodeJS.ProcessEnv, dataFolder: string) {

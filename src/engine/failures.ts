@@ -71,6 +71,7 @@ const ADVICE: Record<TurnErrorCode, [what: string, remedy?: string]> = {
   no_answer: ["the model gave no answer", "Try again, or say it in other words."],
   timed_out: ["the model went silent for too long and the turn was ended"],
   too_long: ["it worked for longer than a turn may and was ended", "The limits are turnCapMs and taskCapMs in config.json."],
+  budget: ["a budget is used up", "`io budget show` tells what is left of each, and `io budget set` raises one; then ask again."],
   aborted: ["the turn was stopped"],
 };
 
@@ -92,6 +93,7 @@ export function callFailed(
 ): TurnError {
   const { fault, status, code = "", message, headers } = failure;
   if (fault === "ours") return turnError("internal");
+  if (fault === "held back") return turnError("budget", message);
   if (fault === "network") return turnError("unreachable", message, networkAdvice(failure, names));
   if (fault === "too long") return turnError("too_large", message);
   if (isUnpaid(failure)) return turnError("unpaid", `HTTP ${status}: ${message}`, unpaidAdvice(message, names));

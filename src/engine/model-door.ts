@@ -5,8 +5,9 @@ import type { Choice } from "./ladder.ts";
 import type { ModelList } from "./model-list.ts";
 import { endpointOf } from "./provider.ts";
 import { createContext } from "./wire/context.ts";
-import { createExchanger, type Observer } from "./wire/exchange.ts";
+import { createExchanger } from "./wire/exchange.ts";
 import { ModelHandler } from "./wire/handler.ts";
+import type { Observer } from "./wire/observer.ts";
 
 export interface ModelDoorDeps {
   choice: Choice;
@@ -15,7 +16,7 @@ export interface ModelDoorDeps {
   log: Log;
 }
 
-const NOBODY: Observer = { alive() {}, served() {}, refused() {}, failed() {}, extra() {} };
+const NOBODY: Observer = { alive() {}, served() {}, refused() {}, failed() {}, called() {} };
 
 /** Everything between the runtime and a model, built from what was chosen. */
 export function createModelDoor({ choice, list, memo, log }: ModelDoorDeps) {
@@ -31,7 +32,7 @@ export function createModelDoor({ choice, list, memo, log }: ModelDoorDeps) {
   const watchers = new Map<string, Observer>();
   const { transport } = list;
   const handler: CopilotRequestHandler = new ModelHandler({
-    exchanger: createExchanger({ transport, context, knowledge, log }),
+    exchanger: createExchanger({ transport, context, knowledge, rehearsal: kind === "rehearsal", log }),
     transport,
     address:
       kind === "copilot"

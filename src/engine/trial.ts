@@ -1,5 +1,6 @@
 import type { Finding } from "../protocol/doctor.ts";
 import type { EngineTool, TurnResult } from "../protocol/turns.ts";
+import type { ModelCall } from "../protocol/usage.ts";
 import { idleVariables } from "./keys.ts";
 import type { Choice } from "./ladder.ts";
 import type { Engine, ModelReport, WindowSource } from "./port.ts";
@@ -16,8 +17,8 @@ export interface Trial {
 const SYSTEM = "You are being tried out. Do exactly what you are asked, by the tools you have.";
 const PROMPT = 'Call the tool `report` once, with the word "ready". When it has answered, say OK and nothing else.';
 
-/** One real turn: streamed, with a tool that the model is asked to call. */
-export async function tryModel(engine: Engine, folder: string): Promise<Trial> {
+/** One real turn: streamed, with a tool that the model is asked to call. Each call is told as it is served. */
+export async function tryModel(engine: Engine, folder: string, onCall?: (call: ModelCall) => void): Promise<Trial> {
   let called = false;
   const report: EngineTool = {
     name: "report",
@@ -36,6 +37,7 @@ export async function tryModel(engine: Engine, folder: string): Promise<Trial> {
     signal: new AbortController().signal,
     silenceMs: 25_000,
     capMs: 45_000,
+    onEvent: (event) => void (event.kind === "usage" && onCall?.(event.call)),
   });
   return { result, called, about: await engine.about() };
 }

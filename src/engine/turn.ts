@@ -5,8 +5,8 @@ import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
 import type { TurnClock } from "./clock.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
 import { createSteerer } from "./steer.ts";
-import type { Observer } from "./wire/exchange.ts";
-import type { WireFailure } from "./wire/failure.ts";
+import { WireFailure } from "./wire/failure.ts";
+import type { Observer } from "./wire/observer.ts";
 
 export interface TurnDeps {
   sdk: CopilotSession;
@@ -36,7 +36,7 @@ const REST_MS = 2_000;
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
 export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
   const { sdk, onDeath, request, clock, onSaid, begin, watch, explain, troubled } = deps;
-  const { signal, silenceMs, capMs, steering } = request;
+  const { signal, silenceMs, capMs, steering, beforeCall } = request;
   const heard = createListener({ onEvent: request.onEvent, before: deps.before, explain, troubled });
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
@@ -60,7 +60,20 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
     if (event.type === "session.idle" && steerer.end()) finish({ kind: "idle" });
     if (event.type === "session.error") setTimeout(() => finish({ kind: "idle" }), REST_MS).unref();
   });
-  const stopWatching = watch({ ...heard.calls, alive: listen });
+  const over = new AbortController();
+  /** The turn's time stands still while a call waits for a person. */
+  const permit = async (): Promise<void> => {
+    const goOn = clock.pause();
+    try {
+      const why = await beforeCall?.(AbortSignal.any([signal, over.signal]));
+      if (why !== undefined) finish({ kind: "held back", why });
+      if (why !== undefined || over.signal.aborted || signal.aborted)
+        throw new WireFailure(why ?? "the turn is over", { status: 400, fault: "held back" });
+    } finally {
+      goOn();
+    }
+  };
+  const stopWatching = watch({ ...heard.calls, alive: listen, ...(beforeCall && { permit }) });
   const cap = clock.countdown(capMs, () => finish({ kind: "too long", ms: capMs }));
   cap.start();
   const onAbort = () => finish({ kind: "aborted" });
@@ -82,6 +95,9 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
       case "aborted":
         await rest(sdk, onDeath);
         return heard.result("aborted", turnError("aborted"));
+      case "held back":
+        await rest(sdk, onDeath);
+        return heard.result("failed", turnError("budget", ending.why));
       case "timed out":
         await rest(sdk, onDeath);
         return heard.result("timed out", heard.failure() ?? turnError("timed_out", `after ${Math.round(ending.ms / 1000)} s`));
@@ -93,6 +109,7 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
     silence.stop();
     cap.stop();
     signal.removeEventListener("abort", onAbort);
+    over.abort();
     stopWaiting();
     stopListening();
     stopWatching();
@@ -105,6 +122,7 @@ type Ending =
   | { kind: "died" }
   | { kind: "aborted" }
   | { kind: "refused"; message: string }
+  | { kind: "held back"; why: string }
   | { kind: "timed out" | "too long"; ms: number };
 
 /** Ends the turn in the runtime and waits until it is at rest, or gone, or takes too long over it. */
@@ -140,7 +158,6 @@ function createListener({
   let refusal: string | undefined;
   let detail: string | undefined;
   let between = false;
-  let model: string | undefined;
   const served = new Set<string>();
   const tools: string[] = [];
   const working = new Map<string, string>();
@@ -151,7 +168,6 @@ function createListener({
   };
   const calls: Omit<Observer, "alive"> = {
     served(name) {
-      model = name;
       served.add(name);
       failure = undefined;
     },
@@ -161,7 +177,7 @@ function createListener({
     failed(met) {
       failure = met;
     },
-    extra: count,
+    called: count,
   };
   const hear = (event: SessionEvent): void => {
     if (event.agentId !== undefined) return;
@@ -185,11 +201,6 @@ function createListener({
         if (spoken !== "") onEvent?.({ kind: "restarted" });
         spoken = "";
         return;
-      case "assistant.usage": {
-        const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, duration = 0 } = event.data;
-        count({ model: model ?? event.data.model, inputTokens, outputTokens, cacheReadTokens, durationMs: Number(duration) });
-        return;
-      }
       case "tool.execution_start":
         tools.push(event.data.toolName);
         working.set(event.data.toolCallId, event.data.toolName);

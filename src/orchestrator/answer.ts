@@ -3,10 +3,10 @@ import type { Config } from "../lib/config.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { Spender, Spending } from "../protocol/usage.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
-import type { UsageLog } from "../store/usage.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Steering } from "./steering.ts";
 
@@ -14,7 +14,7 @@ export interface AnswerDeps {
   store: Store;
   messages: Messages;
   sessions: SessionRows;
-  usage: UsageLog;
+  spending: Spending;
   conversations: Conversations;
   steering: Pick<Steering, "open">;
   config: () => Config;
@@ -22,7 +22,7 @@ export interface AnswerDeps {
 }
 
 /** Asks a conversation's session for the answer to one message, or goes on with a turn that an earlier life began. */
-export function createAnswers({ store, messages, sessions, usage, conversations, steering, config, emit }: AnswerDeps) {
+export function createAnswers({ store, messages, sessions, spending, conversations, steering, config, emit }: AnswerDeps) {
   /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
   function begin({ message, begun }: Work): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const work = () => {
@@ -36,8 +36,9 @@ export function createAnswers({ store, messages, sessions, usage, conversations,
     return store.soft(() => store.transaction(work));
   }
 
-  function tell(event: TurnEvent, { id, conversation }: Message): void {
-    if (event.kind === "usage") usage.record(id, "orchestrator", event.call);
+  function tell(event: TurnEvent, message: Message): void {
+    const { id, conversation } = message;
+    if (event.kind === "usage") spending.record(spenderOf(message), event.call);
     else if (event.kind === "tool")
       emit({ type: "message.tool", conversation, data: { id, tool: event.tool, state: event.state } });
     else {
@@ -67,10 +68,15 @@ export function createAnswers({ store, messages, sessions, usage, conversations,
           sessions.accepted(session.id, promptId);
         }),
       onEvent: (event) => tell(event, message),
+      beforeCall: (signal) => spending.permit(spenderOf(message), { signal, life: attempts + 1 }),
     });
   };
 }
 export type Answer = ReturnType<typeof createAnswers>;
+
+function spenderOf({ id, conversation, source }: Message): Spender {
+  return { owner: id, actor: "orchestrator", agent: "orchestrator", conversation, source: source.channel };
+}
 
 /**
  * What the model reads: where the message came from, then its text. The same for every life of a message. A line of the

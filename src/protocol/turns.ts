@@ -21,6 +21,7 @@ export type TurnErrorCode =
   | "no_answer"
   | "timed_out"
   | "too_long"
+  | "budget"
   | "aborted";
 
 /** The end of one turn. A turn never rejects: whoever asked has to be told about a failure anyway. */
@@ -75,6 +76,11 @@ export interface TurnRequest {
   silenceMs: number;
   capMs: number;
   onEvent?: (event: TurnEvent) => void;
+  /**
+   * Asked before each model call, and may take as long as it likes: the turn's clock stands still meanwhile. The answer, if
+   * any, is why the call must not be made, and ends the turn.
+   */
+  beforeCall?: (signal: AbortSignal) => Promise<string | undefined>;
   steering?: Steering;
   /** Told the runtime's id of the prompt once it has it; kept by the caller, and handed back after a crash. */
   onAccepted?: (promptId: string) => void;

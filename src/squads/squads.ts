@@ -10,11 +10,11 @@ import { nameConventions } from "../project/conventions.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
 import type { Activity, Agent, Decision, ProjectConventions, Squad, Task, TaskStatus } from "../protocol/squads.ts";
+import type { Spending } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import { createSessionRows } from "../store/sessions.ts";
 import { createSquadStore, type SquadStore } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
-import { createUsageLog } from "../store/usage.ts";
 import type { Gate } from "../tools/gate.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAgents } from "./agents.ts";
@@ -41,6 +41,8 @@ export interface SquadsDeps {
   git: Git;
   redactor: Redactor;
   config: () => Config;
+  /** Where what agents use is written down, and asked for. */
+  spending: Spending;
   emit: Emit;
   log: Log;
   /** Puts down that somebody has to be told of a task's end. */
@@ -56,11 +58,10 @@ export interface SquadView extends Squad {
 
 /** The lasting teams and what they work on. */
 export function createSquads(deps: SquadsDeps) {
-  const { store: database, engine, gate, tools, git, redactor, config, emit, log, owe } = deps;
+  const { store: database, engine, gate, tools, git, redactor, config, spending, emit, log, owe } = deps;
   const store = createSquadStore(database);
   const activity = createTaskActivity(database);
   const sessions = createSessionRows(database);
-  const usage = createUsageLog(database);
   const facts = createFacts({ git, log });
   const snapshots = createSnapshots({ git, log });
   const note = createTaskNotes({ activity, emit, log });
@@ -88,7 +89,7 @@ export function createSquads(deps: SquadsDeps) {
     store,
     activity,
     sessions,
-    usage,
+    spending,
     agents,
     gate,
     snapshots,

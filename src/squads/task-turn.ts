@@ -7,10 +7,10 @@ import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { Agent, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { Spender, Spending } from "../protocol/usage.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
-import type { UsageLog } from "../store/usage.ts";
 import type { Agents } from "./agents.ts";
 import type { NoteTask } from "./task-notes.ts";
 
@@ -18,7 +18,7 @@ export interface TaskTurnDeps {
   database: Store;
   store: SquadStore;
   sessions: SessionRows;
-  usage: UsageLog;
+  spending: Spending;
   agents: Agents;
   snapshots: Snapshots;
   config: () => Config;
@@ -39,7 +39,7 @@ const MAX_LIVES = 5;
 
 /** One task's turn: who takes it, the state it began from, and the model that is asked. */
 export function createTaskTurns(deps: TaskTurnDeps) {
-  const { database, store, sessions, usage, agents, snapshots, config, emit, note, onSquad } = deps;
+  const { database, store, sessions, spending, agents, snapshots, config, emit, note, onSquad } = deps;
 
   /** The models may have become known only after the task was written down. */
   async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
@@ -51,7 +51,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   function hear(task: Task, event: TurnEvent): void {
     if (event.kind !== "usage") return;
     const { model, inputTokens, outputTokens } = event.call;
-    usage.record(task.id, squadOwner(task.squad, task.agent), event.call);
+    spending.record(spenderOf(task), event.call);
     note(task, "model", `${named(model)}: ${inputTokens} tokens in, ${outputTokens} out`, { model, inputTokens, outputTokens });
   }
 
@@ -138,9 +138,15 @@ export function createTaskTurns(deps: TaskTurnDeps) {
             }),
           ),
         onEvent: (event) => hear(task, event),
+        beforeCall: (signal) => spending.permit(spenderOf(task), { signal, life: attempts }),
       });
     },
   };
+}
+
+function spenderOf({ id, squad, agent, origin }: Task): Spender {
+  const { conversation, source } = origin ?? {};
+  return { owner: id, actor: squadOwner(squad, agent), agent, squad, task: id, conversation, source: source?.channel };
 }
 
 /** What the agent reads. The same for every life of a task. */

@@ -1,22 +1,35 @@
-import { type ModelCall, noUsage, type Usage } from "../protocol/usage.ts";
+import { type ModelCall, noUsage, type Spender, type Usage, type UsageGroup } from "../protocol/usage.ts";
 import { isBusy, type Store } from "./open.ts";
 
-const SUMS =
-  "COUNT(*) AS calls, COALESCE(SUM(input_tokens), 0) AS inputTokens, COALESCE(SUM(output_tokens), 0) AS outputTokens, COALESCE(SUM(cache_read_tokens), 0) AS cacheReadTokens";
-export type UsageGroup = "model" | "actor" | "day";
+/** What one model used, for one of a group's names; the name is empty for what belongs to none. */
+export interface UsagePart extends Usage {
+  name: string;
+  squad: string;
+  model: string;
+  rehearsal: boolean;
+}
 
-/** What every model call cost, and for whom it was made. */
+/** What a limit may be about. */
+export type Spent =
+  | { of: "owner"; owner: string }
+  | { of: "step"; run: string; step: string }
+  | { of: "task" | "run" | "conversation"; name: string }
+  | { of: "day"; day: string; squad?: string | undefined };
+
+const ROWS =
+  "COUNT(*) AS calls, COALESCE(SUM(input_tokens), 0) AS inputTokens, COALESCE(SUM(output_tokens), 0) AS outputTokens, COALESCE(SUM(cache_read_tokens), 0) AS cacheReadTokens";
+const SUMS =
+  "SUM(calls) AS calls, SUM(input_tokens) AS inputTokens, SUM(output_tokens) AS outputTokens, SUM(cache_read_tokens) AS cacheReadTokens";
+
+/** Every model call, for whom it was made, and the sums of each day, which outlive the calls. */
 export function createUsageLog(store: Store, now: () => Date = () => new Date()) {
-  const insert = store.db.prepare(
-    "INSERT INTO usage (owner, actor, model, input_tokens, output_tokens, cache_read_tokens, duration_ms, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+  const { db } = store;
+  const insert = db.prepare(
+    `INSERT INTO usage (owner, actor, model, input_tokens, output_tokens, cache_read_tokens, duration_ms, created_at,
+      conversation, squad, agent, task, run, step, source, rehearsal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const ofOwner = store.db.prepare(`SELECT ${SUMS} FROM usage WHERE owner = ?`);
-  const summed = (column: UsageGroup) =>
-    store.db.prepare(
-      `SELECT ${column} AS name, SUM(calls) AS calls, SUM(input_tokens) AS inputTokens, SUM(output_tokens) AS outputTokens,
-       SUM(cache_read_tokens) AS cacheReadTokens FROM usage_daily GROUP BY 1 ORDER BY 1`,
-    );
-  const sums = { model: summed("model"), actor: summed("actor"), day: summed("day") };
+  const ofOwner = db.prepare(`SELECT ${ROWS} FROM usage WHERE owner = ?`);
+  const parts = createParts(store);
   const unwritten: Parameters<typeof insert.run>[] = [];
   /** What another process keeps from being written stays here until the next time. */
   const write = () => {
@@ -33,17 +46,66 @@ export function createUsageLog(store: Store, now: () => Date = () => new Date())
     }
   };
   return {
-    record(owner: string, actor: string, call: ModelCall): void {
-      const { model, inputTokens, outputTokens, cacheReadTokens, durationMs } = call;
-      unwritten.push([owner, actor, model, inputTokens, outputTokens, cacheReadTokens, durationMs, now().toISOString()]);
+    record(spender: Spender, call: ModelCall): void {
+      const { owner, actor, conversation = null, squad = null, agent, task = null, run = null, step = null } = spender;
+      const { model, inputTokens, outputTokens, cacheReadTokens, durationMs, rehearsal = false } = call;
+      unwritten.push([
+        ...[owner, actor, model, inputTokens, outputTokens, cacheReadTokens, durationMs, now().toISOString()],
+        ...[conversation, squad, agent, task, run, step, spender.source ?? null, rehearsal ? 1 : 0],
+      ]);
       write();
     },
     of(owner: string): Usage {
       write();
       return (ofOwner.get(owner) as Usage | undefined) ?? noUsage();
     },
-    /** From the sums of each day, which outlive the calls themselves. */
-    by: (group: UsageGroup): (Usage & { name: string })[] => sums[group].all() as unknown as (Usage & { name: string })[],
+    /** By the names of a group and the models, since a day. */
+    by(group: UsageGroup, since = ""): UsagePart[] {
+      write();
+      return parts.by(group, since);
+    },
+    /** What counts against a limit, by model: nothing that was rehearsed. */
+    spent(what: Spent): UsagePart[] {
+      write();
+      return parts.spent(what);
+    },
   };
 }
 export type UsageLog = ReturnType<typeof createUsageLog>;
+
+function createParts({ db }: Store) {
+  const whole = (name: string) =>
+    db.prepare(
+      `SELECT ${name} AS name, '' AS squad, model, rehearsal, ${SUMS} FROM usage_sums WHERE kind = 'total' AND day >= :since
+       GROUP BY 1, model, rehearsal`,
+    );
+  const byModel = whole("model");
+  const byDay = whole("day");
+  const byName = db.prepare(
+    `SELECT name, squad, model, rehearsal, ${SUMS} FROM usage_sums WHERE kind = :group AND day >= :since
+     GROUP BY name, squad, model, rehearsal`,
+  );
+  const models = (from: string) => db.prepare(`SELECT model, ${from} AND rehearsal = 0 GROUP BY model`);
+  const ofOwner = models(`${ROWS} FROM usage WHERE owner = ?`);
+  const ofStep = models(`${ROWS} FROM usage WHERE run = ? AND step = ?`);
+  const ofName = models(`${SUMS} FROM usage_sums INDEXED BY usage_sums_by_name WHERE kind = ? AND name = ? AND name <> ''`);
+  const ofDay = models(`${SUMS} FROM usage_sums WHERE kind = ? AND day = ? AND name = ?`);
+  const rowsOf = (what: Spent): unknown[] => {
+    if (what.of === "owner") return ofOwner.all(what.owner);
+    if (what.of === "step") return ofStep.all(what.run, what.step);
+    if (what.of !== "day") return ofName.all(what.of, what.name);
+    return what.squad === undefined ? ofDay.all("total", what.day, "") : ofDay.all("squad", what.day, what.squad);
+  };
+  const partOf = (row: unknown): UsagePart => {
+    const { name = "", squad = "", rehearsal, ...rest } = row as Omit<UsagePart, "rehearsal"> & { rehearsal?: number };
+    return { name, squad, rehearsal: rehearsal === 1, ...rest };
+  };
+  return {
+    by(group: UsageGroup, since: string): UsagePart[] {
+      const rows =
+        group === "model" ? byModel.all({ since }) : group === "day" ? byDay.all({ since }) : byName.all({ group, since });
+      return rows.map(partOf);
+    },
+    spent: (what: Spent): UsagePart[] => rowsOf(what).map(partOf),
+  };
+}

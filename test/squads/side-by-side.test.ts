@@ -10,6 +10,7 @@ import { quietLog, startEngine } from "../support/engine.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { unlimited } from "../support/spending.ts";
 import { characterOf, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
@@ -31,6 +32,7 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
     git: testGit(),
     redactor,
     config: () => parsed,
+    spending: unlimited(store),
     emit: (one) => news.push(one),
     log: quietLog,
     owe: (owed) => reports.push(owed),

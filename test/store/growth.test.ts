@@ -53,7 +53,8 @@ test("with 50,000 messages the queue, a page, the counts, the conversations and 
   expect(messages.counts()).toMatchObject({ queued: 1, done: MANY });
   expect(messages.conversations(1)).toEqual([expect.objectContaining({ name: "main", messages: MANY * 0.9 + 1, waiting: 1 })]);
   expect(messages.conversations(200)).toHaveLength(200);
-  expect(usage.by("model")).toEqual([{ name: "m", calls: MANY, inputTokens: MANY * 10, outputTokens: MANY, cacheReadTokens: 0 }]);
+  const all = { calls: MANY, inputTokens: MANY * 10, outputTokens: MANY, cacheReadTokens: 0 };
+  expect(usage.by("model")).toEqual([{ name: "m", squad: "", model: "m", rehearsal: false, ...all }]);
   const costs = {
     next: quickest(() => messages.next("main")),
     waiting: quickest(() => messages.conversationsWaiting()),
@@ -62,6 +63,9 @@ test("with 50,000 messages the queue, a page, the counts, the conversations and 
     counts: quickest(() => messages.counts()),
     conversations: quickest(() => messages.conversations(50)),
     usage: quickest(() => usage.by("day")),
+    spentByConversation: quickest(() => usage.spent({ of: "conversation", name: "main" })),
+    spentToday: quickest(() => usage.spent({ of: "day", day: "2026-01-01" })),
+    spentOnMessage: quickest(() => usage.spent({ of: "owner", owner: "m25000" })),
     latest: quickest(() => calls.latest("s", "c1")),
     callsOf: quickest(() => calls.callsOf("m25000")),
   };
@@ -154,5 +158,5 @@ test("no query of the store walks through a table that grows", () => {
       )
       .map((detail) => `${detail}: ${sql}`),
   );
-  expect(walks.filter((walk) => !/usage_daily/.test(walk))).toEqual([]);
+  expect(walks.filter((walk) => !/usage_sums/.test(walk))).toEqual([]);
 });

@@ -21,6 +21,7 @@ import type { Gate } from "../../tools/gate.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
+import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
@@ -33,9 +34,10 @@ import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
+import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -145,6 +147,8 @@ export function createHttp(parts: HttpDeps): Http {
   eventRoutes(app, parts);
   approvalRoutes(app, parts);
   settingsRoutes(app, parts);
+  usageRoutes(app, parts);
+  budgetRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
   squadRoutes(app, parts);

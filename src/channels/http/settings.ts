@@ -3,8 +3,6 @@ import type { Engine } from "../../engine/port.ts";
 import { type Config, parseConfig, SECRET_KEYS, updateConfig } from "../../lib/config.ts";
 import type { LiveConfig } from "../../lib/live-config.ts";
 import type { Emit } from "../../protocol/events.ts";
-import { Usage } from "../../protocol/usage.ts";
-import type { UsageLog } from "../../store/usage.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
@@ -12,13 +10,12 @@ export interface SettingsDeps {
   configPath: string;
   settings: LiveConfig;
   engine: Engine;
-  usage: UsageLog;
   emit: Emit;
 }
 
 const AnyConfig = z.record(z.string(), z.unknown());
 
-export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine, usage, emit }: SettingsDeps): void {
+export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine, emit }: SettingsDeps): void {
   const read = createRoute({
     method: "get",
     path: "/api/config",
@@ -52,15 +49,6 @@ export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine,
     responses: answers(200, z.object({ items: z.array(z.object({ id: z.string(), name: z.string() })) })),
   });
   app.openapi(models, async (context) => context.json({ items: await engine.models() }, 200));
-
-  const spent = createRoute({
-    method: "get",
-    path: "/api/usage",
-    summary: "What model calls cost, added up",
-    request: { query: z.object({ by: z.enum(["model", "actor", "day"]).default("model") }) },
-    responses: answers(200, z.object({ items: z.array(Usage.extend({ name: z.string() })) })),
-  });
-  app.openapi(spent, (context) => context.json({ items: usage.by(context.req.valid("query").by) }, 200));
 }
 
 /** The config without its secrets. */

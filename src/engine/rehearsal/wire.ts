@@ -114,7 +114,7 @@ export async function wholeOf(act: Act, request: ChatRequest, index: number, sig
 }
 
 /** A rough count, four characters a token, so that a rehearsal has something to show. */
-function usageOf(act: Act, request: ChatRequest): object {
+export function usageOf(act: Act, request: ChatRequest) {
   const prompt_tokens = Math.ceil(JSON.stringify(request.messages).length / 4);
   const completion_tokens = Math.ceil(JSON.stringify(act).length / 4);
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };

@@ -34,6 +34,11 @@ export class Answer {
     if (typeof model === "string" && model) this.model = model;
   }
 
+  /** What is known of the stream that comes in. */
+  soFar(): Pick<Ending, "model" | "tokens"> {
+    return { model: this.model, tokens: this.tokens };
+  }
+
   /** Ends one stream. Throws a `WireFailure` if it broke off. */
   endStream({ isWhole, atLimit, refusal }: StreamEnd): Ending {
     if (!isWhole) throw new WireFailure("the answer broke off before its end", { status: 502, fault: "network" });

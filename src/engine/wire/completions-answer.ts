@@ -24,6 +24,10 @@ export class CompletionsAnswer implements Assembler {
     return this.#answer.text;
   }
 
+  soFar(): Pick<Ending, "model" | "tokens"> {
+    return this.#answer.soFar();
+  }
+
   isOver(): boolean {
     return this.#isDone;
   }

@@ -45,6 +45,8 @@ export interface Assembler {
   isOver(): boolean;
   /** Called at the end of each stream. Throws a `WireFailure` if the stream broke off. */
   ended(): Ending;
+  /** What the stream that comes in has said of itself so far, for one that breaks off. */
+  soFar(): Pick<Ending, "model" | "tokens">;
   /** The text so far. */
   text(): string;
   /** The end of the whole answer, with a last remark of ours. */

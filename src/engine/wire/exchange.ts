@@ -1,12 +1,13 @@
 import type { Log } from "../../lib/log.ts";
-import type { ModelCall } from "../../protocol/usage.ts";
 import type { Outgoing } from "./carrier.ts";
 import { completions } from "./completions.ts";
 import { type Context, roomFor } from "./context.ts";
-import { type Assembler, type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
+import { type Body, type Dialect, type Ending, GO_ON, type Wire, withoutTools } from "./dialect.ts";
 import { readRefusal, WireFailure, windowIn } from "./failure.ts";
 import { messages } from "./messages.ts";
+import type { Observer } from "./observer.ts";
 import { type Change, fitted, lessonIn } from "./parameters.ts";
+import { permitted, received, type Sent } from "./received.ts";
 import { responses } from "./responses.ts";
 import { readStream, type StreamEvent, toJson } from "./stream.ts";
 import { parsed } from "./stream-errors.ts";
@@ -26,17 +27,6 @@ export interface ModelKnowledge {
   learn(model: string, change: Change): void;
 }
 
-/** Somebody who follows the calls of one session. */
-export interface Observer {
-  /** Something came from the provider. */
-  alive(): void;
-  served(model: string): void;
-  refused(words: string): void;
-  failed(failure: WireFailure): void;
-  /** A call that the runtime does not know of: an answer continued, or a summary. */
-  extra(call: ModelCall): void;
-}
-
 /** A model call as the runtime made it. */
 export interface Exchange {
   wire: Wire;
@@ -51,6 +41,8 @@ export interface ExchangerDeps {
   transport: Transport;
   context: Context;
   knowledge: ModelKnowledge;
+  /** Whether the embedded rehearsal model answers. */
+  rehearsal: boolean;
   log: Log;
 }
 
@@ -60,29 +52,25 @@ const MAX_LESSONS = 8;
 const MAX_SHRINKS = 3;
 /** An answer that is cut more often than this will not come to an end. */
 const MAX_PARTS = 20;
-/** How long a connection gets to end after the answer has ended. */
-const DRAIN_MS = 1_000;
 
 /** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
-export function createExchanger({ transport, context, knowledge, log }: ExchangerDeps) {
+export function createExchanger({ transport, context, knowledge, rehearsal, log }: ExchangerDeps) {
   /** The lines of the answer, as they come. Throws a `WireFailure`; before the first line it can still become a status. */
   async function* answer(exchange: Exchange): AsyncGenerator<string> {
-    const { wire, session, body, observer } = exchange;
+    const { wire, session, body } = exchange;
     const dialect = DIALECTS[wire];
     const assembler = dialect.assemble();
     let isCut = true;
     let why = `it reached the model's output limit ${MAX_PARTS} times`;
     for (let part = 0; isCut && part < MAX_PARTS; part += 1) {
       const asked = part === 0 ? body : continued(dialect, body, assembler.text());
-      const started = performance.now();
+      yield* permitted(exchange.observer);
       const sent = await post(exchange, asked, session).catch((error: unknown) => {
         if (part === 0 || !isFinal(error)) throw error;
         why = `the provider did not let it go on (${error.message.slice(0, 200).toWellFormed()})`;
       });
       if (!sent) break;
-      for await (const event of untilOver(sent, assembler)) yield* assembler.take(event);
-      const ending = assembler.ended();
-      if (part > 0) observer.extra(callOf(ending, sent.body.model, started));
+      const ending = yield* received(sent, assembler, exchange.observer);
       note(exchange, ending, sent.body);
       isCut = ending.cut;
     }
@@ -99,17 +87,15 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
   /** A question of our own, beside the conversation. */
   async function ask(exchange: Exchange, body: Body): Promise<string> {
     const assembler = DIALECTS[exchange.wire].assemble();
-    const started = performance.now();
+    await exchange.observer.permit?.();
     const sent = await post(exchange, body, undefined);
-    for await (const event of untilOver(sent, assembler)) assembler.take(event);
-    const ending = assembler.ended();
-    exchange.observer.extra(callOf(ending, sent.body.model, started));
+    for await (const _ of received(sent, assembler, exchange.observer));
     assembler.finish();
     return assembler.text();
   }
 
   /** Sends a request until it is taken as it is, learning from each refusal that can be learnt from. */
-  async function post(exchange: Exchange, asked: Body, session: string | undefined) {
+  async function post(exchange: Exchange, asked: Body, session: string | undefined): Promise<Sent> {
     const { wire, observer, signal } = exchange;
     const dialect = DIALECTS[wire];
     const { model } = asked;
@@ -119,6 +105,9 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
       const room = roomFor(window);
       const short =
         session === undefined ? asked : await context.within(session, dialect, asked, room, (body) => ask(exchange, body));
+      // A summary was a call of its own.
+      if (short !== asked) await observer.permit?.();
+      const started = performance.now();
       const body = fitted(wire, knowledge.hasTools(model) ? short : withoutTools(short), {
         lessons: knowledge.lessons(model),
         reasons: knowledge.reasons(model),
@@ -133,7 +122,7 @@ export function createExchanger({ transport, context, knowledge, log }: Exchange
       observer.alive();
       if (incoming.status >= 300 && incoming.status < 400) throw moved(incoming);
       if (incoming.status < 400)
-        return { body, events: await eventsOf(dialect, incoming, observer), close: () => incoming.close?.() };
+        return { body, started, rehearsal, events: await eventsOf(dialect, incoming, observer), close: () => incoming.close?.() };
       const refusal = readRefusal(incoming.status, await textOf(incoming), incoming.headers);
       const lesson = lessons < MAX_LESSONS ? lessonIn(refusal, body) : undefined;
       if (lesson) {
@@ -180,54 +169,6 @@ function continued(dialect: Dialect, body: Body, text: string): Body {
 
 function estimateOf(body: Body): number {
   return Math.ceil(JSON.stringify(body).length / 4);
-}
-
-function callOf({ model, tokens }: Ending, asked: string, started: number): ModelCall {
-  return {
-    model: model ?? asked,
-    inputTokens: tokens.input,
-    outputTokens: tokens.output,
-    cacheReadTokens: tokens.cached,
-    durationMs: Math.round(performance.now() - started),
-  };
-}
-
-/** The events of a stream until its provider says that it is over. What the connection does after that delays nobody. */
-async function* untilOver(
-  { events, close }: { events: AsyncIterable<StreamEvent>; close: () => void },
-  assembler: Assembler,
-): AsyncGenerator<StreamEvent> {
-  const iterator = events[Symbol.asyncIterator]();
-  let isLeft = true;
-  try {
-    for (;;) {
-      const { value, done } = await iterator.next();
-      if (done) {
-        isLeft = false;
-        return;
-      }
-      yield value;
-      if (assembler.isOver()) {
-        isLeft = false;
-        void drain(iterator, close);
-        return;
-      }
-    }
-  } finally {
-    if (isLeft) close();
-  }
-}
-
-/** Reads to the end of a connection that can then be used again, or hangs up when the end does not come. */
-async function drain(iterator: AsyncIterator<unknown>, close: () => void): Promise<void> {
-  const late = setTimeout(close, DRAIN_MS).unref();
-  try {
-    while (!(await iterator.next()).done);
-  } catch {
-    // The answer was already complete.
-  } finally {
-    clearTimeout(late);
-  }
 }
 
 /** Redirects are not followed: the key would be sent along. */

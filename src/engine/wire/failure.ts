@@ -6,6 +6,8 @@ export type Fault =
   | "provider"
   /** The conversation does not fit into the model's window. */
   | "too long"
+  /** The call was not to be made, and was not. */
+  | "held back"
   /** IO itself failed. */
   | "ours";
 

@@ -1,8 +1,9 @@
 import { type CopilotRequestContext, CopilotRequestHandler } from "@github/copilot-sdk";
 import type { Log } from "../../lib/log.ts";
 import type { Wire } from "./dialect.ts";
-import { type Exchanger, type Observer, textOf } from "./exchange.ts";
+import { type Exchanger, textOf } from "./exchange.ts";
 import { isHopeless, WireFailure } from "./failure.ts";
+import type { Observer } from "./observer.ts";
 import type { Transport } from "./transport.ts";
 
 export interface HandlerDeps {

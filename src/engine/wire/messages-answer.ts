@@ -35,6 +35,10 @@ export class MessagesAnswer implements Assembler {
     return this.#answer.text;
   }
 
+  soFar(): Pick<Ending, "model" | "tokens"> {
+    return this.#answer.soFar();
+  }
+
   isOver(): boolean {
     return this.#isOver;
   }

@@ -37,6 +37,10 @@ export class ResponsesAnswer implements Assembler {
     return this.#answer.text;
   }
 
+  soFar(): Pick<Ending, "model" | "tokens"> {
+    return this.#answer.soFar();
+  }
+
   isOver(): boolean {
     return this.#last !== undefined;
   }

@@ -1,7 +1,7 @@
 import type { RunModel, Said } from "../../protocol/runs.ts";
 import type { TurnResult } from "../../protocol/turns.ts";
-import { type ModelCall, noUsage } from "../../protocol/usage.ts";
-import type { Runs } from "../../store/runs.ts";
+import { noUsage, type Spender, type Spending } from "../../protocol/usage.ts";
+import type { RunRow, Runs } from "../../store/runs.ts";
 import type { Agent } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { type AgentSessions, actorOf, type SessionFor } from "./agent-sessions.ts";
@@ -40,6 +40,7 @@ export interface CallerDeps {
   sessions: AgentSessions;
   journal: Journal;
   runs: Pick<Runs, "step" | "promptBefore">;
+  run: Pick<RunRow, "conversation" | "squad">;
   agents: ReadonlyMap<string, Agent>;
   /** The model to ask for a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
@@ -47,13 +48,13 @@ export interface CallerDeps {
   signal: AbortSignal;
   /** Told what an agent says, as it says it. */
   onSay?: ((said: Said) => void) | undefined;
-  recordUsage?: ((owner: string, actor: string, call: ModelCall) => void) | undefined;
+  spending?: Spending | undefined;
 }
 
 /** A turn that keeps working outlasts the limit of silence, up to this many times that limit. */
 const CAP_FACTOR = 12;
 /** Errors that another attempt cannot mend. */
-const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address"]);
+const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address", "budget"]);
 
 export function createCaller(deps: CallerDeps): Caller {
   const { sessions, journal, runs, agents, serving } = deps;
@@ -139,15 +140,20 @@ interface Attempt {
 }
 
 function takeTurn(
-  { sessions, journal, settings, signal, onSay, recordUsage }: CallerDeps,
+  { sessions, journal, run, settings, signal, onSay, spending }: CallerDeps,
   call: Call,
   agent: Agent,
   { sessionId, attempt, prompt, onAccepted, interrupted }: Attempt,
 ): Promise<TurnResult> {
+  const { runId, life } = journal;
+  const spender: Spender = {
+    ...{ owner: runId, actor: actorOf(call), agent: call.agent, run: runId, step: call.key },
+    ...{ conversation: run.conversation ?? undefined, squad: run.squad ?? undefined },
+  };
   return sessions.open(call, agent, sessionId).run({
-    owner: turnOwner(journal.runId, call.key, attempt),
+    owner: turnOwner(runId, call.key, attempt),
     prompt,
-    attempt: journal.life,
+    attempt: life,
     signal,
     silenceMs: settings.sessionTimeoutMs,
     capMs: Math.min(settings.sessionTimeoutMs * CAP_FACTOR, 2 ** 31 - 1),
@@ -155,8 +161,9 @@ function takeTurn(
     ...(interrupted && { interrupted }),
     onEvent: (event) => {
       if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
-      if (event.kind === "usage") recordUsage?.(journal.runId, actorOf(call), event.call);
+      if (event.kind === "usage") spending?.record(spender, event.call);
     },
+    ...(spending && { beforeCall: (callSignal) => spending.permit(spender, { signal: callSignal, life }) }),
   });
 }
 

@@ -7,7 +7,7 @@ import type { Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import type { Emit } from "../../protocol/events.ts";
 import type { Said } from "../../protocol/runs.ts";
-import type { ModelCall } from "../../protocol/usage.ts";
+import type { Spending } from "../../protocol/usage.ts";
 import type { Store } from "../../store/open.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import type { Bind } from "./agent-sessions.ts";
@@ -33,7 +33,8 @@ export interface SwarmDeps {
   /** Handed to the project's checks without its secrets; GITHUB_STEP_SUMMARY is read from it. */
   env?: NodeJS.ProcessEnv;
   onSay?: (said: Said) => void;
-  recordUsage?: (owner: string, actor: string, call: ModelCall) => void;
+  /** Where what its agents use is written down, and asked for. */
+  spending?: Spending;
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap: Wrap;

@@ -41,7 +41,7 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
 
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
-  const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, recordUsage, runs, kinds, env, now } = deps;
+  const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
   const { row, loaded, inputs, settings, signal, tell } = life;
   const { id } = row;
@@ -57,7 +57,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const found = await findConventions(row.project_path);
   const conventions = (window: number) => tellConventions(found, window);
   const sessions = createAgentSessions({ engine, bind, runId: id, runs, standIn, held, serving, conventions });
-  const caller = createCaller({ sessions, journal, runs, agents, serving, settings, signal, onSay, recordUsage });
+  const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({
     git,

@@ -4,7 +4,7 @@ import type { Engine } from "../../engine/port.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import { DATA_RULE } from "../../lib/untrusted.ts";
 import type { RunModel, Said } from "../../protocol/runs.ts";
-import { noUsage, type Usage } from "../../protocol/usage.ts";
+import { noUsage, type Spending, type Usage } from "../../protocol/usage.ts";
 import { clip, untrusted } from "../phases/prompts.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { saysKeyword, withoutKeyword } from "../review/verdict.ts";
@@ -49,6 +49,7 @@ export interface PlanningDeps {
   bind: Bind;
   /** The primary model of the project's pipeline. */
   model: RunModel;
+  spending: Spending | undefined;
   now: () => Date;
 }
 
@@ -72,7 +73,8 @@ Write:
 - **Effort**: which steps can be done at the same time.`;
 
 /** Clarifies a request with the person, has it analysed, and writes plan.md. */
-export async function runPlanning({ engine, bind, model, now }: PlanningDeps, input: PlanningInput): Promise<PlanningResult> {
+export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Promise<PlanningResult> {
+  const { engine, bind, model, spending, now } = deps;
   const { projectPath, issue, settings, ask } = input;
   const signal = input.signal ?? new AbortController().signal;
   const documents = openDocuments({ projectPath, docDir: settings.docDir, now });
@@ -90,6 +92,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,
     });
+    const spender = { owner: id, actor: `swarm:${agent}`, agent };
     let why = "the reply was empty";
     input.onTurn?.(agent);
     for (let attempt = 1; attempt <= 1 + settings.maxRetries; attempt += 1) {
@@ -102,7 +105,9 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
         capMs: Math.min(settings.sessionTimeoutMs * 12, 2 ** 31 - 1),
         onEvent: (event) => {
           if (event.kind === "delta") input.onSay?.({ key: agent, agent, stream: null, text: event.text });
+          if (event.kind === "usage") spending?.record(spender, event.call);
         },
+        ...(spending && { beforeCall: (callSignal) => spending.permit(spender, { signal: callSignal, life: 1 }) }),
       });
       usage = addUsage(usage, result.usage);
       if (result.outcome === "done" && result.text.trim() !== "") {
@@ -111,7 +116,7 @@ export async function runPlanning({ engine, bind, model, now }: PlanningDeps, in
         return result.text;
       }
       why = result.error?.message ?? why;
-      if (signal.aborted) break;
+      if (signal.aborted || result.error?.code === "budget") break;
     }
     const kept =
       rounds.length > 0 ? ` What was answered is in ${place(PLAN_DRAFT)}: go on with swarm plan -p ${place(PLAN_DRAFT)}` : "";

@@ -2,6 +2,7 @@ import type { Engine } from "../../engine/port.ts";
 import { conflict, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import type { RunModel } from "../../protocol/runs.ts";
+import type { Spending } from "../../protocol/usage.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { RunRow } from "../../store/runs.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
@@ -48,11 +49,12 @@ export interface StartDeps {
   records: RunRecords;
   lives: ReturnType<typeof createLives>;
   pipelines: Pipelines;
+  spending: Spending | undefined;
   now: () => Date;
 }
 
 /** Starts and resumes runs, and the planning before them. */
-export function createStart({ engine, bind, records, lives, pipelines, now }: StartDeps) {
+export function createStart({ engine, bind, records, lives, pipelines, spending, now }: StartDeps) {
   const { runs } = records;
 
   /** Which model serves for each name; refuses if a person named one that is not there. */
@@ -77,7 +79,7 @@ export function createStart({ engine, bind, records, lives, pipelines, now }: St
       await modelsFor(loaded, projectPath, input.standIns ?? false);
       const name = loaded.pipeline.primaryModel;
       const model = { name, ...(await engine.serving(name)) };
-      return runPlanning({ engine, bind, model, now }, { ...input, projectPath });
+      return runPlanning({ engine, bind, model, spending, now }, { ...input, projectPath });
     },
 
     async start({

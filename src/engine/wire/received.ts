@@ -1,0 +1,94 @@
+import type { Assembler, Body, Ending } from "./dialect.ts";
+import type { Observer } from "./observer.ts";
+import type { StreamEvent } from "./stream.ts";
+
+/** A request that was taken, and what comes back. */
+export interface Sent {
+  body: Body;
+  started: number;
+  /** Whether the embedded rehearsal model answers. */
+  rehearsal: boolean;
+  events: AsyncIterable<StreamEvent>;
+  close: () => void;
+}
+
+/** How often the runtime hears that a call waits. */
+const REMARK_MS = 60_000;
+/** How long a connection gets to end after the answer has ended. */
+const DRAIN_MS = 1_000;
+
+/** Waits until the call may be made. The runtime gives up on a model that is silent for ten minutes, so now and then it hears a remark. */
+export async function* permitted(observer: Pick<Observer, "permit">): AsyncGenerator<string> {
+  const permit = observer.permit?.();
+  if (!permit) return;
+  const done = permit.then(() => true);
+  done.catch(() => undefined);
+  for (;;) {
+    let timer: NodeJS.Timeout | undefined;
+    const later = new Promise<boolean>((resolve) => {
+      timer = setTimeout(resolve, REMARK_MS, false);
+    });
+    const isDone = await Promise.race([done, later]).finally(() => clearTimeout(timer));
+    if (isDone) return;
+    yield ": waiting for a person\n\n";
+  }
+}
+
+/** The lines of one stream. However it ends, the call is counted: what was begun is paid for. */
+export async function* received(
+  sent: Sent,
+  assembler: Assembler,
+  observer: Pick<Observer, "called">,
+): AsyncGenerator<string, Ending> {
+  let ending: Ending | undefined;
+  try {
+    for await (const event of untilOver(sent, assembler)) yield* assembler.take(event);
+    ending = assembler.ended();
+    return ending;
+  } finally {
+    const { model = sent.body.model, tokens } = ending ?? assembler.soFar();
+    observer.called({
+      model,
+      inputTokens: tokens.input,
+      outputTokens: tokens.output,
+      cacheReadTokens: tokens.cached,
+      durationMs: Math.round(performance.now() - sent.started),
+      ...(sent.rehearsal && { rehearsal: true }),
+    });
+  }
+}
+
+/** The events of a stream until its provider says that it is over. What the connection does after that delays nobody. */
+async function* untilOver({ events, close }: Sent, assembler: Assembler): AsyncGenerator<StreamEvent> {
+  const iterator = events[Symbol.asyncIterator]();
+  let isLeft = true;
+  try {
+    for (;;) {
+      const { value, done } = await iterator.next();
+      if (done) {
+        isLeft = false;
+        return;
+      }
+      yield value;
+      if (assembler.isOver()) {
+        isLeft = false;
+        void drain(iterator, close);
+        return;
+      }
+    }
+  } finally {
+    if (isLeft) close();
+  }
+}
+
+/** Reads to the end of a connection that can then be used again, or hangs up when the end does not come. */
+async function drain(iterator: AsyncIterator<unknown>, close: () => void): Promise<void> {
+  const late = setTimeout(close, DRAIN_MS).unref();
+  try {
+    while (!(await iterator.next()).done);
+  } catch {
+    // The answer was already complete.
+  } finally {
+    clearTimeout(late);
+  }
+}
