@@ -89,6 +89,7 @@ test("the token is traded for a cookie that scripts cannot read, and the cookie 
   expect((await login("wrong")).status).toBe(401);
   const response = await login(daemon.token);
   const cookie = response.headers.get("set-cookie") ?? "";
+  expect(cookie).toMatch(new RegExp(`^io_session_${new URL(daemon.url).port}=`));
   expect(cookie).toMatch(/HttpOnly/i);
   expect(cookie).toMatch(/SameSite=Strict/i);
   expect(cookie).not.toContain(daemon.token);

@@ -9,7 +9,8 @@ const WAYS: [string, (ground: Ground) => string][] = [
   ["by their names", ({ home }) => `cat ${home}/token ${home}/config.json ${home}/io.db ${home}/io.db-wal ${home}/sessions/s`],
   [
     "by a search",
-    ({ userHome }) => `grep -rs . ${userHome}/.io; find / -xdev -name token -path '*.io*' -exec cat {} + 2>/dev/null`,
+    ({ userHome }) =>
+      `grep -rs . ${userHome}/.io; find ${dirname(dirname(userHome))} -name token -path '*.io*' -exec cat {} + 2>/dev/null`,
   ],
   ["through the roots of processes", ({ home }) => `for p in /proc/[0-9]*; do cat $p/root${home}/token; done`],
   [
@@ -64,7 +65,7 @@ test.each(EVERYONE)("nothing of the data folder can be written but the wiki's pa
   const before = picture(home);
   const targets = [...before.keys()].filter((file) => !file.startsWith("wiki/pages/"));
   const script = [
-    ...targets.map((file) => `echo changed > ${home}/${file}; rm -f ${home}/${file}; ln -sf /etc/passwd ${home}/${file}`),
+    ...targets.map((file) => `echo changed > ${home}/${file}; rm -f ${home}/${file}; ln -sf /dev/null ${home}/${file}`),
     ...["", "/logs", "/wiki", "/wiki/.versions", "/wiki/sources", "/skills", "/skills/one", "/runs", "/runs/other"].map(
       (folder) => `mkdir -p ${home}${folder}; echo new > ${home}${folder}/new; mkfifo ${home}${folder}/pipe`,
     ),

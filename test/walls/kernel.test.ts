@@ -23,10 +23,10 @@ test.each(EVERYONE)("no device node can be made, and none of the machine's is th
   const { stdout } = await attack({
     ...{ height, user, ground },
     script: [
-      "mknod disk b 254 0 && echo BREACH; mknod /dev/memory c 1 1 && echo BREACH; mknod /tmp/zero c 1 5 && echo BREACH",
+      "mknod disk b 254 0 && echo BREACH; mknod /dev/memory c 1 1 && echo BREACH; mknod zero c 1 5 && echo BREACH",
       "unshare -Urm sh -c 'mknod disk b 254 0 && echo BREACH'",
       "find /dev -type b; ls /dev/kmsg /dev/mem /dev/kvm /dev/fuse /dev/loop-control /dev/vsock 2>/dev/null",
-      "echo fine > /dev/null; head -c 1 /dev/urandom | wc -c; touch /dev/shm/mine && echo shared",
+      "echo fine > /dev/null; head -c 1 /dev/urandom | wc -c; touch /dev/shm/mine && rm /dev/shm/mine && echo shared",
     ].join("\n"),
   });
   expect(stdout.trim()).toBe("1\nshared");

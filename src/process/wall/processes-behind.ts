@@ -38,7 +38,7 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
       return processIds().filter((pid) => {
         if (outside.has(pid)) return false;
         const namespace = namespaceOf(pid);
-        const isNeighbour = namespace === own || (namespace === undefined && !isOurs(pid));
+        const isNeighbour = namespace === own || (namespace === undefined && !mayBeBehind(pid));
         const behind = !isNeighbour && isBehind(pid, home, known);
         if (isNeighbour || (!behind && isSurelyOutside(pid))) outside.add(pid);
         return behind;
@@ -66,9 +66,10 @@ function hasMark(pid: number, home: string): boolean {
   }
 }
 
-/** Nobody behind the wall can become somebody else. */
-function isOurs(pid: number): boolean {
-  return Number(/^Uid:\s+(\d+)/m.exec(readOr(`/proc/${pid}/status`))?.[1] ?? -1) === process.getuid?.();
+/** One that does not let itself be looked at may be behind the wall if it lives and is ours: nobody there can become somebody else. */
+function mayBeBehind(pid: number): boolean {
+  const status = readOr(`/proc/${pid}/status`);
+  return !/^State:\s+Z/m.test(status) && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? -1) === process.getuid?.();
 }
 
 function parentOf(pid: number): number {
