@@ -73,7 +73,9 @@ export async function measure(tasks: number, latency: number, behind?: Behind) {
     engine,
     emit: () => undefined,
     bind: bindTools(store, home, sandbox),
-    ...(sandbox ? { git: testGit({ home, wrap: sandbox.wrap }, env), wrap: sandbox.wrap } : walledGit(join(folder.path, "data"), env)),
+    ...(sandbox
+      ? { git: testGit({ home, wrap: sandbox.wrap }, env), wrap: sandbox.wrap }
+      : walledGit(join(folder.path, "data"), env)),
     redactor: createRedactor(),
     findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
     runsFolder: join(home, "runs"),

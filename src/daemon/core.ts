@@ -80,7 +80,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     selfEdit: () => settings.current().selfEditEnabled,
   });
   const programs = findPrograms({ env, closed: [paths.home] });
-  const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env });
+  const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env, programs });
   void sandbox.status().then(({ kind, detail }) => {
     if (kind === "open" && settings.current().sandbox === "workspace")
       log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 import type { Git } from "./command.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
@@ -38,13 +39,9 @@ function recordOf({ commonDir }: Repo, path: string): string | undefined {
   return names.map((name) => join(folder, name)).find((each) => placeIn(each) === wanted);
 }
 
+/** Undefined for one that git has not finished, or is about to take away. */
 function placeIn(record: string): string | undefined {
-  try {
-    return readFileSync(join(record, "gitdir"), "utf8").trim();
-  } catch {
-    // One that git has not finished, or is about to take away.
-    return undefined;
-  }
+  return smallTextAt(join(record, "gitdir"))?.trim();
 }
 
 /** Makes a worktree on a branch of its own. One that is `kept` may hold work and is left as it is. */

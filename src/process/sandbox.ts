@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
+import { findPrograms, type Programs } from "./programs.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
 import { CONFINED, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
 import { otherPlaces } from "./wall/other-mounts.ts";
-import { findBubblewrap, probeSandbox, type SandboxStatus } from "./wall/probe.ts";
+import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { Stand } from "./wall/stand.ts";
 
 export { probeSandbox, type SandboxStatus, type Stand };
@@ -47,8 +48,8 @@ export interface SandboxDeps {
   settings?: () => WallSettings;
   /** HOME and PATH say what a workspace hides and what it needs to run programs. */
   env?: NodeJS.ProcessEnv;
-  /** Where bubblewrap is. */
-  bwrap?: string;
+  /** Where bubblewrap is found. */
+  programs?: Pick<Programs, "find">;
   probe?: () => Promise<SandboxStatus>;
 }
 
@@ -60,8 +61,9 @@ export const WORKSPACE_REMEDY =
 
 /** Runs commands under bubblewrap where it works. */
 export function createSandbox(deps: SandboxDeps): Sandbox {
-  const { guard, settings = () => DEFAULTS, env = process.env, bwrap = findBubblewrap(env) } = deps;
-  const { probe = () => probeSandbox(bwrap) } = deps;
+  const { guard, settings = () => DEFAULTS, env = process.env } = deps;
+  const programs = deps.programs ?? findPrograms({ env, closed: [deps.home] });
+  const { probe = () => probeSandbox(programs.find("bwrap")) } = deps;
   const home = realOf(deps.home);
   const userHome = realOf(env.HOME || homedir());
   const status = probe();
@@ -91,7 +93,9 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const seen: Seen = height === "secrets" ? secretsView(view) : workspaceView({ ...view, readable, network });
       if (!seen.sees(folder)) throw new UserError(outOfSight(folder, height));
       const confined = [...CONFINED, ...(found.processes ? OWN_PROCESSES : [])];
-      return [bwrap ?? "bwrap", ...confined, ...seen.args, "--chdir", folder, "--", ...argv];
+      const bwrap = programs.find("bwrap");
+      if (bwrap.path === undefined) throw new UserError(`Nothing was run: ${bwrap.why}.`);
+      return [bwrap.path, ...confined, ...seen.args, "--chdir", folder, "--", ...argv];
     },
   };
 }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { cleanEnvironment } from "../../src/process/environment.ts";
+import { findPrograms } from "../../src/process/programs.ts";
 import { createSandbox, probeSandbox, type SandboxStatus } from "../../src/process/sandbox.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 import { createPolicy } from "../../src/tools/policy.ts";
@@ -27,7 +28,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const open: SandboxStatus = { kind: "open", detail: "for this test" };
 await ensureProgram("bwrap", "bubblewrap");
-const found = await probeSandbox();
+const found = await probeSandbox(findPrograms({ env: process.env, closed: [] }).find("bwrap"));
 const kinds: [string, SandboxStatus][] = [
   ["open", open],
   ["hidden", found],

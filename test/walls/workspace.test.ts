@@ -135,7 +135,7 @@ test("where bubblewrap cannot be used a workspace is refused with what to do, an
     home: ground.home,
     guard: { readOnly: () => [] },
     settings: () => ({ sandbox: "workspace", sandboxRead: [], sandboxNetwork: true }),
-    bwrap: "/bin/false",
+    programs: { find: () => ({ path: "/bin/false" }) },
   });
   expect(await sandbox.status()).toMatchObject({ kind: "open", detail: expect.stringContaining("may not be used here") });
   const tool = shell({ sandbox, redactor: createRedactor(), env: process.env });

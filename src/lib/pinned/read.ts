@@ -1,6 +1,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
+import { realOf } from "../real-path.ts";
 import { type Folder, named, withFolder } from "./folder.ts";
 
 /** What stands where a regular file was looked for. */
@@ -37,6 +38,12 @@ export function readPlain(folder: Folder, name: string, max: number): ReadFile {
 /** Reads a regular file by its real path: no part of it may be a link. */
 export function readPlainAt(path: string, max: number): ReadFile {
   return inFolderOf(path, (folder) => readPlain(folder, basename(path), max));
+}
+
+/** The text of a small file in a folder that may itself be reached by links; undefined if it is not a readable regular file. */
+export function smallTextAt(path: string, max = 10_000): string | undefined {
+  const read = readPlainAt(join(realOf(dirname(path)), basename(path)), max);
+  return "bytes" in read ? read.bytes.toString("utf8") : undefined;
 }
 
 /** Works in the folder of a file, named by its real path; a folder that cannot be opened holds no file. */

@@ -1,8 +1,9 @@
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { dirname, join } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { exec } from "../exec.ts";
+import type { FoundProgram } from "../programs.ts";
 import { CONFINED, kernelFiles, OWN_PROCESSES } from "./kernel.ts";
 
 /** How far a command can be kept from IO's secrets on this machine. */
@@ -11,28 +12,10 @@ export type SandboxStatus =
   /** The commands run, but see what the user sees. */
   | { kind: "open"; detail: string };
 
-/** Where bubblewrap is, as an absolute path; the system's own first. */
-export function findBubblewrap(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const folders = ["/usr/bin", "/usr/local/bin", "/bin", ...(env.PATH ?? "").split(delimiter)];
-  return folders
-    .filter((folder) => isAbsolute(folder))
-    .map((folder) => join(folder, "bwrap"))
-    .find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Tries bubblewrap by really hiding something with it: many systems have it and forbid it. */
-export async function probeSandbox(bwrap = findBubblewrap()): Promise<SandboxStatus> {
+export async function probeSandbox(bwrap: FoundProgram): Promise<SandboxStatus> {
   if (process.platform !== "linux") return { kind: "open", detail: `there is no bubblewrap on ${process.platform}` };
-  if (bwrap === undefined) return { kind: "open", detail: "bubblewrap (bwrap) is not installed" };
+  if (bwrap.path === undefined) return { kind: "open", detail: `bubblewrap (bwrap) is not installed: ${bwrap.why}` };
   const folder = mkdtempSync(join(realOf(tmpdir()), "io-sandbox-"));
   try {
     const secret = join(folder, "inside", "secret");
@@ -43,7 +26,7 @@ export async function probeSandbox(bwrap = findBubblewrap()): Promise<SandboxSta
     let why = "";
     for (const processes of [true, false]) {
       const base = [...CONFINED, ...(processes ? OWN_PROCESSES : []), "--bind", "/", "/", ...kernelFiles({ processes })];
-      const result = await exec(bwrap, [...base, ...hide, ...look], { deadlineMs: 5_000 });
+      const result = await exec(bwrap.path, [...base, ...hide, ...look], { deadlineMs: 5_000 });
       if (result.ending === "not-started")
         return { kind: "open", detail: `bubblewrap cannot be started: ${result.output.trim()}` };
       if (result.code === 0 && result.stdout.trim() === "hidden") {

@@ -1,7 +1,6 @@
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { nearest } from "../../lib/config.ts";
-import { messageOf } from "../../lib/errors.ts";
 import { entriesAt } from "../../lib/pinned/list.ts";
 import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
 import { oneLine } from "../../lib/quoted.ts";

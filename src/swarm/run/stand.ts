@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import { smallTextAt } from "../../lib/pinned/read.ts";
 import type { SandboxHeight } from "../../lib/safety-config.ts";
 import type { Stand } from "../../process/sandbox.ts";
 
@@ -34,19 +35,13 @@ function repositoryAbove(folder: string): string | undefined {
   return dirname(folder) === folder ? undefined : repositoryAbove(dirname(folder));
 }
 
-/** The folder with the objects and branches, which a checkout that is itself a worktree has elsewhere. */
+/** The folder with the objects and branches, which a checkout that is itself a worktree has elsewhere; a submodule's is its own. */
 function commonFolder(marker: string): string {
   if (lstatSync(marker).isDirectory()) return marker;
-  const own = resolve(
-    dirname(marker),
-    readFileSync(marker, "utf8")
-      .replace(/^gitdir:\s*/, "")
-      .trim(),
-  );
-  try {
-    return resolve(own, readFileSync(join(own, "commondir"), "utf8").trim());
-  } catch {
-    // A submodule's folder is its own.
-    return own;
-  }
+  const named = smallTextAt(marker)
+    ?.replace(/^gitdir:/, "")
+    .trim();
+  const own = resolve(dirname(marker), named ?? "");
+  const common = smallTextAt(join(own, "commondir"))?.trim();
+  return common === undefined ? own : resolve(own, common);
 }

@@ -1,14 +1,12 @@
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
-import { codeOf } from "../../lib/errors.ts";
+import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
 
 const MAX_FILE = 500_000;
 const MAX_CELLS = 1_000_000;
 const AROUND = 3;
 
 /** How a write would change a file, as a unified diff no longer than that. */
-export async function diffOf(real: string, content: string, most: number): Promise<string> {
-  const before = await contentOf(real);
+export function diffOf(real: string, content: string, most: number): string {
+  const before = contentOf(real);
   if (typeof before !== "string") return `(${before.why})`;
   const shown = unifiedDiff(before, content);
   if (shown.length <= most) return shown || "(it would stay as it is)";
@@ -16,20 +14,10 @@ export async function diffOf(real: string, content: string, most: number): Promi
 }
 
 /** What a file holds now, or why that is not shown. One that is not there yet is empty. */
-async function contentOf(real: string): Promise<string | { why: string }> {
-  try {
-    const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const stats = await file.stat();
-      if (!stats.isFile()) return { why: "what is there is not a regular file" };
-      if (stats.size > MAX_FILE) return { why: `what is there has ${stats.size} bytes, too many to compare` };
-      return await file.readFile("utf8");
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    return codeOf(error) === "ENOENT" ? "" : { why: `what is there cannot be read: ${codeOf(error) ?? error}` };
-  }
+function contentOf(real: string): string | { why: string } {
+  const read = readPlainAt(real, MAX_FILE);
+  if ("bytes" in read) return read.bytes.toString("utf8");
+  return read.absent === "missing" ? "" : { why: `what is there ${tellAbsent(read.absent)}, so it is not compared` };
 }
 
 type Sign = " " | "-" | "+";
