@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
@@ -98,12 +99,15 @@ test("while nothing stands behind the wall, a connection is judged in about a mi
   behind.list();
   clock = 60_000;
   behind.list();
-  const times = Array.from({ length: 100 }, () => {
-    const began = performance.now();
-    behind.list();
-    return performance.now() - began;
-  }).sort((a, b) => a - b);
+  const quickest = (work: () => unknown) =>
+    Math.min(
+      ...Array.from({ length: 100 }, () => {
+        const began = performance.now();
+        work();
+        return performance.now() - began;
+      }),
+    );
   expect(behind.list()).toEqual([]);
-  // A loaded machine makes most of them slow, and has processes of its own; what the work itself takes is seen in the quickest.
-  expect(times[0]).toBeLessThan(1.5);
+  // A loaded machine makes most of them slow, and has processes of its own: what the work takes is seen in the quickest.
+  expect(quickest(() => behind.list())).toBeLessThan(1 + quickest(() => readdirSync("/proc")));
 });

@@ -16,6 +16,8 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
   const outside = new Set<number>();
   const firstSeen = new Map<number, number>();
   let forksThen = 0;
+  /** How many forks there had been when nobody was left whose place was not known. */
+  let forksWhenClear: number | undefined;
 
   /** A view that is still being made holds no mark yet. */
   function isSurelyOutside(pid: number): boolean {
@@ -27,15 +29,16 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
   return {
     list() {
       const forks = forksSoFar();
-      if (forks === undefined) return [];
-      if (forks - forksThen > idsUntilReuse() / 2) {
+      if (forks === undefined || forks === forksWhenClear) return [];
+      if (forks === 0 || forks - forksThen > idsUntilReuse() / 2) {
         outside.clear();
         firstSeen.clear();
         forksThen = forks;
       }
       const own = namespaceOf("self");
       const known = new Map<number, boolean>();
-      return processIds().filter((pid) => {
+      const ids = processIds();
+      const found = ids.filter((pid) => {
         if (outside.has(pid)) return false;
         const namespace = namespaceOf(pid);
         const isNeighbour = namespace === own || (namespace === undefined && !mayBeBehind(pid));
@@ -43,6 +46,8 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
         if (isNeighbour || (!behind && isSurelyOutside(pid))) outside.add(pid);
         return behind;
       });
+      forksWhenClear = forks > 0 && ids.every((pid) => outside.has(pid)) ? forks : undefined;
+      return found;
     },
   };
 }
@@ -91,7 +96,7 @@ function processIds(): number[] {
     .filter((pid) => pid > 0);
 }
 
-/** How many processes and threads were ever begun; undefined where the system does not tell. */
+/** How many processes and threads were ever begun; 0 where the system does not count, undefined where it tells nothing. */
 function forksSoFar(): number | undefined {
   const count = /^processes (\d+)/m.exec(readOr("/proc/stat"))?.[1];
   return count === undefined ? undefined : Number(count);
