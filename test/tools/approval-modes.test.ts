@@ -1,25 +1,18 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { KeptRule } from "../../src/protocol/approvals.ts";
 import { approvalsOf, asked, decide, finishedMessage } from "../support/approvals.ts";
-import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { stepwise } from "../support/orchestrator.ts";
 
-let daemon: TestDaemon;
-let home: string;
+const home = temporaryHome({}, afterAll);
+const model = await scriptedModel(stepwise, undefined, afterAll);
+const environment = { ...providerEnvironment(model.url), IO_TOKEN: "a-token-that-nobody-may-see" };
+const daemon = await startDaemonProcess(home, environment, afterAll);
 let conversations = 0;
-beforeAll(async () => {
-  home = temporaryHome({}, afterAll);
-  const model = await scriptedModel(stepwise, undefined, afterAll);
-  daemon = await startDaemonProcess(
-    home,
-    { ...providerEnvironment(model.url), IO_TOKEN: "a-token-that-nobody-may-see" },
-    afterAll,
-  );
-});
 const configure = (config: Record<string, unknown>) =>
   daemon.json("PATCH", "/api/config", { approvals: "none", approvalRules: [], ...config });
 const say = async (calls: [string, unknown][]): Promise<string> => {
@@ -92,19 +85,25 @@ test("a command that wants to work in another folder is asked about, for this on
 
 test("what no tool may do is refused without a question, in every mode and by every rule", async () => {
   mkdirSync(join(home, "skills"), { recursive: true });
+  const floor: [string, unknown][] = [
+    ["file_ops", { operation: "write", path: join(home, "config.json"), content: "{}" }],
+    ["file_ops", { operation: "write", path: join(home, "skills", "x", "SKILL.md"), content: "x" }],
+    ["shell", { command: `rm -rf ${home}` }],
+  ];
+  const settings: [string, unknown][] = [
+    ["config_update", { key: "approvalRules", value: [] }],
+    ["config_update", { key: "approvals", value: "none" }],
+  ];
+  const why = async (calls: [string, unknown][]) =>
+    (await reply(calls))
+      .split("\n---\n")
+      .map((each) => /secrets|skills folder|command was not run|not set by tools/.exec(each)?.[0]);
   for (const approvals of ["none", "wall", "effects"]) {
+    await configure({ approvals });
+    expect(await why(floor)).toEqual(["secrets", "skills folder", "command was not run"]);
     await configure({ approvals, approvalRules: [rule("*", "*", "allow")] });
-    const said = await reply([
-      ["file_ops", { operation: "write", path: join(home, "config.json"), content: "{}" }],
-      ["file_ops", { operation: "read", path: join(home, "io.db") }],
-      ["file_ops", { operation: "write", path: join(home, "skills", "x", "SKILL.md"), content: "x" }],
-      ["shell", { command: `rm -rf ${home}` }],
-      ["config_update", { key: "approvalRules", value: [] }],
-      ["config_update", { key: "approvals", value: "none" }],
-    ]);
-    expect(said.split("\n---\n").map((each) => /secrets|skills folder|not run|not set by tools/.exec(each)?.[0])).toEqual([
-      ...["secrets", "secrets", "skills folder", "not run", "not set by tools", "not set by tools"],
-    ]);
+    expect(await why(floor)).toEqual(["secrets", "skills folder", "command was not run"]);
+    expect(await why(settings)).toEqual(["not set by tools", "not set by tools"]);
   }
   expect((await approvalsOf(daemon)).filter(({ path }) => path?.includes(".json"))).toEqual([]);
 });

@@ -1,27 +1,22 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
+import { afterAll, expect, test } from "vitest";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
 import { approvalsOf, asked, decide, finishedMessage } from "../support/approvals.ts";
-import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { callText, journalOf, obedient, stepwise } from "../support/orchestrator.ts";
 import { until } from "../support/until.ts";
 
-let daemon: TestDaemon;
-let model: ModelServer;
+const model = await scriptedModel(
+  (request, index) => (/calls \[/.test(JSON.stringify(request.messages)) ? stepwise : obedient)(request, index),
+  undefined,
+  afterAll,
+);
+const home = temporaryHome({ approvals: "effects" }, afterAll);
+const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 let conversations = 0;
-beforeAll(async () => {
-  const isSteps = /calls \[/;
-  model = await scriptedModel(
-    (request, index) => (isSteps.test(JSON.stringify(request.messages)) ? stepwise : obedient)(request, index),
-    undefined,
-    afterAll,
-  );
-  daemon = await startDaemonProcess(temporaryHome({ approvals: "effects" }, afterAll), providerEnvironment(model.url), afterAll);
-});
 const configure = (config: Record<string, unknown>) => daemon.json("PATCH", "/api/config", config);
 /** In a conversation of its own. */
 const say = async (text: string) => {
