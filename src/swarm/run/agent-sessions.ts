@@ -13,7 +13,7 @@ import { Reply } from "./reply.ts";
 /** Gives the tools of these names, behind the gate, for work in a folder. */
 export type Bind = (
   tools: ToolName[],
-  scope: { cwd: string; within?: string; actor: string; stand?: Stand; approvals?: ApprovalMode },
+  scope: { cwd: string; within?: string; project?: string; actor: string; stand?: Stand; approvals?: ApprovalMode },
 ) => EngineTool[];
 
 /** What an agent's session depends on. */
@@ -33,6 +33,7 @@ export interface AgentSessionsDeps {
   /** What commands may do in a folder of the run. */
   standIn: (cwd: string) => Stand;
   held: SquadSafety;
+  projectPath: string;
   /** The model to ask for a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
   /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
@@ -43,7 +44,17 @@ export interface AgentSessionsDeps {
 const ANSWER_TOKENS = 1_500;
 
 /** The sessions in which the agents of a run are asked. */
-export function createAgentSessions({ engine, bind, runId, runs, standIn, held, serving, conventions }: AgentSessionsDeps) {
+export function createAgentSessions({
+  engine,
+  bind,
+  runId,
+  runs,
+  standIn,
+  held,
+  projectPath,
+  serving,
+  conventions,
+}: AgentSessionsDeps) {
   const begun = new Set<string>();
 
   /** What an agent answered before, the latest first, for a session whose own record is lost. */
@@ -66,7 +77,7 @@ export function createAgentSessions({ engine, bind, runId, runs, standIn, held, 
         systemMessage: (window) =>
           [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), {
-          ...{ cwd: call.cwd, within: call.cwd, actor: actorOf(call) },
+          ...{ cwd: call.cwd, within: call.cwd, project: projectPath, actor: actorOf(call) },
           ...(held.approvals && { approvals: held.approvals }),
           stand: { ...standIn(call.cwd), access: call.duty === "build" ? "write" : "read" },
         }),

@@ -56,7 +56,17 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const found = await findConventions(row.project_path);
   const conventions = (window: number) => tellConventions(found, window);
-  const sessions = createAgentSessions({ engine, bind, runId: id, runs, standIn, held, serving, conventions });
+  const sessions = createAgentSessions({
+    engine,
+    bind,
+    runId: id,
+    runs,
+    standIn,
+    held,
+    projectPath: row.project_path,
+    serving,
+    conventions,
+  });
   const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const workplace = await openRunWorkplace({
