@@ -40,7 +40,7 @@ export const Message = z
     source: Source,
     text: z.string(),
     /** What was said into its turn while it ran. */
-    steered: z.array(z.object({ text: z.string(), createdAt: z.string() })),
+    steered: z.array(z.object({ text: z.string(), createdAt: z.string() })).default([]),
     status: MessageStatus,
     reply: z.string().nullable(),
     partial: z.boolean(),
