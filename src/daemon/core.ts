@@ -6,6 +6,7 @@ import { runtimeCache } from "../engine/runtime-path.ts";
 import { createGit } from "../git/command.ts";
 import { readUserSettings } from "../git/user-settings.ts";
 import { readToken } from "../lib/api-token.ts";
+import { loadConfig } from "../lib/config.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
@@ -197,6 +198,8 @@ export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (sai
     const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
     const swarm = createSwarmOn(core, paths, env, { ...(onSay && { onSay }) });
     closers.add(swarm.close);
+    // What a person changes through the daemon holds here too, such as a budget that a run waits for.
+    closers.add(core.hub.subscribe(({ type }) => void (type === "config.changed" && settings.replace(loadConfig(paths.config)))));
     await core.engine.start();
     return { swarm, hub: core.hub, approvals: core.approvals, choice: core.choice, close: closers.close };
   });

@@ -105,6 +105,17 @@ test.each([
   expect((await waiting())[0]!.summary).toMatch(words);
 });
 
+test("what a note says is raised once, however many waited", async () => {
+  const { budgets, approvals, ask, waiting } = life({ budgets: { conversation: { calls: 2 } } });
+  for (const id of ["m_1", "m_2"]) budgets.record(message(id), used());
+  const all = ["m_1", "m_1", "m_2"].map((id) => ask(message(id)));
+  approvals.decide((await waiting())[0]!.id, { decision: "allow", scope: "once", note: "by 1 call" }, "me");
+  for (const one of all) await free(one);
+  budgets.record(message(), used());
+  ask(message());
+  expect((await waiting())[0]!.summary).toMatch(/3 of 3 calls/);
+});
+
 test("as much again is raised as often as it takes to get above what was used", async () => {
   const { budgets, approvals, ask, waiting } = life({ budgets: { turn: { tokens: 100 } } });
   budgets.record(message(), used({ inputTokens: 340 }));

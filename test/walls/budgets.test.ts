@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { expect, onTestFinished, test } from "vitest";
 import type { Model } from "../../src/engine/rehearsal/wire.ts";
 import type { Status } from "../../src/protocol/api.ts";
@@ -5,11 +6,12 @@ import type { BudgetReport } from "../../src/protocol/budgets.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { approvalsOf, asked, decide, finishedMessage, finishedTask } from "../support/approvals.ts";
-import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { cleanEnvironment, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { counted, usageBy } from "../support/spending.ts";
 import { characterOf, delegate, project, squadWith, stepOf } from "../support/squads.ts";
+import { swarm } from "../support/swarm/command.ts";
 import { makeProject, roleOf, task as runTask, taskIn, usual } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
@@ -33,7 +35,7 @@ async function begin(config: Record<string, unknown>, script: Model = looper(4))
     const last = lives.at(-1);
     if (last && last.child.exitCode === null && last.child.signalCode === null) await last.kill("SIGTERM");
   });
-  return { home, served, requests: server.requests, start, daemon: await start() };
+  return { home, served, url: server.url, requests: server.requests, start, daemon: await start() };
 }
 
 const say = (daemon: TestDaemon, text = "look at everything", conversation = "main") =>
@@ -273,4 +275,25 @@ test("a run that is refused more fails with the budget as its reason, after one 
   expect(requests).toHaveLength(4);
   await decide(daemon, again!.id, { decision: "allow", note: "100 calls" });
   await until("the run to be done", async () => (await runOf(daemon, id)).status === "done", 60_000);
+}, 120_000);
+
+test("a run in a process of its own waits for the same budgets, and io budget set lets it go on", async () => {
+  const { home, daemon, requests, served, url } = await begin({ budgets: { run: { tokens: 1 } } }, threeStreams());
+  const projectPath = makeProject({ "swarm.config.yaml": THREE_STREAMS });
+  let child: ChildProcess | undefined;
+  onTestFinished(() => void child?.kill("SIGKILL"));
+  const ended = swarm(["Do three things", "--json"], projectPath, cleanEnvironment(home, providerEnvironment(url)), {
+    onStart: (started) => {
+      child = started;
+    },
+  });
+  const [question] = await asked(daemon);
+  expect(question).toMatchObject({ kind: "budget", owner: { kind: "run" } });
+  await staysAt(daemon, requests, 1);
+  await runIo(["budget", "set", "run", "--tokens", "1000000"], home);
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  const { id } = JSON.parse(stdout) as Run;
+  expect((await usageBy(daemon, "run")).items).toContainEqual(expect.objectContaining({ name: id, ...served }));
+  expect((await usageBy(daemon, "source")).items).toEqual([expect.objectContaining({ name: "cli", calls: served.calls })]);
 }, 120_000);
