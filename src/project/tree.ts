@@ -27,7 +27,7 @@ export function openTree(root: string): ProjectTree {
   return {
     open(file) {
       const { folder, name } = parted(file);
-      return folder ? openPlain(folder, name) : { absent: "missing" };
+      return folder ? openPlain(folder, name, { isListed: true }) : { absent: "missing" };
     },
     text(file, limit = 1_000_000) {
       const { folder, name } = parted(file);

@@ -87,7 +87,7 @@ function inspectFile(folder: string, file: string, most: number): { size: number
   const opened = inFolderOf(path, (open) => openPlain(open, basename(path)));
   if ("absent" in opened) return { size: 0, warnings: unread("not a regular file") };
   const { handle, stats } = opened;
-  const size = Number(stats.size);
+  const { size } = stats;
   try {
     const head = Buffer.alloc(12);
     const isMedia = MEDIA[extname(path).toLowerCase()]?.test(head.toString("hex", 0, readSync(handle, head, 0, 12, 0))) ?? false;

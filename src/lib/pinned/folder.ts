@@ -5,6 +5,8 @@ import { codeOf } from "../errors.ts";
 /** Linux has it; Node does not name it. Opens a folder as a place alone, so that it need not be readable. */
 const O_PATH = 0o10000000;
 
+const SINGLE = /^[^/\0]+$/;
+
 /** A folder that was found without passing a link, and stays the same one while it is held, whatever its path leads to by then. */
 export interface Folder {
   readonly path: string;
@@ -121,7 +123,7 @@ function linked(path: string): Error {
 }
 
 function single(name: string): string {
-  if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("\0"))
+  if (!SINGLE.test(name) || name === "." || name === "..")
     throw Object.assign(new Error(`EINVAL: ${JSON.stringify(name)} is not the name of a file`), { code: "EINVAL" });
   return name;
 }

@@ -1,29 +1,25 @@
-import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { realOf } from "../real-path.ts";
-import { type Folder, named, withFolder } from "./folder.ts";
+import { type Folder, withFolder } from "./folder.ts";
 
 /** What stands where a regular file was looked for. */
 export type Absent = "missing" | "a link" | "a folder" | "not a regular file" | "too large" | "not permitted";
-export type OpenFile = { handle: number; stats: BigIntStats } | { absent: Absent };
+export type OpenFile<T = Stats> = { handle: number; stats: T } | { absent: Absent };
 export type ReadFile = { bytes: Buffer; stats: BigIntStats } | { absent: Absent };
 
 // A terminal that stands in the place of a file must not become ours, a pipe must not wait for its other end.
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
-/** Opens a regular file of a folder to be read; the caller closes it. */
-export function openPlain(folder: Folder, name: string): OpenFile {
-  try {
-    return named(folder, () => openChecked(folder, name));
-  } catch (error) {
-    return { absent: absentBy(error) };
-  }
+/** Opens a regular file of a folder to be read; the caller closes it. One that was just listed as a file is not looked at first. */
+export function openPlain(folder: Folder, name: string, { isListed = false } = {}): OpenFile {
+  return openAndLook(folder, name, isListed, (handle) => fstatSync(handle));
 }
 
 /** Reads a regular file of a folder whole, or says what is there instead. One that is longer than `max` bytes is not read at all. */
 export function readPlain(folder: Folder, name: string, max: number): ReadFile {
-  const opened = openPlain(folder, name);
+  const opened = openAndLook(folder, name, false, (handle) => fstatSync(handle, { bigint: true }));
   if ("absent" in opened) return opened;
   const { handle, stats } = opened;
   try {
@@ -67,15 +63,25 @@ export function tellAbsent(absent: Absent): string {
   return absent === "too large" ? "is too large" : absent === "not permitted" ? "may not be read" : `is ${absent}`;
 }
 
-function openChecked(folder: Folder, name: string): OpenFile {
+type Look<T> = (handle: number) => T;
+
+function openAndLook<T extends Stats | BigIntStats>(folder: Folder, name: string, isListed: boolean, look: Look<T>): OpenFile<T> {
+  try {
+    return openChecked(folder, name, isListed, look);
+  } catch (error) {
+    return { absent: absentBy(error) };
+  }
+}
+
+function openChecked<T extends Stats | BigIntStats>(folder: Folder, name: string, isListed: boolean, look: Look<T>): OpenFile<T> {
+  const entry = folder.entry(name);
   // Opening a device can do something already, so it is looked at first.
-  const before = lstatSync(folder.entry(name), { bigint: true });
-  const kind = kindOf(before);
+  const kind = isListed ? undefined : kindOf(lstatSync(entry));
   if (kind !== undefined) return { absent: kind };
-  const handle = openSync(folder.entry(name), FLAGS);
+  const handle = openSync(entry, FLAGS);
   try {
     folder.check();
-    const stats = fstatSync(handle, { bigint: true });
+    const stats = look(handle);
     const now = kindOf(stats);
     if (now === undefined) return { handle, stats };
     closeSync(handle);
@@ -86,7 +92,7 @@ function openChecked(folder: Folder, name: string): OpenFile {
   }
 }
 
-function kindOf(stats: BigIntStats): Absent | undefined {
+function kindOf(stats: Stats | BigIntStats): Absent | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isSymbolicLink()) return "a link";
   return stats.isDirectory() ? "a folder" : "not a regular file";
