@@ -2,13 +2,13 @@ import { closeSync, constants, mkdtempSync, openSync, readdirSync, readSync, rmS
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { git } from "../git/command.ts";
+import { createBreath } from "../lib/breath.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
 const SKIPPED = new Set(["node_modules", ".git", "dist", "target", "vendor", ".venv", "__pycache__", ".hg", ".svn"]);
-const SLICE_MS = 12;
 
 /** Opens regular files only: a link is refused, a pipe does not wait for its other end. */
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -93,21 +93,6 @@ function entriesOf(folder: string) {
     if (["EACCES", "EPERM", "ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return [];
     throw error;
   }
-}
-
-/** Lets everything else have its turn every few milliseconds, and stops when told to. */
-export function createBreath(signal?: AbortSignal): () => Promise<void> | undefined {
-  let until = performance.now() + SLICE_MS;
-  return () => {
-    if (performance.now() < until) return undefined;
-    signal?.throwIfAborted();
-    return new Promise((resume) =>
-      setImmediate(() => {
-        until = performance.now() + SLICE_MS;
-        resume();
-      }),
-    );
-  };
 }
 
 /**
