@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Git } from "../git/command.ts";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
 import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
@@ -81,8 +82,9 @@ interface SurveyDeps extends Listing {
 
 async function surveyFiles({ root, tree, source, files, truncated, problem, signal }: SurveyDeps): Promise<Survey> {
   const counted = await countLanguages(tree, files, signal);
-  const { manifests, problems } = readManifests(tree, files);
-  const signs = signsAmong(files);
+  const breathe = createBreath(signal);
+  const { manifests, problems } = await readManifests(tree, files, breathe);
+  const signs = await signsAmong(files, breathe);
   const frameworks = manifests.flatMap(({ kind, dependencies }) => frameworksAmong(kind, dependencies));
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
   const facts: ProjectFacts = {
@@ -95,7 +97,7 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
     testTools: unique([...labels(({ area }) => area === "test"), ...signs.testTools, ...builtInTests(manifests)]),
     ci: signs.ci,
     containers: signs.containers,
-    commands: commandsOf(viewOf(tree, files, manifests)),
+    commands: commandsOf(await viewOf(tree, files, manifests, breathe)),
     problems: [
       ...problems,
       ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
@@ -124,28 +126,39 @@ function projectRoot(path: string): string {
   throw usageError(`${named(path, 300)}: is not a folder. Give the path of a project's folder.`);
 }
 
-function readManifests(
+async function readManifests(
   tree: ProjectTree,
   files: readonly string[],
-): { manifests: PackageManifest[]; problems: Analysis["problems"] } {
-  const names = files.filter(isManifest).sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1));
+  breathe: Breath,
+): Promise<{ manifests: PackageManifest[]; problems: Analysis["problems"] }> {
+  const names = (await among(files, isManifest, breathe)).sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1));
   const problems: Analysis["problems"] = [];
-  const manifests = names.slice(0, MAX_MANIFESTS).flatMap((file) => {
+  const manifests: PackageManifest[] = [];
+  for (const file of names.slice(0, MAX_MANIFESTS)) {
     const text = tree.text(file);
-    if (text === undefined) return [];
-    const read = readManifest(file, text);
+    const read = text === undefined ? undefined : readManifest(file, text);
     if (read?.problem !== undefined) problems.push({ file, message: read.problem });
-    return read ? [read.manifest] : [];
-  });
+    if (read) manifests.push(read.manifest);
+    await breathe();
+  }
   if (names.length > MAX_MANIFESTS)
     problems.push({ file: ".", message: `only ${MAX_MANIFESTS} of ${names.length} package files were read` });
   return { manifests, problems };
 }
 
-function signsAmong(files: readonly string[]): Record<(typeof SIGNS)[number][0], string[]> {
-  const found = new Set<(typeof SIGNS)[number]>();
+/** The files that fit, looked for without holding up anybody. */
+async function among(files: readonly string[], fits: (file: string) => boolean, breathe: Breath): Promise<string[]> {
+  const found: string[] = [];
   for (const file of files) {
-    if (!MAYBE_SIGN.test(file)) continue;
+    if (fits(file)) found.push(file);
+    await breathe();
+  }
+  return found;
+}
+
+async function signsAmong(files: readonly string[], breathe: Breath): Promise<Record<(typeof SIGNS)[number][0], string[]>> {
+  const found = new Set<(typeof SIGNS)[number]>();
+  for (const file of await among(files, (each) => MAYBE_SIGN.test(each), breathe)) {
     for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
   }
   const labels = (kind: (typeof SIGNS)[number][0]) =>
@@ -190,9 +203,14 @@ function testsWithNode(script: string): boolean {
   return at >= 0 && /\s--test\b/.test(script.slice(at));
 }
 
-function viewOf(tree: ProjectTree, files: readonly string[], manifests: readonly PackageManifest[]): ProjectView {
+async function viewOf(
+  tree: ProjectTree,
+  files: readonly string[],
+  manifests: readonly PackageManifest[],
+  breathe: Breath,
+): Promise<ProjectView> {
   const all = new Set(files);
-  const notable = files.filter((file) => NOTABLE.test(file));
+  const notable = await among(files, (file) => NOTABLE.test(file), breathe);
   return {
     manifests,
     has: (file) => all.has(file),

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import { closeSync, readSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { createBreath } from "../lib/breath.ts";
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { inFolderOf, openPlain, tellAbsent } from "../lib/pinned/read.ts";
 import { named } from "../lib/quoted.ts";
 import { realOf } from "../lib/real-path.ts";
 import type { ProjectConventions } from "../protocol/squads.ts";
-import { createBreath, isSkipped } from "./files.ts";
+import { isSkipped } from "./files.ts";
 
 /** A file in which a project says how it wants to be worked on. */
 export interface ConventionFile {

@@ -2,6 +2,7 @@ import { closeSync, mkdtempSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Git } from "../git/command.ts";
+import { createBreath } from "../lib/breath.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import type { OpenFile } from "../lib/pinned/read.ts";
 import type { ExecResult } from "../process/exec.ts";
@@ -11,7 +12,6 @@ const MAX_DEPTH = 64;
 const SKIPPED = new Set(["node_modules", ".git", "dist", "target", "vendor", ".venv", "__pycache__", ".hg", ".svn"]);
 /** Whether a folder of this name holds what others made. */
 export const isSkipped = (name: string) => SKIPPED.has(name);
-const SLICE_MS = 12;
 
 export interface Listing {
   source: "git" | "folder";
@@ -91,21 +91,6 @@ async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
     }
   }
   return listing("folder", files);
-}
-
-/** Lets everything else have its turn every few milliseconds, and stops when told to. */
-export function createBreath(signal?: AbortSignal): () => Promise<void> | undefined {
-  let until = performance.now() + SLICE_MS;
-  return () => {
-    if (performance.now() < until) return undefined;
-    signal?.throwIfAborted();
-    return new Promise((resume) =>
-      setImmediate(() => {
-        until = performance.now() + SLICE_MS;
-        resume();
-      }),
-    );
-  };
 }
 
 /**

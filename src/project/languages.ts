@@ -1,5 +1,6 @@
+import { createBreath } from "../lib/breath.ts";
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
-import { createBreath, readPieces } from "./files.ts";
+import { readPieces } from "./files.ts";
 import type { ProjectTree } from "./tree.ts";
 
 /** Languages in which things are made, by the endings of their files. */

@@ -35,6 +35,9 @@ const MAC = ["/Applications", "/Library", "/System", "/Users", "/private", "/Vol
 const MAX_ALTERNATIVES = 1_000;
 /** How many scripts within scripts are read, as in `bash -c "eval …"`. */
 const MAX_SCRIPTS = 20;
+/** More parts than anybody writes by hand, and as many as are looked through without anybody waiting. */
+export const MAX_PARTS = 1_000;
+export const MAX_LINES = 2_500;
 const FILTERS =
   /^-(i?name|i?path|i?wholename|i?regex|[amc]time|[amc]min|size|empty|newer.*|user|group|inum|perm|links|samefile)$/;
 
@@ -44,20 +47,25 @@ const FILTERS =
  */
 export function findRuin(command: string, { cwd, keep = [], env = process.env }: RuinOptions): string | undefined {
   const home = env.HOME || homedir();
-  const precious = new Set([...SYSTEM, ...MAC, home, ...keep].map((path) => resolve(path)));
+  const precious = [...new Set([...SYSTEM, ...MAC, home, ...keep].map((path) => resolve(path)))];
   return ruinInScript(command, cwd, { home, env, precious, depth: 0 });
+}
+
+/** Whether a command has more lines, or more parts on them, than are looked through. */
+export function hasTooManyParts(command: string): boolean {
+  return (command.match(/[;&|(`<]/g)?.length ?? 0) > MAX_PARTS || (command.match(/\n/g)?.length ?? 0) > MAX_LINES;
 }
 
 interface Judging {
   home: string;
   env: NodeJS.ProcessEnv;
-  precious: ReadonlySet<string>;
+  precious: readonly string[];
   /** How many scripts stand around this one. */
   depth: number;
 }
 
 function ruinInScript(script: string, here: string | undefined, judging: Judging, set: Iterable<string> = []) {
-  if (judging.depth > MAX_SCRIPTS) return undefined;
+  if (judging.depth > MAX_SCRIPTS || hasTooManyParts(script)) return undefined;
   const line = readShell(script);
   const around = { home: judging.home, env: judging.env, assigned: new Set([...set, ...assignedIn(line)]) };
   return ruinInLine(line, { here }, around, { ...judging, depth: judging.depth + 1 });
@@ -95,7 +103,9 @@ function ruinBy(command: Command, place: Place, around: Surroundings, judging: J
   const program = basename(name);
   if (program === "cd" || program === "pushd") place.here = folderAfter(args, here, around.home);
   const targets = program === "rm" ? deletedByRm(args) : program === "find" ? deletedByFind(args) : [];
-  return first(targets, (target) => first(alternatives(target, around.home), (each) => preciousIn(each, here, judging.precious)));
+  return first([...new Set(targets)], (target) =>
+    first(alternatives(target, around.home), (each) => preciousIn(each, here, judging.precious)),
+  );
 }
 
 function folderAfter(args: readonly KnownWord[], here: string | undefined, home: string): string | undefined {
@@ -116,6 +126,7 @@ function first<T>(among: readonly T[], ask: (one: T) => string | undefined): str
 
 /** The words that the braces of a word stand for, as many as anybody would write. */
 function alternatives(word: string, home: string): string[] {
+  if (!word.includes("{")) return [word];
   const ready: string[] = [];
   const open = [word];
   while (open.length > 0 && ready.length + open.length < MAX_ALTERNATIVES) {
@@ -136,7 +147,7 @@ function isWhole(part: string): boolean {
   return part === "" || part === "." || (/[*?[]/.test(part) && /^(?:[.*?]|\[[^\]]*\])*$/.test(part));
 }
 
-function preciousIn(target: string, here: string | undefined, precious: ReadonlySet<string>): string | undefined {
+function preciousIn(target: string, here: string | undefined, precious: readonly string[]): string | undefined {
   const parts = target.split("/");
   while (parts.length > 0 && isWhole(parts.at(-1)!)) parts.pop();
   const whole = parts.join("/") || (target.startsWith("/") ? "/" : ".");
@@ -144,7 +155,7 @@ function preciousIn(target: string, here: string | undefined, precious: Readonly
   if (!target.startsWith("/") && here === undefined) return undefined;
   const path = resolve(here ?? "/", whole);
   const inside = path === "/" ? "/" : `${path}/`;
-  const ruined = [...precious].some((kept) => kept === path || kept.startsWith(inside));
+  const ruined = precious.some((kept) => kept === path || kept.startsWith(inside));
   return ruined || /^\/(home|Users)\/[^/]+$/.test(path) ? path : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { withoutEnd } from "../lib/trim.ts";
 import { readShell } from "./read.ts";
 import type { Line, Word } from "./syntax.ts";
@@ -22,6 +23,7 @@ interface Act {
 
 /** How many commands after a clone a script without the clone's name is still taken for one of its own. */
 const NEAR = 10;
+const PIECE = 8_000;
 const NO_FILE = /^(?:\d+|\/dev\/.*)$/;
 /** How many quotes within quotes are looked into. */
 const MAX_QUOTES = 4;
@@ -40,7 +42,10 @@ const EVALUATES =
   /(?:(?<![.\w])(?<!\b(?:function|def) )|\b(?:window|globalThis|builtins)\.)(?:exec|eval|Function)\s*\(\s*(?![\s)'"`])|\.then\(\s*(?:eval|Function)\b|\brunIn(?:This|New)?Context\s*\(\s*(?![\s)'"`])/;
 
 /** The downloads of a text that a command after them runs, each told once. */
-export function findDownloadRuns(statements: readonly Statement[]): DownloadRun[] {
+export async function findDownloadRuns(
+  statements: readonly Statement[],
+  breathe: Breath = createBreath(),
+): Promise<DownloadRun[]> {
   const found = new Map<Statement, Statement>();
   const files = new Map<string, Statement>();
   const clones = new Map<string, Statement>();
@@ -48,7 +53,7 @@ export function findDownloadRuns(statements: readonly Statement[]): DownloadRun[
   let fetched: Statement | undefined;
 
   for (const [index, command] of statements.entries()) {
-    for (const { does, path } of actsOf(command.text)) {
+    for (const { does, path } of await actsAlong(command.text, breathe)) {
       if (does === "download") files.set(nameOf(path), command);
       else if (does === "clone") {
         clones.set(nameOf(path), command);
@@ -67,6 +72,16 @@ export function findDownloadRuns(statements: readonly Statement[]): DownloadRun[
     }
   }
   return [...found].map(([download, run]) => ({ download, run }));
+}
+
+/** A very long line is read piece by piece, so that nobody waits for the whole of it. */
+async function actsAlong(text: string, breathe: Breath): Promise<Act[]> {
+  const acts: Act[] = [];
+  for (let at = 0; at === 0 || at < text.length - PIECE / 2; at += PIECE / 2) {
+    acts.push(...actsOf(text.slice(at, at + PIECE)));
+    await breathe();
+  }
+  return acts;
 }
 
 function cloneOf(path: string, clones: ReadonlyMap<string, Statement>): Statement | undefined {

@@ -1,6 +1,7 @@
 import { closeSync, readSync } from "node:fs";
 import { basename, extname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { inFolderOf, openPlain } from "../lib/pinned/read.ts";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { type DownloadRun, findDownloadRuns, type Statement } from "../shell/download-and-run.ts";
@@ -69,7 +70,7 @@ export async function inspect(folder: string, files: readonly string[]): Promise
   const warnings: SkillWarning[] = [];
   let left = MAX_CHECKED_IN_ALL;
   for (const file of files) {
-    const found = inspectFile(folder, file, Math.min(left, MAX_CHECKED));
+    const found = await inspectFile(folder, file, Math.min(left, MAX_CHECKED));
     left -= found.size;
     warnings.push(...found.warnings);
     await setImmediate();
@@ -80,7 +81,7 @@ export async function inspect(folder: string, files: readonly string[]): Promise
 }
 
 /** A file is judged by what it holds: a picture may have a program in it, and a program the name of a picture. */
-function inspectFile(folder: string, file: string, most: number): { size: number; warnings: SkillWarning[] } {
+async function inspectFile(folder: string, file: string, most: number): Promise<{ size: number; warnings: SkillWarning[] }> {
   const path = join(folder, file);
   const shown = plain(file, 200);
   const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
@@ -95,7 +96,7 @@ function inspectFile(folder: string, file: string, most: number): { size: number
     const content = Buffer.alloc(size);
     const length = readSync(handle, content, 0, size, 0);
     if (!isMedia && content.subarray(0, 8_000).includes(0)) return { size, warnings: unread("a binary file") };
-    const found = inspectText(content.toString("utf8", 0, length));
+    const found = await inspectText(content.toString("utf8", 0, length));
     return { size, warnings: found.map((warning) => ({ ...warning, file: shown })) };
   } finally {
     closeSync(handle);
@@ -103,11 +104,13 @@ function inspectFile(folder: string, file: string, most: number): { size: number
 }
 
 /** The warnings of one text, in its order. */
-export function inspectText(text: string): Omit<SkillWarning, "file">[] {
+export async function inspectText(text: string): Promise<Omit<SkillWarning, "file">[]> {
+  const breathe = createBreath();
   const commands = commandsOf(text);
-  const warnings = commands.flatMap(judge);
+  const warnings: Omit<SkillWarning, "file">[] = [];
+  for (const command of commands) warnings.push(...(await judge(command, breathe)));
   const told = new Set(warnings.flatMap(({ kind, line }) => (kind === "download-and-run" ? [line] : [])));
-  const runs = findDownloadRuns(commands).filter(({ download }) => !told.has(download.line));
+  const runs = (await findDownloadRuns(commands, breathe)).filter(({ download }) => !told.has(download.line));
   return [...runs.map(runWarning), ...warnings].sort((a, b) => a.line - b.line);
 }
 
@@ -136,15 +139,18 @@ function goesOn(line: string): boolean {
 }
 
 /** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
-function judge({ text: command, line }: Statement): Omit<SkillWarning, "file">[] {
-  const holds = (test: (part: string) => boolean) => {
-    for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) if (test(command.slice(at, at + WINDOW))) return true;
+async function judge({ text: command, line }: Statement, breathe: Breath): Promise<Omit<SkillWarning, "file">[]> {
+  const holds = async (test: (part: string) => boolean) => {
+    for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) {
+      if (test(command.slice(at, at + WINDOW))) return true;
+      await breathe();
+    }
     return false;
   };
   const text = plain(command.slice(0, 1_000), 160);
   const found: Omit<SkillWarning, "file">[] = [];
-  if (holds(downloadsAndRuns)) found.push({ kind: "download-and-run", line, text });
-  if (holds((part) => CREDENTIALS.some((pattern) => pattern.test(part)))) found.push({ kind: "credentials", line, text });
+  if (await holds(downloadsAndRuns)) found.push({ kind: "download-and-run", line, text });
+  if (await holds((part) => CREDENTIALS.some((pattern) => pattern.test(part)))) found.push({ kind: "credentials", line, text });
   return found;
 }
 

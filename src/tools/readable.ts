@@ -1,4 +1,5 @@
 import { Parser } from "htmlparser2";
+import { createBreath } from "../lib/breath.ts";
 
 const DROPPED = new Set([
   "script",
@@ -50,7 +51,8 @@ export interface Readable {
 }
 
 /** The text of a web page with its headings, lists, links and code, without what only serves its looks. */
-export function readable(html: string, base: string, limit: number): Readable {
+export async function readable(html: string, base: string, limit: number): Promise<Readable> {
+  const breathe = createBreath();
   const out = createWriter();
   const lists: { ordered: boolean; count: number }[] = [];
   const links: { href: string; place: Place }[] = [];
@@ -132,6 +134,7 @@ export function readable(html: string, base: string, limit: number): Readable {
   while (at < html.length && out.length() <= limit && depth <= DEEPEST) {
     parser.write(html.slice(at, at + PIECE));
     at += PIECE;
+    await breathe();
   }
   const cut = at < html.length;
   if (!cut) parser.end();

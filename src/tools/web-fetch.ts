@@ -202,7 +202,7 @@ async function present({ url, status, type, bytes, cut }: Page, limit: number): 
   const source = decode(bytes, type);
   const page =
     kind === "html"
-      ? (await import("./readable.ts")).readable(source, url.href, limit + 2_000)
+      ? await (await import("./readable.ts")).readable(source, url.href, limit + 2_000)
       : { title: "", text: source, cut: false };
   const whole = page.title ? `Title: ${page.title}\n\n${page.text}` : page.text;
   const shortened = whole.length > limit || cut || page.cut;

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { createBreath } from "../lib/breath.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { isBroken } from "./index-file.ts";
@@ -15,7 +16,7 @@ export interface ChangedPagesDeps {
   onMarked: () => void;
 }
 
-const AT_ONCE = 5_000;
+const AT_ONCE = 500;
 
 /** The pages that changed since they were indexed, marked in the index so that every process knows of them. */
 export function createChangedPages({ pages, index, log, onMarked }: ChangedPagesDeps) {
@@ -43,13 +44,12 @@ export function createChangedPages({ pages, index, log, onMarked }: ChangedPages
     async sweep(): Promise<void> {
       const known = index().stamps();
       const changed: string[] = [];
-      let seen = 0;
+      const breathe = createBreath();
       for (const path of walk(pages)) {
         const stamp = stampOf(fileIn(pages, path));
         if (stamp === undefined || known.get(path) !== stampText(stamp)) changed.push(path);
         known.delete(path);
-        seen += 1;
-        if (seen % 500 === 0) await turn();
+        await breathe();
       }
       changed.push(...known.keys());
       for (let at = 0; at < changed.length; at += AT_ONCE) {

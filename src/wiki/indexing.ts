@@ -22,8 +22,7 @@ export interface IndexingDeps {
 
 const DELAY_MS = 250;
 /** How long one slice of indexing may hold up everything else. */
-const SLICE_MS = 40;
-const BULK_SLICE_MS = 150;
+const SLICE_MS = 30;
 const BULK = 1_000;
 /** A file this young may change again within one tick of the file system's clock: its stamp proves nothing yet. */
 const RACY_NS = 50_000_000n;
@@ -51,7 +50,7 @@ export function createIndexing({ index, read, versions, log, isBusy, isClosed, m
   };
 
   const indexSlice = (waiting: readonly string[], keepsCopies: boolean) => {
-    const until = performance.now() + (waiting.length >= BULK ? BULK_SLICE_MS : SLICE_MS);
+    const until = performance.now() + SLICE_MS;
     index().transaction(() => {
       for (const path of waiting) {
         indexPage(path, keepsCopies);

@@ -1,3 +1,4 @@
+import { createBreath } from "../lib/breath.ts";
 import { withoutEnd } from "../lib/trim.ts";
 import type { View } from "./indexer.ts";
 import type { Entry } from "./page-index.ts";
@@ -27,17 +28,32 @@ export interface ListOptions {
 }
 
 const DEFAULT_LIMIT = 1_000;
+const HALVES = /[\ud800-\udfff]/;
 
 /** The pages of a folder, by path. */
-export function listPages(view: View, { under, after = "", limit = DEFAULT_LIMIT }: ListOptions = {}): PageList {
+export async function listPages(view: View, { under, after = "", limit = DEFAULT_LIMIT }: ListOptions = {}): Promise<PageList> {
+  const breathe = createBreath();
   const prefix = under === undefined ? "pages/" : `pages/${withoutEnd(under.replace(/^pages\/?/, ""), "/")}/`.replace("//", "/");
   const isWanted = (path: string) => path.startsWith(prefix) && path > after;
-  const fresh = [...view.fresh].filter(isWanted).flatMap((path) => view.read(path) ?? []);
+  const fresh: Entry[] = [];
+  for (const path of [...view.fresh].filter(isWanted).sort(byBytes)) {
+    // No more of them can be listed than come first.
+    if (fresh.length > limit) break;
+    const page = view.read(path);
+    if (page) fresh.push(page);
+    await breathe();
+  }
   const known = view.index.page(prefix, after, limit + 1 + view.fresh.size).filter(({ path }) => !view.fresh.has(path));
-  const all = [...known, ...fresh].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
+  const all = [...known, ...fresh].sort((a, b) => byBytes(a.path, b.path));
   const items = all.slice(0, limit).map(infoOf);
   const last = items.at(-1)?.path;
   return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
+}
+
+/** In the order of the index: by bytes. Only halves of letters order otherwise by themselves. */
+function byBytes(a: string, b: string): number {
+  if (HALVES.test(a) || HALVES.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 export function infoOf({ path, title, tags, bytes, mtime }: Omit<Entry, "excerpt">): PageInfo {

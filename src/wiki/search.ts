@@ -1,4 +1,4 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { createBreath } from "../lib/breath.ts";
 import { UserError } from "../lib/errors.ts";
 import type { View } from "./indexer.ts";
 import { normalize, snippetAt, wordsOf } from "./normalize.ts";
@@ -81,12 +81,13 @@ async function collect(
   judge: (text: string, path: string) => Omit<Match, "path"> | undefined,
 ): Promise<Map<string, Match>> {
   const found = new Map<string, Match>();
+  const breathe = createBreath();
   let reads = 0;
   const take = async (path: string, text: string | undefined, page?: Entry) => {
     const match = text === undefined ? undefined : judge(text, path);
     if (match) found.set(path, { path, ...match, page });
     reads += 1;
-    if (reads % 500 === 0) await turn();
+    await breathe();
   };
   for (const path of view.fresh) {
     const page = except?.has(path) ? undefined : view.read(path);

@@ -21,6 +21,8 @@ export interface Watcher {
 
 /** With more reports than this at once, the system may have dropped some. */
 const OVERRUN = 8_000;
+/** Of more pages than this at once each is not looked at here, but all are compared, in slices. */
+const MANY = 500;
 
 /** Every folder below one that can hold pages. Files are not looked at, so this is quick however many pages there are. */
 function* foldersIn(root: string, below = ""): Generator<string> {
@@ -86,14 +88,20 @@ export function createWatcher(root: string, onNews: () => void): Watcher {
     },
     take() {
       const pages = new Set<string>();
+      const many = touched.size > MANY;
       for (const name of touched) {
         if (watchers.has(name)) {
           // A folder went or was renamed: which pages went with it is found by comparing everything.
           missed = true;
           drop(name);
         }
+        if (many) continue;
         if (flaw(name) === undefined) pages.add(`pages/${name}`);
         if (flaw(`${name}/a.md`) === undefined && isFolder(join(root, name))) for (const page of followAll(name)) pages.add(page);
+      }
+      if (many) {
+        missed = true;
+        for (const folder of foldersIn(root)) follow(folder);
       }
       const all = missed;
       touched.clear();

@@ -154,7 +154,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       tell("page.deleted", info);
       return info;
     },
-    list: (options) => indexer.view(async (view) => listPages(view, options)),
+    list: (options) => indexer.view((view) => listPages(view, options)),
     search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
     history: (path) => {
       const place = placeOf(pages, path);

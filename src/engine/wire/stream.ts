@@ -8,6 +8,8 @@ export interface StreamEvent {
 export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () => void): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   let rest = "";
+  /** Pieces of a line whose end has not come yet: looked at once, and not again with each piece. */
+  let begun: string[] = [];
   let event: string | undefined;
   let data: string[] = [];
   const take = function* (line: string): Generator<StreamEvent> {
@@ -20,14 +22,20 @@ export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () =>
   };
   for await (const chunk of body) {
     onLife();
-    rest += decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: true });
+    if (!/[\r\n]/.test(text) && !rest.endsWith("\r")) {
+      begun.push(text);
+      continue;
+    }
+    rest += begun.join("") + text;
+    begun = [];
     // A carriage return at the very end may be the first half of a line ending.
     const whole = rest.endsWith("\r") ? rest.length - 1 : rest.length;
     const lines = rest.slice(0, whole).split(/\r\n|\n|\r/);
     rest = (lines.pop() ?? "") + rest.slice(whole);
     for (const line of lines) yield* take(line);
   }
-  rest += decoder.decode();
+  rest += begun.join("") + decoder.decode();
   for (const line of rest.split(/\r\n|\n|\r/)) yield* take(line);
   yield* take("");
 }

@@ -56,6 +56,7 @@ export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 
 /** Reads the list of tasks out of a reply. If there is none, the problem is worded so that it can be sent back. */
 export function readTasks(reply: string, marker: string): Decomposed {
+  if (reply.length > MAX_REPLY) return { problem: `it is longer than ${MAX_REPLY} letters; say less` };
   const { values, whole } = valuesIn(reply);
   const arrays = values.flatMap(({ value, ...place }) => (Array.isArray(value) ? [{ list: value as unknown[], ...place }] : []));
   const readings = arrays.filter(({ list }) => list.some(isObject)).map(({ list }) => readList(list, marker));
@@ -134,6 +135,7 @@ function findCircle(tasks: readonly SwarmTask[]): string[] | undefined {
 /** How many brackets of a reply are tried, and how many may stay open, before the rest is ignored. */
 const MAX_TRIES = 300;
 const MAX_OPEN = 20;
+const MAX_REPLY = 200_000;
 
 /** Where a value begins and ends in a text. */
 interface Place {
@@ -172,19 +174,28 @@ function isProse(text: string, start: number): boolean {
 
 function closing(text: string, start: number): number | undefined {
   const open: string[] = [];
-  let quoted = false;
-  for (let index = start; index < text.length; index += 1) {
-    const char = text[index];
-    if (quoted) {
-      if (char === "\\") index += 1;
-      else if (char === '"') quoted = false;
-    } else if (char === '"') quoted = true;
-    else if (char === "[") open.push("]");
+  const marks = /["[\]{}]/g;
+  marks.lastIndex = start;
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    const [char] = mark;
+    if (char === '"') {
+      const end = endOfString(text, mark.index);
+      if (end === undefined) return undefined;
+      marks.lastIndex = end + 1;
+    } else if (char === "[") open.push("]");
     else if (char === "{") open.push("}");
-    else if (char === "]" || char === "}") {
+    else {
       if (open.pop() !== char) return undefined;
-      if (open.length === 0) return index;
+      if (open.length === 0) return mark.index;
     }
+  }
+  return undefined;
+}
+
+function endOfString(text: string, start: number): number | undefined {
+  for (let at = start + 1; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === '"') return at;
   }
   return undefined;
 }

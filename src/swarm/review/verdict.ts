@@ -18,15 +18,19 @@ const REFUSAL = new Set([
   "failed",
 ]);
 
+/** Nobody can tell what a longer reply comes to. */
+const MAX_REPLY = 200_000;
+
 /**
  * Reads a reviewer's reply. Only a line that holds the keyword and nothing else approves, and only if no other line takes it
  * back; everything else, an empty reply included, is a rejection.
  */
 export function readVerdict(reply: string, approvalKeyword: string, clarificationKeyword?: string): Verdict {
+  if (reply.length > MAX_REPLY) return "rejected";
   const lines = plainLines(reply);
   if (clarificationKeyword !== undefined && lines.some((line) => isKeyword(line, clarificationKeyword))) return "clarification";
   if (!lines.some((line) => isKeyword(line, approvalKeyword))) return "rejected";
-  const takenBack = lines.some((line) => takesBack(line, approvalKeyword)) || isPartOfSentence(lines, approvalKeyword);
+  const takenBack = lines.some(takesBack(approvalKeyword)) || isPartOfSentence(lines, approvalKeyword);
   return takenBack ? "rejected" : "approved";
 }
 
@@ -82,10 +86,14 @@ function simplified(text: string): string {
   return text.normalize("NFKC").toLowerCase().replaceAll("’", "'");
 }
 
-function takesBack(line: string, keyword: string): boolean {
-  const text = simplified(line);
-  if (REFUSAL.has(bare(line))) return true;
+/** Whether a line says the opposite of a keyword. */
+function takesBack(keyword: string): (line: string) => boolean {
   const word = bare(keyword).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  if (new RegExp(`(?:~~|❌|🚫)[^\\p{L}~❌🚫]*${word}|\\b(?:un|dis)-?${word}`, "u").test(text)) return true;
-  return new RegExp(`(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`, "u").test(text) && NEGATION.test(text);
+  const struck = new RegExp(`(?:~~|❌|🚫)[^\\p{L}~❌🚫]*${word}|\\b(?:un|dis)-?${word}`, "u");
+  const named = new RegExp(`(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`, "u");
+  return (line) => {
+    const text = simplified(line);
+    if (REFUSAL.has(bare(line)) || struck.test(text)) return true;
+    return named.test(text) && NEGATION.test(text);
+  };
 }

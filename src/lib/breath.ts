@@ -1,0 +1,19 @@
+const SLICE_MS = 10;
+
+/** Awaited between the steps of long work. */
+export type Breath = () => Promise<void> | undefined;
+
+/** Lets everything else have its turn every few milliseconds, and stops when told to. */
+export function createBreath(signal?: AbortSignal): Breath {
+  let until = performance.now() + SLICE_MS;
+  return () => {
+    if (performance.now() < until) return undefined;
+    signal?.throwIfAborted();
+    return new Promise((resume) =>
+      setImmediate(() => {
+        until = performance.now() + SLICE_MS;
+        resume();
+      }),
+    );
+  };
+}
