@@ -40,7 +40,12 @@ writeFiles(root, {
   "broken/.io-skill.json": "{ nonsense",
 });
 symlinkSync(linkedTo, join(root, "linked"));
-const start = () => startDaemonProcess(home, providerEnvironment(model.url), afterAll);
+// Those that are started in the middle of a test are put away with the others.
+const ends: (() => void | Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+const start = () => startDaemonProcess(home, providerEnvironment(model.url), (end) => void ends.push(end));
 let daemon: TestDaemon = await start();
 const io = (...args: string[]) => runIo(args, home);
 const shell = async (command: string) => (await modelCalls(daemon, model, "shell", { command })).read;
