@@ -16,6 +16,7 @@ import { readTasks } from "../src/swarm/phases/task-list.ts";
 import { readVerdict } from "../src/swarm/review/verdict.ts";
 import { readable } from "../src/tools/readable.ts";
 import { openWiki, type Wiki } from "../src/wiki/wiki.ts";
+import { testGit } from "../test/support/git.ts";
 import { yamlBombs } from "../test/support/yaml-bombs.ts";
 import { build, judge, temporaryFolder } from "./support.ts";
 
@@ -225,7 +226,7 @@ function projects(folder: string): Item[] {
           writeFileSync(join(inside, `f${at}.ts`), "export const x = 1;\n");
         }
       },
-      work: () => surveyProject(project),
+      work: () => surveyProject(testGit(), project),
     },
     {
       what: "120 package files of 1 MB surveyed",
@@ -242,7 +243,7 @@ function projects(folder: string): Item[] {
           writeFileSync(join(project, `p${at}`, names[at % 6]!), text);
         }
       },
-      work: () => surveyProject(project),
+      work: () => surveyProject(testGit(), project),
     },
   ];
 }
