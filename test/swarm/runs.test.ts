@@ -129,7 +129,7 @@ test("a project without a folder, an empty request and a bad pipeline are refuse
     /1 problem[\s\S]*no agent is called "nobody-here"/,
   );
   await expect(swarm.validate({ projectPath: project, settings, pipelineFile: "missing.yaml" })).rejects.toThrow(
-    /missing\.yaml: cannot be read \(ENOENT\)/,
+    /missing\.yaml: cannot be read: it is not there/,
   );
   expect(model.requests).toHaveLength(0);
   expect(swarm.list()).toEqual([]);
