@@ -38,7 +38,7 @@ export const Squad = z
     universe: UniverseName,
     status: WorkStatus,
     /** What it is held to beyond what holds for all. */
-    safety: SquadSafety,
+    safety: SquadSafety.default({}),
     createdAt: z.string(),
     updatedAt: z.string(),
   })
