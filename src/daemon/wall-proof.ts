@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { findDaemon } from "../lib/daemon-file.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
@@ -53,7 +53,7 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
         ]
       : [{ check: "sandbox", state: "warning", found: detail, remedy: SECRETS_REMEDY }];
   }
-  if (!existsSync(paths.home))
+  if (!isFolder(paths.home))
     return [{ check: "sandbox", state: "ok", found: `${detail}; it is tried once IO's folder is there` }];
   const proofs: Proof[] = [];
   for (const height of ["secrets", "workspace"] as const) proofs.push(await proveHeight(at(height), height, paths));
@@ -82,7 +82,10 @@ async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths
       .join("\n");
     const shell = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
     const [program, ...args] = await sandbox.wrap([shell, "-c", `exec 2>/dev/null\n${script}`], folder);
-    const { stdout, output } = await exec(program, args, { deadlineMs: 20_000 });
+    const attempt = () => exec(program, args, { deadlineMs: 20_000 });
+    const first = await attempt();
+    // What could not even be tried proves nothing.
+    const { stdout, output } = /^(?:open|held) /m.test(first.stdout) ? first : await attempt();
     rmSync(join(paths.home, TRACE), { force: true });
     const lines = new Set(stdout.split("\n"));
     const names = (isHeld: boolean) =>

@@ -1,6 +1,7 @@
 import isVersion from "semver/functions/valid.js";
 import { z } from "zod";
 import { messageOf } from "./errors.ts";
+import { withoutEnd } from "./trim.ts";
 
 /** The registry that npm asks when nobody says otherwise. */
 export const NPM_REGISTRY = "https://registry.npmjs.org/";
@@ -26,7 +27,7 @@ export async function newestVersion(
   question: RegistryQuestion,
 ): Promise<{ version: string } | { version?: undefined; why: string }> {
   const { registry, package: name, signal, env } = question;
-  const at = registry.replace(/\/+$/, "");
+  const at = withoutEnd(registry, "/");
   try {
     const { statusCode, text } = await get(`${at}/${name}/latest`, env, signal);
     if (statusCode === 404) return { why: `${name} is not published at ${registry}, so there is nothing to compare with.` };

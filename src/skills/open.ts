@@ -9,6 +9,7 @@ import { entriesAt } from "../lib/pinned/list.ts";
 import { syncFolder } from "../lib/pinned/write.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
+import { whenFree } from "../store/open.ts";
 import type { SkillSwitches } from "../store/skills.ts";
 import { inspect } from "./inspect.ts";
 import { installSkills, workFolder } from "./install.ts";
@@ -74,7 +75,10 @@ export function openSkills(deps: SkillsDeps): Skills {
   const [root, scratch] = [deps.root, deps.scratch].map(realFolder) as [string, string];
   for (const folder of [root, scratch]) sweep(folder, now().getTime());
   const scanner = createScanner({ root, switches, snapshot: createSnapshots(sizes) });
-  takeOver({ root, scanner, switches, log, now });
+  // Another program may hold the database just now.
+  void whenFree(() => takeOver({ root, scanner, switches, log, now })).catch((error: unknown) =>
+    log.error("skills that were on before could not be taken over", { error }),
+  );
 
   const place = (slug: string): Place => {
     const places = scanner.places();

@@ -32,6 +32,7 @@ export function createSkillSwitches(store: Store) {
     switchOff: (slug: string) => void remove.run(slug),
     /** Once in the life of a home: those that were on before switches were kept here. */
     takeOver(find: () => SkillSwitch[]): SkillSwitch[] {
+      if (state.get(TAKEN_OVER) !== undefined) return [];
       return store.transaction(() => {
         if (state.get(TAKEN_OVER) !== undefined) return [];
         const found = find();

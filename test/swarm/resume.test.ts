@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { RunPhase } from "../../src/protocol/runs.ts";
+import { temporaryFolder } from "../support/home.ts";
 import { git, type Script, startSwarm, task } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
@@ -29,10 +30,11 @@ async function startWith(yaml: string, script?: Script, more: Parameters<typeof 
 }
 
 test("a run that is stopped while a check runs was stopped, and its phase did not fail", async () => {
-  const { swarm, handle, news, home } = await startWith(BUILD(), undefined, {
-    checks: [{ name: "slow", command: 'touch "$HOME/checking" && sleep 60', cwd: "." }],
+  const checking = join(temporaryFolder(), "checking");
+  const { swarm, handle, news } = await startWith(BUILD(), undefined, {
+    checks: [{ name: "slow", command: `touch '${checking}' && sleep 60`, cwd: "." }],
   });
-  await until("the check", () => existsSync(join(home, "checking")), 30_000);
+  await until("the check", () => existsSync(checking), 30_000);
   await swarm.close();
   const run = await handle.finished;
   expect(run.status).toBe("interrupted");
@@ -93,12 +95,13 @@ test("the last review of a loop that had to approve is asked again when the fail
 });
 
 test("a check that stood against an approval is run again when the failed run is resumed", async () => {
-  const { swarm, handle, home, roles } = await startWith(BUILD("fail"), undefined, {
-    checks: [{ name: "test", command: 'test -f "$HOME/mended"', cwd: "." }],
+  const mended = join(temporaryFolder(), "mended");
+  const { swarm, handle, roles } = await startWith(BUILD("fail"), undefined, {
+    checks: [{ name: "test", command: `test -f '${mended}'`, cwd: "." }],
   });
   expect(await handle.finished).toMatchObject({ status: "failed", outcome: "unapproved" });
   const before = roles();
-  writeFileSync(join(home, "mended"), "");
+  writeFileSync(mended, "");
   const run = await (await swarm.resume(handle.id)).finished;
   expect(run).toMatchObject({ status: "done", outcome: "approved" });
   expect(roles().slice(before.length)).not.toContain("engineer");

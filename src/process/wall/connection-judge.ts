@@ -35,9 +35,11 @@ function isOfThisMachine(address: string): boolean {
 /** The client's end of a connection, as the system lists it. */
 function findSocket(clientPort: number, serverPort: number): { inode: string; uid: number } | undefined {
   const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, "0");
-  const ends = new RegExp(`^\\s*\\d+: [0-9A-F]+:${hex(clientPort)} [0-9A-F]+:${hex(serverPort)} .*$`, "m");
+  const isBetween = ([, from = "", to = ""]: string[]) =>
+    from.endsWith(`:${hex(clientPort)}`) && to.endsWith(`:${hex(serverPort)}`);
   for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
-    const fields = ends.exec(read(table))?.[0].trim().split(/\s+/);
+    const rows = read(table).split("\n");
+    const fields = rows.map((row) => row.trim().split(/\s+/)).find(isBetween);
     if (fields) return { uid: Number(fields[7]), inode: fields[9] ?? "0" };
   }
   return undefined;
