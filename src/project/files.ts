@@ -2,7 +2,7 @@ import { closeSync, constants, mkdtempSync, openSync, readdirSync, readSync, rmS
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { git } from "../git/command.ts";
-import { createBreath } from "../lib/breath.ts";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 
@@ -61,7 +61,20 @@ async function listByGit(
   place: readonly string[] = [],
 ): Promise<string[] | undefined> {
   const listed = await ask(root, [...place, "ls-files", ...which, "--exclude-standard", "-z"], signal);
-  return listed.code === 0 ? [...new Set(listed.stdout.split("\0"))].filter((file) => file !== "") : undefined;
+  return listed.code === 0 ? namesIn(listed.stdout, createBreath(signal)) : undefined;
+}
+
+/** The names in a list of git's, each once. */
+async function namesIn(list: string, breathe: Breath): Promise<string[]> {
+  const names = new Set<string>();
+  for (let at = 0; at < list.length; ) {
+    const end = list.indexOf("\0", at);
+    const name = list.slice(at, end < 0 ? undefined : end);
+    if (name !== "") names.add(name);
+    at = end < 0 ? list.length : end + 1;
+    await breathe();
+  }
+  return [...names];
 }
 
 async function ask(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<ExecResult> {
