@@ -8,7 +8,7 @@ import { createRedactor } from "../src/lib/redact.ts";
 import { readYaml } from "../src/lib/yaml.ts";
 import { exec } from "../src/process/exec.ts";
 import { surveyProject } from "../src/project/analyze.ts";
-import { findRuin, hasTooManyParts } from "../src/shell/destructive-commands.ts";
+import { findRuin } from "../src/shell/destructive-commands.ts";
 import { inspect } from "../src/skills/inspect.ts";
 import { testIn } from "../src/squads/test-commands.ts";
 import { reviewPrompt } from "../src/swarm/phases/prompts.ts";
@@ -25,7 +25,7 @@ const MB = 1_000_000;
 const quiet = () => {};
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
-interface Item {
+export interface Item {
   what: string;
   /** Makes what is needed, unmeasured. */
   before?: () => void;
@@ -38,27 +38,30 @@ const filled = (text: string, letters: number) => Buffer.from(text.repeat(Math.c
 /** The longest silence of the event loop while each item of a hostile corpus is dealt with, and while they all are. */
 export async function run(args: string[] = []): Promise<void> {
   build();
+  const only = args.find((arg) => !arg.startsWith("-")) ?? "";
+  // What the machine does to a program that does nothing.
+  const still = await silenceOf(() => sleep(1_000));
+  console.log(`${"nothing at all".padEnd(58)} ${still.own.toFixed(0).padStart(6)} ms, ${still.wall.toFixed(0)} ms by the clock`);
+  let longest = 0;
+  await throughCorpus(only, async ({ what, work }) => {
+    const { own, took } = await silenceOf(work);
+    longest = Math.max(longest, own);
+    const mark = own > LIMIT_MS ? "   TOO LONG" : "";
+    console.log(`${what.padEnd(58)} ${own.toFixed(0).padStart(6)} ms of ${took.toFixed(0)} ms${mark}`);
+  });
+  judge("longest silence of the event loop", longest, LIMIT_MS, " ms");
+}
+
+/** Hands out one item of the corpus after the other, those whose name holds a word. */
+export async function throughCorpus(only: string, deal: (item: Item) => Promise<void>): Promise<void> {
   const folder = temporaryFolder();
   const wiki = openWiki({ root: join(folder.path, "wiki"), emit: quiet, log });
   try {
-    const only = args.find((arg) => !arg.startsWith("-"));
     const items = [...texts(), ...shells(folder.path), ...wikis(wiki, folder.path), ...projects(folder.path)];
-    // What the machine does to a program that does nothing.
-    const still = await silenceOf(() => sleep(1_000));
-    console.log(`${"nothing at all".padEnd(58)} ${still.wall.toFixed(0).padStart(6)} ms`);
-    let longest = 0;
-    for (const { what, before, work } of items) {
-      if (only && !what.includes(only)) continue;
-      before?.();
-      const { wall, cpu, took } = await silenceOf(work);
-      // On a machine that others use, a silence is ours only as far as we worked through it.
-      const own = Math.min(wall, cpu);
-      longest = Math.max(longest, own);
-      console.log(
-        `${what.padEnd(58)} ${own.toFixed(0).padStart(6)} ms of ${took.toFixed(0)} ms${own > LIMIT_MS ? "   TOO LONG" : ""}`,
-      );
+    for (const item of items.filter(({ what }) => what.includes(only))) {
+      item.before?.();
+      await deal(item);
     }
-    judge("longest silence of the event loop", longest, LIMIT_MS, " ms");
   } finally {
     await wiki.close();
     folder.remove();
@@ -66,7 +69,7 @@ export async function run(args: string[] = []): Promise<void> {
 }
 
 /** The longest time between two turns of the event loop, and the longest that this process worked between two. */
-async function silenceOf(work: () => unknown): Promise<{ wall: number; cpu: number; took: number }> {
+export async function silenceOf(work: () => unknown): Promise<{ own: number; wall: number; took: number }> {
   const most = { wall: 0, cpu: 0 };
   let last = { at: performance.now(), used: process.cpuUsage() };
   const beat = () => {
@@ -86,7 +89,8 @@ async function silenceOf(work: () => unknown): Promise<{ wall: number; cpu: numb
   await sleep(20);
   beat();
   clearInterval(pulse);
-  return { ...most, took };
+  // On a machine that others use, a silence is ours only as far as we worked through it.
+  return { own: Math.min(most.wall, most.cpu), wall: most.wall, took };
 }
 
 function texts(): Item[] {
@@ -147,12 +151,13 @@ function shells(folder: string): Item[] {
   return [
     ...["a;", "$(", "'\"", "{a,", "x|", "rm -rf a ", "<<a\n", "0"].map((text) => ({
       what: `a command of 100,000 letters judged: ${JSON.stringify(text)}`,
-      work: () => hasTooManyParts(command(text)) || findRuin(command(text), { cwd: folder, keep: [] }),
+      work: () => findRuin(command(text), { cwd: folder, keep: [] }),
     })),
     { what: "a command of 5,000 letters asked for tests", work: () => testIn(filled("npm test; ", 5_000)) },
     {
-      what: "a command of 1,000 parts judged",
-      work: () => findRuin(filled("rm -rf a/b/c & ", 14_900), { cwd: folder, keep: [] }),
+      what: "a command that writes a file of 100,000 letters",
+      work: () =>
+        findRuin(`cat <<EOF > app.js\n${filled("const x = f(a, b); // some words\n", 99_000)}EOF\n`, { cwd: folder, keep: [] }),
     },
     { what: "a skill of 500 KB on one line", work: () => inspect(skill, ["long.sh"]) },
     { what: "a skill of 500 KB in lines", work: () => inspect(skill, ["lines.sh"]) },

@@ -160,6 +160,7 @@ async function signsAmong(files: readonly string[], breathe: Breath): Promise<Re
   const found = new Set<(typeof SIGNS)[number]>();
   for (const file of await among(files, (each) => MAYBE_SIGN.test(each), breathe)) {
     for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
+    await breathe();
   }
   const labels = (kind: (typeof SIGNS)[number][0]) =>
     SIGNS.filter((sign) => sign[0] === kind && found.has(sign)).map((sign) => sign[1]);

@@ -47,6 +47,7 @@ const BASENAMES =
 
 /** Kinds whose files are parsed whole; the others are looked through line by line. */
 const STRUCTURED = new Set(["npm", "deno", "php", "dart"]);
+const MAX_STRUCTURED = 250_000;
 
 export function isManifest(file: string): boolean {
   return BASENAMES.test(file) && !ELSEWHERE.test(file);
@@ -71,6 +72,8 @@ export function readManifest(file: string, text: string): { manifest: PackageMan
     name: facts.name.slice(0, 200) || (slash < 0 ? "" : folder.slice(folder.lastIndexOf("/") + 1)),
   });
   try {
+    if (STRUCTURED.has(kind) && text.length > MAX_STRUCTURED)
+      return { manifest: make({ name: "" }), problem: `is longer than ${MAX_STRUCTURED} letters` };
     return { manifest: make(read(STRUCTURED.has(kind) ? text : lean(text))) };
   } catch (error) {
     const message = error instanceof z.ZodError ? "is not in the form such a file has" : messageOf(error).split("\n")[0]!;
@@ -81,7 +84,7 @@ export function readManifest(file: string, text: string): { manifest: PackageMan
 /** The same lines without blank ones, long blanks and endless lines, on which a search could hang. */
 function lean(text: string): string {
   return text
-    .slice(0, 200_000)
+    .slice(0, 100_000)
     .split(/\r?\n/)
     .map((line) =>
       line

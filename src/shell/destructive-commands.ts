@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { basename, isAbsolute, resolve } from "node:path";
 import { assignedIn, expand, type Surroundings } from "./expand.ts";
 import { readShell } from "./read.ts";
+import type { Budget } from "./reading.ts";
 import { type Command, inputOf, isAssignment, type Line } from "./syntax.ts";
 import { type KnownWord, scriptOf, unwrap } from "./wrappers.ts";
 
@@ -11,6 +12,8 @@ export interface RuinOptions {
   /** Folders besides roots and homes that are not to be deleted whole, such as IO's own. */
   keep?: readonly string[];
   env?: NodeJS.ProcessEnv;
+  /** Told when a command is too long to be looked through. */
+  onCut?: () => void;
 }
 
 const SYSTEM = [
@@ -35,9 +38,9 @@ const MAC = ["/Applications", "/Library", "/System", "/Users", "/private", "/Vol
 const MAX_ALTERNATIVES = 1_000;
 /** How many scripts within scripts are read, as in `bash -c "eval …"`. */
 const MAX_SCRIPTS = 20;
-/** More parts than anybody writes by hand, and as many as are looked through without anybody waiting. */
-export const MAX_PARTS = 1_000;
-export const MAX_LINES = 2_500;
+/** How many words and commands are looked through: more than anybody writes by hand, and no more than take a moment. */
+const MAX_WORDS = 3_000;
+const MAX_WORDS_WITHIN = 1_500;
 const FILTERS =
   /^-(i?name|i?path|i?wholename|i?regex|[amc]time|[amc]min|size|empty|newer.*|user|group|inum|perm|links|samefile)$/;
 
@@ -45,15 +48,15 @@ const FILTERS =
  * Says what a shell command would delete whole that must not be: a root, a home, or one of the named folders.
  * A seat belt against accidents, not a wall: a program can be told to delete in ways that no reading of a command finds.
  */
-export function findRuin(command: string, { cwd, keep = [], env = process.env }: RuinOptions): string | undefined {
+export function findRuin(command: string, { cwd, keep = [], env = process.env, onCut }: RuinOptions): string | undefined {
   const home = env.HOME || homedir();
   const precious = [...new Set([...SYSTEM, ...MAC, home, ...keep].map((path) => resolve(path)))];
-  return ruinInScript(command, cwd, { home, env, precious, depth: 0 });
-}
-
-/** Whether a command has more lines, or more parts on them, than are looked through. */
-export function hasTooManyParts(command: string): boolean {
-  return (command.match(/[;&|(`<]/g)?.length ?? 0) > MAX_PARTS || (command.match(/\n/g)?.length ?? 0) > MAX_LINES;
+  const budget = { left: MAX_WORDS };
+  const judging = { home, env, precious, depth: 0, budget };
+  const line = readShell(command, budget);
+  if (budget.left < 0) onCut?.();
+  // What is only handed on as text, such as a file's lines, is mostly no script.
+  return ruinIn(line, cwd, { ...judging, budget: { left: MAX_WORDS_WITHIN } });
 }
 
 interface Judging {
@@ -62,11 +65,15 @@ interface Judging {
   precious: readonly string[];
   /** How many scripts stand around this one. */
   depth: number;
+  budget: Budget;
 }
 
 function ruinInScript(script: string, here: string | undefined, judging: Judging, set: Iterable<string> = []) {
-  if (judging.depth > MAX_SCRIPTS || hasTooManyParts(script)) return undefined;
-  const line = readShell(script);
+  if (judging.depth > MAX_SCRIPTS || judging.budget.left < 0) return undefined;
+  return ruinIn(readShell(script, judging.budget), here, judging, set);
+}
+
+function ruinIn(line: Line, here: string | undefined, judging: Judging, set: Iterable<string> = []): string | undefined {
   const around = { home: judging.home, env: judging.env, assigned: new Set([...set, ...assignedIn(line)]) };
   return ruinInLine(line, { here }, around, { ...judging, depth: judging.depth + 1 });
 }

@@ -1,4 +1,4 @@
-import { type Closer, MAX_DEPTH, type Reading, take, takeUntil } from "./reading.ts";
+import { type Budget, type Closer, MAX_DEPTH, type Reading, take, takeUntil } from "./reading.ts";
 import type { Command, Line, Part, Redirect } from "./syntax.ts";
 import { addCommands, readWord } from "./words.ts";
 
@@ -19,11 +19,11 @@ const MAY_BE_GAP = /[\s\\#]/;
  * Reads a text as a shell would, in a time that grows with its length alone. It never fails: a quote that nobody closes
  * ends with the text, and beyond the depth limit the commands are read as further ones of the deepest level.
  */
-export function readShell(text: string): Line {
-  return readLine(open(text, 0), "");
+export function readShell(text: string, budget: Budget = { left: Number.POSITIVE_INFINITY }): Line {
+  return readLine(open(text, 0, budget), "");
 }
 
-function open(text: string, depth: number): Reading {
+function open(text: string, depth: number, budget: Budget): Reading {
   const reading: Reading = {
     text,
     at: 0,
@@ -33,9 +33,10 @@ function open(text: string, depth: number): Reading {
     inArithmetic: false,
     awaited: [],
     substitutions: [],
+    budget,
     lastBrace: text.lastIndexOf("}"),
     inner: (closer) => readInner(reading, closer),
-    apart: (other) => readLine(open(other, reading.depth + 1), ""),
+    apart: (other) => readLine(open(other, reading.depth + 1, budget), ""),
   };
   return reading;
 }
@@ -102,13 +103,15 @@ function readCommand(reading: Reading): Command {
   const { text, substitutions } = reading;
   const start = signAt(reading);
   const outer = substitutions.length;
+  spend(reading);
   const command: Command = { words: [], redirects: NONE, within: NONE, isSubshell: start === "(" };
   if (start === "(") {
     reading.at += 1;
     command.group = reading.inner(")");
   } else if (start === "{" && take(reading, BRACE)) command.group = reading.inner("}");
   for (skipGap(reading); reading.at < text.length && !reading.isCut; skipGap(reading)) {
-    const sign = text[reading.at]!;
+    spend(reading);
+    const sign = text[reading.at] ?? ")";
     const arrow = MAY_REDIRECT.test(sign) ? take(reading, REDIRECT) : "";
     if (arrow !== "") readRedirect(reading, command, arrow.replace(/^[\d&]+/, ""));
     else if (isDefinition(command) && take(reading, BRACE)) command.defines = reading.inner("}");
@@ -155,14 +158,22 @@ function takeBodies(reading: Reading): void {
       lines.push(`${line}\n`);
     }
     redirect.body = lines.join("");
-    if (!isPlain) command.within = [...command.within, ...substitutionsIn(redirect.body, reading.depth + 1)];
+    // Each script within a script has all lines that follow: those cost something too.
+    reading.budget.left -= Math.floor(redirect.body.length / 100);
+    if (!isPlain) command.within = [...command.within, ...substitutionsIn(redirect.body, reading.depth + 1, reading.budget)];
   }
 }
 
-function substitutionsIn(text: string, depth: number): readonly Line[] {
-  const reading = open(text, depth);
+function substitutionsIn(text: string, depth: number, budget: Budget): readonly Line[] {
+  const reading = open(text, depth, budget);
   readWord(reading, "text");
   return reading.substitutions;
+}
+
+/** Counts a word or a command; once there were too many, the rest is passed over. */
+function spend(reading: Reading): void {
+  reading.budget.left -= 1;
+  if (reading.budget.left < 0) reading.at = reading.text.length;
 }
 
 function skipGap(reading: Reading): void {

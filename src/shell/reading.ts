@@ -3,6 +3,11 @@ import type { Command, Line, Redirect } from "./syntax.ts";
 /** Nothing that people write is nested so deep, and whoever walks what was read needs a stack for it. */
 export const MAX_DEPTH = 100;
 
+/** How many more words and commands are read; what stands behind them is left unread. */
+export interface Budget {
+  left: number;
+}
+
 export type Closer = "" | ")" | "}";
 
 /** How far a text has been read. */
@@ -21,6 +26,7 @@ export interface Reading {
   awaited: Awaited[];
   /** The substitutions met so far in the commands that are being read. */
   readonly substitutions: Line[];
+  readonly budget: Budget;
   /** Where the last `}` stands. */
   readonly lastBrace: number;
   /** Reads the commands up to the mark that closes them. */

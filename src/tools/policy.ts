@@ -1,7 +1,7 @@
 import { sep } from "node:path";
 import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
-import { findRuin, hasTooManyParts, MAX_LINES, MAX_PARTS } from "../shell/destructive-commands.ts";
+import { findRuin } from "../shell/destructive-commands.ts";
 import type { Policy } from "./gate.ts";
 import type { PathGuard, Reached } from "./guard.ts";
 import type { ToolScope, Touch } from "./tool.ts";
@@ -20,10 +20,14 @@ export function createPolicy({ guard, keep }: PolicyDeps): Policy {
       if ("refusal" in reached) return reached.refusal;
     }
     if (tool.name !== "shell" || typeof args.command !== "string") return undefined;
-    if (hasTooManyParts(args.command))
-      return `The command was not run: it has more than ${MAX_LINES} lines or ${MAX_PARTS} parts, too many to look through first. Write it into a file with file_ops, and run that.`;
     const cwd = typeof args.working_dir === "string" ? locate(args.working_dir, scope.cwd) : scope.cwd;
-    const ruin = findRuin(args.command, { cwd, keep });
+    let cut = false;
+    const onCut = () => {
+      cut = true;
+    };
+    const ruin = findRuin(args.command, { cwd, keep, onCut });
+    if (ruin === undefined && cut)
+      return "The command was not run: it is too long to be looked through first. Write it into a file with file_ops, and run that.";
     return (
       ruin &&
       `The command was not run: it would delete ${named(ruin, 300)} and everything in it. Name the exact files or folders that are to go.`

@@ -40,7 +40,7 @@ const BLOCKS = new Set([
   "summary",
 ]);
 const HEADING = /^h([1-6])$/;
-const PIECE = 16_384;
+const PIECE = 4_096;
 const DEEPEST = 2_000;
 
 export interface Readable {

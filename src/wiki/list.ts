@@ -47,7 +47,7 @@ export async function listPages(view: View, { under, after = "", limit = DEFAULT
   const all = [...known, ...fresh].sort((a, b) => byBytes(a.path, b.path));
   const items = all.slice(0, limit).map(infoOf);
   const last = items.at(-1)?.path;
-  return { items, total: countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
+  return { items, total: await countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
 }
 
 /** In the order of the index: by bytes. Only halves of letters order otherwise by themselves. */

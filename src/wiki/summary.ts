@@ -1,3 +1,4 @@
+import { createBreath } from "../lib/breath.ts";
 import { estimateTokens } from "../lib/estimate-tokens.ts";
 import { named, oneLine } from "../lib/quoted.ts";
 import type { View } from "./indexer.ts";
@@ -9,7 +10,7 @@ const CONSIDERED = 200;
 const DAY_MS = 86_400_000;
 
 /** What the wiki knows, for a prompt: the pages used most and changed last, a line each, never more than asked for. */
-export function summarize(view: View, maxTokens: number, now: number): string {
+export async function summarize(view: View, maxTokens: number, now: number): Promise<string> {
   const { index, fresh } = view;
   const used = index.mostRead(CONSIDERED);
   const changed = [...[...fresh].slice(-CONSIDERED), ...used.filter((path) => fresh.has(path))];
@@ -22,7 +23,7 @@ export function summarize(view: View, maxTokens: number, now: number): string {
   const ranked = [...entries.values()].map((entry) => ({ entry, score: worth(entry) }));
   ranked.sort((a, b) => b.score - a.score || b.entry.mtime - a.entry.mtime || (a.entry.path < b.entry.path ? -1 : 1));
 
-  const total = countPages(view);
+  const total = await countPages(view);
   const heading = (shown: number) =>
     `The wiki has ${total} page${total === 1 ? "" : "s"}${shown < total ? `; these ${shown} were used most or changed last` : ""}:`;
   const lines: string[] = [];
@@ -38,11 +39,13 @@ export function summarize(view: View, maxTokens: number, now: number): string {
 }
 
 /** How many pages there are, those counted too that the index has not read yet. */
-export function countPages({ index, fresh, has }: View, under = "pages/"): number {
+export async function countPages({ index, fresh, has }: View, under = "pages/"): Promise<number> {
+  const breathe = createBreath();
   let count = index.count(under);
   for (const path of fresh) {
     if (!path.startsWith(under)) continue;
     count += (has(path) ? 1 : 0) - (index.get(path) === undefined ? 0 : 1);
+    await breathe();
   }
   return count;
 }

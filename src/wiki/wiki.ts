@@ -168,7 +168,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       return wiki.write(place.path, versions.read(place.path, version));
     },
     sources: createSources(sources, isSecret, (name, bytes) => note(`stored sources/${name} (${bytes} bytes)`)),
-    summary: (maxTokens = SUMMARY_TOKENS) => indexer.view(async (view) => summarize(view, maxTokens, now())),
+    summary: (maxTokens = SUMMARY_TOKENS) => indexer.view((view) => summarize(view, maxTokens, now())),
     rebuild: () => indexer.rebuild(),
     settled: () => indexer.drain(),
     async close() {
