@@ -82,6 +82,10 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     });
   };
 
+  /** The places of the data folder that tools may write: the wiki's pages, and the worktrees of runs, each for its own agents. */
+  const isOpenPlace = (real: string): boolean =>
+    isBelow(real, [join(paths.wiki, "pages")]) || relative(realOf(paths.runs), real).split(sep)[1] === "worktrees";
+
   const refusalOf = (path: string, real: string, how: Touch["how"]): string | undefined => {
     if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real))
       return `${named(path, 300)} is part of a running process; no tool may reach into it.`;
@@ -91,6 +95,8 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
       return `${named(path, 300)} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
     if (how === "write" && isBelow(real, readOnly()))
       return `${named(path, 300)} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
+    if (how === "write" && isBelow(real, [paths.home]) && !isOpenPlace(real))
+      return `${path} lies in IO's own folder, where nothing but the wiki's pages is written. Use wiki_write, or write elsewhere.`;
     return undefined;
   };
 
