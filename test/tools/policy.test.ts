@@ -3,8 +3,12 @@ import { homedir, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import { createSandbox } from "../../src/process/sandbox.ts";
 import { findRuin } from "../../src/shell/destructive-commands.ts";
 import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
+import { createPolicy } from "../../src/tools/policy.ts";
+import { shell } from "../../src/tools/shell.ts";
 
 let root: string;
 let cwd: string;
@@ -283,4 +287,18 @@ test("a word of very many braces is read at once", () => {
   expect(findRuin(`rm -rf ${"{a,b}".repeat(200)} ~`, { cwd: "/srv/project" })).toBeDefined();
   expect(findRuin(`rm -rf ${"{".repeat(20_000)}`, { cwd: "/srv/project" })).toBeUndefined();
   expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test("a command too long to be looked through is not run, and a long file that a command writes is no such thing", () => {
+  const policy = createPolicy({ guard, keep: [] });
+  const said = (command: string) =>
+    policy(
+      shell({ sandbox: createSandbox({ home: root, guard }), redactor: createRedactor() }),
+      { command },
+      { cwd: "/srv/project", actor: "orchestrator" },
+    );
+  expect(said("a; ".repeat(20_000))).toContain("too long to be looked through");
+  expect(said(`${"a; ".repeat(20_000)} rm -rf ~`)).toContain("too long to be looked through");
+  expect(said(`cat <<'EOF' > app.js\n${"const x = f(a, b); // some words\n".repeat(2_500)}EOF\nnode app.js`)).toBeUndefined();
+  expect(said(`cat <<'EOF' > app.js\n${"const x = 1;\n".repeat(2_000)}EOF\nrm -rf ~`)).toContain("would delete");
 });
