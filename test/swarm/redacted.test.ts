@@ -6,7 +6,7 @@ test("a secret that a check prints reaches no prompt, no record and no document"
   const secret = "hush-hush-0123456789";
   const { swarm, project, settings, model, store } = await startSwarm({
     checks: [{ name: "leak", command: `echo the key is ${secret.slice(0, 9)}"${secret.slice(9)}"; exit 1`, cwd: "." }],
-    parts: { clean: createRedactor([secret]).clean },
+    parts: { redactor: createRedactor([secret]) },
   });
   const { finished } = await swarm.start({ projectPath: project, issue: "Greet", settings });
   const run = await finished;
