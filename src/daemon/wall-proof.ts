@@ -53,7 +53,7 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
         ]
       : [{ check: "sandbox", state: "warning", found: detail, remedy: SECRETS_REMEDY }];
   }
-  if (!statSync(paths.home, { throwIfNoEntry: false })?.isDirectory())
+  if (!existsSync(paths.home) || !statSync(paths.home).isDirectory())
     return [{ check: "sandbox", state: "ok", found: `${detail}; it is tried once IO's folder is there` }];
   const proofs: Proof[] = [];
   for (const height of ["secrets", "workspace"] as const) proofs.push(await proveHeight(at(height), height, paths));

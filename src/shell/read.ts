@@ -159,7 +159,7 @@ function takeBodies(reading: Reading): void {
     }
     redirect.body = lines.join("");
     // Each script within a script has all lines that follow: those cost something too.
-    reading.budget.left -= Math.floor(redirect.body.length / 100);
+    reading.budget.left -= Math.floor(redirect.body.length / 60);
     if (!isPlain) command.within = [...command.within, ...substitutionsIn(redirect.body, reading.depth + 1, reading.budget)];
   }
 }

@@ -22,7 +22,7 @@ export interface IndexingDeps {
 
 const DELAY_MS = 250;
 /** How long one slice of indexing may hold up everything else. */
-const SLICE_MS = 30;
+const SLICE_MS = 20;
 const BULK = 1_000;
 /** A file this young may change again within one tick of the file system's clock: its stamp proves nothing yet. */
 const RACY_NS = 50_000_000n;

@@ -105,8 +105,8 @@ test("two runs at the same time each show their own progress", { timeout: 120_00
   const shared = { ...env, ...providerEnvironment(slow.url) };
   const ended = await Promise.all(["One", "Two"].map((issue) => swarm([issue, "--json"], project, shared)));
   const ids = ended.map(({ stdout }) => (JSON.parse(stdout) as Run).id);
-  for (const [index, { stderr }] of ended.entries()) {
-    expect(stderr).toContain(ids[index]);
+  for (const [index, { stderr, code }] of ended.entries()) {
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(ids[index]!) });
     expect(stderr).not.toContain(ids[1 - index]);
     expect(stderr.match(/✓ spec\/draft:pm/g)).toHaveLength(1);
   }

@@ -10,7 +10,8 @@ import { stepwise } from "../support/orchestrator.ts";
 
 const home = temporaryHome({}, afterAll);
 const model = await scriptedModel(stepwise, undefined, afterAll);
-const environment = { ...providerEnvironment(model.url), IO_TOKEN: "a-token-that-nobody-may-see" };
+const userHome = temporaryFolder(afterAll);
+const environment = { ...providerEnvironment(model.url), HOME: userHome, IO_TOKEN: "a-token-that-nobody-may-see" };
 const daemon = await startDaemonProcess(home, environment, afterAll);
 let conversations = 0;
 const configure = (config: Record<string, unknown>) =>
@@ -62,7 +63,7 @@ test("past the wall a person is asked, with the difference in sight; within it n
     tool: "file_ops",
     path: outside,
     command: null,
-    rule: expect.stringContaining(`outside ${home}`),
+    rule: expect.stringContaining(`outside ${userHome}`),
   });
   expect(question!.diff).toBe("@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+␛[2J[secret]");
   expect(readFileSync(outside, "utf8")).toContain("two");
@@ -114,7 +115,7 @@ test("the scope task holds for the rest of the message, with the rule that was s
   const id = await say([write("t/a"), write("t/b"), write("t/c")]);
   const [question] = await asked(daemon);
   const offer = question!.scopes.find(({ scope }) => scope === "task")!;
-  expect(offer.rule).toBe(`allow file_ops "${home}/*" for the rest of ${id}`);
+  expect(offer.rule).toBe(`allow file_ops "${userHome}/*" for the rest of ${id}`);
   await decide(daemon, question!.id, { decision: "allow", scope: "task" });
   expect((await finishedMessage(daemon, id)).reply).toContain("Wrote t/c");
   const next = await say([write("t/d")]);
@@ -131,7 +132,7 @@ test("the scope project is a rule that is kept, listed and taken back", async ()
   const [question] = await asked(daemon);
   const shown = await runIo(["approval", "show", question!.id.toUpperCase()], home, { IO_TOKEN: daemon.token });
   expect(shown.stdout).toContain("    npm test -- --help\n");
-  expect(shown.stdout).toContain(`with the scope project: allow shell "npm test *" in ${home}`);
+  expect(shown.stdout).toContain(`with the scope project: allow shell "npm test *" in ${userHome}`);
   expect(shown.stdout).toContain(`Answer: io approval allow ${question!.id}`);
   const allowed = await runIo(["approval", "allow", question!.id, "--scope", "project"], home, { IO_TOKEN: daemon.token });
   expect(allowed.stdout).toContain('from now on: allow shell "npm test *"');

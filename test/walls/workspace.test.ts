@@ -14,7 +14,7 @@ test.each(USERS)("a command writes in its project and in temporary folders, and 
   const { userHome } = ground;
   const places = ["$HOME/.bashrc", "$HOME/.ssh/id", "$HOME/work/other/code", "$HOME/new"];
   // These are opened and not written, in case the wall is down.
-  const system = ["/etc/passwd", "/etc/hostname", "/usr/bin/env"];
+  const system = ["/etc/passwd", "/etc/hostname", "/usr/bin/env", "/beside"];
   const { stdout } = await attack({
     ...{ height, user, ground },
     script: [

@@ -82,7 +82,8 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
       ...bindAll(grants.filter((each) => !isInside(each))),
       ...hideOthers(others.filter((path) => shown.some((folder) => isWithin(folder, path)))),
       ...withinCover(home, grants.filter(isInside)),
-      ...["--setenv", "TMPDIR", "/tmp"],
+      // Between the places that are shown lies nothing: what is written there would be lost without a word.
+      ...["--remount-ro", "/", "--setenv", "TMPDIR", "/tmp"],
     ],
     sees: (folder) => {
       if (folder === userHome || folder === home || TEMPORARY.includes(folder)) return true;
