@@ -3,7 +3,7 @@ import type { Redactor } from "../lib/redact.ts";
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_AUTH$|_AUTH_?(HEADER|BASIC)|^COPILOT_|^TELEGRAM_|^IO_CALL$/i;
 /** A login inside an address, as in https://user:password@host. */
-const LOGIN_IN_ADDRESS = /[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@?#]{0,1000}:[^\s/@?#]{1,1000}@/i;
+const LOGIN_IN_ADDRESS = /:\/\/[^\s/@?#:]*:[^\s/@?#]+@/;
 /** One long word of letters of both cases and digits: no path, no list, no hash in hexadecimal. */
 const RANDOM_WORD = /^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9+_=-]{32,512}$/;
 const NOT_THEIRS = /^(?:IO_|ISSUE_BODY$|GIT_(?!EXEC_PATH$))/;

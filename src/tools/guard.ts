@@ -96,7 +96,7 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     if (how === "write" && isBelow(real, readOnly()))
       return `${named(path, 300)} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
     if (how === "write" && isBelow(real, [paths.home]) && !isOpenPlace(real))
-      return `${path} lies in IO's own folder, where nothing but the wiki's pages is written. Use wiki_write, or write elsewhere.`;
+      return `${named(path, 300)} lies in the data folder, where tools write nothing but the wiki's pages. Use wiki_write, or write elsewhere.`;
     return undefined;
   };
 

@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What a stranger's program leaves behind when git starts it: by what name, with which environment, what it could read. */
@@ -55,15 +54,22 @@ const STARTERS: Readonly<Record<string, (by: string) => string>> = {
 
 /** Writes every such setting into a file of settings, with names that tell where they stood. */
 export function poison(file: string, from: string, loot: Loot, more: Record<string, string> = {}): void {
-  const set = (name: string, value: string) => execFileSync("git", ["config", "--file", file, name, value]);
-  for (const [name, spell] of Object.entries(STARTERS)) set(name, spell(loot.by(`${from}:${name}`)));
+  const starters = Object.entries(STARTERS).map(([name, spell]) => [name, spell(loot.by(`${from}:${name}`))]);
   const switches = {
     "commit.gpgSign": "true",
     "tag.gpgSign": "true",
     "merge.verifySignatures": "true",
     "log.showSignature": "true",
   };
-  for (const [name, value] of Object.entries({ ...switches, ...more })) set(name, value);
+  const settings = { ...Object.fromEntries(starters), ...switches, ...more };
+  appendFileSync(file, Object.entries(settings).map(setting).join(""));
+}
+
+/** One setting as git writes it; forty starts of git would keep a test from hearing that its connection was closed. */
+function setting([name, value]: [string, string]): string {
+  const [section, key] = [name.slice(0, name.indexOf(".")), name.slice(name.lastIndexOf(".") + 1)];
+  const within = name.slice(section.length + 1, -key.length - 1);
+  return `[${section}${within && ` "${within}"`}]\n\t${key} = "${value.replace(/["\\]/g, "\\$&")}"\n`;
 }
 
 /** Hooks that git would run, in a folder of their own. */

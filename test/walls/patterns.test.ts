@@ -49,7 +49,7 @@ test("every pattern reads the longest text it can meet, at its worst, in under 1
 
 test("a pattern that is not linear is seen to be slow, so that the test above means something", async () => {
   const slow = await Promise.all(
-    hardTexts("\\s+$", "", 60_000)
+    hardTexts("\\s+$", "", 20_000)
       .slice(0, 1)
       .map((text) => time("\\s+$", "", `${text}x`)),
   );

@@ -48,7 +48,7 @@ export function raiseOf({ base, limit, used, over }: Standing, note: string | nu
 /** Amounts that a person wrote, such as "by 20k tokens" or "5"; a bare number is for whatever is used up. */
 function amountsIn(note: string, over: readonly Amount[]): Amounts | undefined {
   const bare = /^(?:raise )?(?:by )?\+? ?(\d[\d,_]{0,15}(?:\.\d{1,6})?) ?([km])?$/i.exec(note.trim());
-  const named = [...note.matchAll(/(\d[\d,_]{0,15}(?:\.\d{1,6})?)\s{0,3}([km])?\s{0,3}(tokens?|calls?|money)\b/gi)];
+  const named = [...note.matchAll(/(?<![\d,_.])(\d[\d,_]{0,15}(?:\.\d{1,6})?)\s{0,3}([km])?\s{0,3}(tokens?|calls?|money)\b/gi)];
   const raise = { ...NOTHING };
   if (bare) for (const amount of over) raise[amount] = numberOf(bare[1], bare[2]);
   for (const [, digits, unit, word = ""] of named) {
