@@ -98,7 +98,9 @@ export async function startDaemonProcess(
     fetch: (path, init = {}) =>
       fetch(url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } }).catch((error: unknown) => {
         if (child.exitCode === null && child.signalCode === null) throw error;
-        throw new Error(`the daemon has ended (${child.exitCode ?? child.signalCode}): ${output.slice(-2_000)}`, { cause: error });
+        throw new Error(`the daemon has ended (${child.exitCode ?? child.signalCode}): ${output.slice(-2_000)}`, {
+          cause: error,
+        });
       }),
     async json<T>(method: string, path: string, body?: unknown) {
       const response = await daemon.fetch(path, {

@@ -61,7 +61,7 @@ export function poison(file: string, from: string, loot: Loot, more: Record<stri
     "merge.verifySignatures": "true",
     "log.showSignature": "true",
   };
-  const settings = { ...Object.fromEntries(starters), ...switches, ...more };
+  const settings: Record<string, string> = { ...Object.fromEntries(starters), ...switches, ...more };
   appendFileSync(file, Object.entries(settings).map(setting).join(""));
 }
 

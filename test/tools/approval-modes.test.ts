@@ -140,7 +140,9 @@ test("the scope project is a rule that is kept, listed and taken back", async ()
   await reply([["shell", { command: "npm test -- --version" }]]);
 
   const { items } = await daemon.json<{ items: KeptRule[] }>("GET", "/api/approvals/rules");
-  expect(items).toMatchObject([{ scope: "project", place: userHome, tool: "shell", match: "npm test *", approval: question!.id }]);
+  expect(items).toMatchObject([
+    { scope: "project", place: userHome, tool: "shell", match: "npm test *", approval: question!.id },
+  ]);
   const listed = await runIo(["approval", "rules", "--json"], home, { IO_TOKEN: daemon.token });
   expect(JSON.parse(listed.stdout)).toEqual({ items });
   expect((await runIo(["approval", "forget", items[0]!.id], home, { IO_TOKEN: daemon.token })).code).toBe(0);
