@@ -8,13 +8,16 @@ export const PROVIDERS = ["test/engine/wire/**/*.test.ts", "test/daemon/doctor.t
 /** What needs a terminal: `npm run test:screens` runs those, and `npm test` everything else. */
 export const SCREENS = ["test/cli/chat.test.ts"];
 
+/** Whole runs of the pipeline: `npm run test:swarm` runs those. */
+export const SWARM = "test/swarm/**/*.test.ts";
+
 /** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
 export const WALLS = "test/walls/**/*.test.ts";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, WALLS],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, WALLS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

@@ -17,6 +17,8 @@ export interface GitOptions {
   writable?: readonly string[];
   /** The transports that something may be fetched by; usually none. */
   fetchBy?: readonly string[];
+  /** Where the command works, its output ends with what the folder then stands on: commit, tree and branch, a line each. */
+  tellState?: true;
   input?: string;
   signal?: AbortSignal;
   deadlineMs?: number;
@@ -49,6 +51,10 @@ export interface GitDeps {
 
 const DEADLINE_MS = 300_000;
 const LOCK_TRIES = 30;
+/** What a folder stands on: commit, tree and branch, a line each. */
+export const STATE = ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"] as const;
+/** Both in one go: for each program that is started the daemon's memory is mapped anew and a wall is put up. */
+const AND_STATE = `"$@" && exec "$0" --no-pager ${STATE.map((word) => `'${word}'`).join(" ")}`;
 
 export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
@@ -67,10 +73,17 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     // Git looks at the folder it stands in, and writes there only where that is said.
     const inside = writable.some((folder) => `${realOf(cwd)}${sep}`.startsWith(`${folder}${sep}`));
     const stand = { writable, readable, network: fetches, access: inside ? ("write" as const) : ("read" as const) };
-    const named = all.flatMap((setting) => ["-c", setting]);
-    const told = { ...FIXED_ENVIRONMENT, GIT_ALLOW_PROTOCOL: fetchBy.join(":"), ...(fetches && fetchingBy), ...options.env };
+    const told = {
+      ...FIXED_ENVIRONMENT,
+      ...asEnvironment(all),
+      GIT_ALLOW_PROTOCOL: fetchBy.join(":"),
+      ...(fetches && fetchingBy),
+      ...options.env,
+    };
+    const command = [found.path, "--no-pager", ...args] as const;
+    const argv = options.tellState ? (["/bin/sh", "-c", AND_STATE, found.path, ...command] as const) : command;
     for (let tries = 1; ; tries += 1) {
-      const wrapped = await wrap([found.path, "--no-pager", ...named, ...args], cwd, stand).catch(whyRefused);
+      const wrapped = await wrap(argv, cwd, stand).catch(whyRefused);
       if (typeof wrapped === "string") return notStarted(wrapped);
       const [file, ...rest] = wrapped;
       const result = await exec(file, rest, {
@@ -109,6 +122,18 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     };
   };
   return withMore({});
+}
+
+/** Settings count for as much here as on the command line. */
+function asEnvironment(settings: readonly string[]): NodeJS.ProcessEnv {
+  const pairs = settings.flatMap((setting, index) => {
+    const at = setting.indexOf("=");
+    return [
+      [`GIT_CONFIG_KEY_${index}`, setting.slice(0, at)],
+      [`GIT_CONFIG_VALUE_${index}`, setting.slice(at + 1)],
+    ];
+  });
+  return { ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: String(settings.length) };
 }
 
 /** A wall that cannot be kept, or a folder that is out of sight behind it. */

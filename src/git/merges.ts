@@ -4,7 +4,7 @@ import { UserError } from "../lib/errors.ts";
 import type { Git } from "./command.ts";
 import { isAncestor, merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
-import { current, type Saved, type Tree } from "./worktrees.ts";
+import { current, type Saved, stateIn, type Tree } from "./worktrees.ts";
 
 /** A merge that was made: its commit, and the one that it brought in. */
 export interface Merge {
@@ -19,14 +19,15 @@ export async function mergeInto(
   { commit, message }: { commit: string; message: string },
 ): Promise<{ saved: Saved; conflicts: string[] }> {
   const { git, path } = tree;
-  const merge = () => git.run(path, [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit]);
+  const words = [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit];
+  const merge = () => git.run(path, words, { tellState: true });
   let merged = await merge();
   if (merged.code !== 0 && /MERGE_HEAD exists|not concluded your merge|unmerged files/.test(merged.output)) {
     // An earlier life was cut off in the middle of this merge.
     await git.must(path, ["merge", "--abort"]);
     merged = await merge();
   }
-  if (merged.code === 0) return { saved: await current(tree), conflicts: [] };
+  if (merged.code === 0) return { saved: stateIn(tree, merged.stdout), conflicts: [] };
   const conflicts = await conflictsOf(git, path);
   if (await merging(git, path)) await git.must(path, ["merge", "--abort"]);
   if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);

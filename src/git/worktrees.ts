@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
-import type { Git } from "./command.ts";
+import { type Git, STATE } from "./command.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
 import { hasLinks, submodulesOf, unnest } from "./nested.ts";
-import { isAncestor, merging } from "./refs.ts";
+import { merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
 
 export interface Saved {
@@ -44,27 +44,37 @@ function placeIn(record: string): string | undefined {
   return smallTextAt(join(record, "gitdir"))?.trim();
 }
 
-/** Makes a worktree on a branch of its own. One that is `kept` may hold work and is left as it is. */
+/** Makes a worktree on a branch of its own, or finds it. One that is `kept` may hold work and is left as it is. */
 export async function addWorktree(
   repo: Repo,
   { path, branch, base, kept = false }: { path: string; branch: string; base: string; kept?: boolean },
-): Promise<void> {
+): Promise<"made" | "found"> {
   const { git, root } = repo;
   if (existsSync(join(path, ".git"))) {
     const record = recordOf(repo, path);
-    if (kept) return releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));
-    if (record !== undefined && (await isFresh(treeOf(repo, path, branch)))) return prepareSubmodules(repo, path);
+    if (kept) {
+      releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));
+      return "found";
+    }
+    if (record !== undefined && (await isFresh(treeOf(repo, path, branch)))) {
+      await prepareSubmodules(repo, path);
+      return "found";
+    }
     // An earlier life was cut off while it made this: nobody has worked in it.
     await git.run(root, ["worktree", "unlock", path]);
     rmSync(path, { recursive: true, force: true });
   }
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = await git.run(root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
-  if (fresh.code === 0) return prepareSubmodules(repo, path);
+  if (fresh.code === 0) {
+    await prepareSubmodules(repo, path);
+    return "made";
+  }
   await git.must(root, ["worktree", "prune"]);
   const known = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
   await git.must(root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
   await prepareSubmodules(repo, path);
+  return "found";
 }
 
 async function isFresh({ git, path, branch }: Tree): Promise<boolean> {
@@ -107,18 +117,23 @@ export async function commitAll(
   }
   const made = await git.run(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
     input: message,
+    tellState: true,
   });
-  if (made.code !== 0 && !/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
+  if (made.code === 0) return stateIn(tree, made.stdout);
+  if (!/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
     throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600)}`);
   }
   return current(tree);
 }
 
 /** The commit and tree a worktree stands on; its branch has to be the one it was made with. */
-export async function current({ git, path, branch }: Tree): Promise<Saved> {
-  const [commit = "", tree = "", on = ""] = (
-    await git.must(path, ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"])
-  ).split("\n");
+export async function current(tree: Tree): Promise<Saved> {
+  return stateIn(tree, await tree.git.must(tree.path, STATE));
+}
+
+/** The same, as the end of a command's output tells it. */
+export function stateIn({ path, branch }: Tree, told: string): Saved {
+  const [commit = "", tree = "", on = ""] = told.trim().split("\n").slice(-3);
   if (on !== `refs/heads/${branch}`) {
     throw new UserError(
       `${path} is no longer on its branch ${branch} but on ${on}: the agent switched it. Switch it back, then resume.`,
@@ -149,8 +164,11 @@ export async function removeWorktree(repo: Repo, path: string, branch: string): 
   if (!existsSync(path)) return "removed";
   if (recordOf(repo, path) === undefined) return "kept";
   const { git } = treeOf(repo, path, branch);
-  const status = await git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]);
-  if (status.code !== 0 || status.stdout.trim() !== "" || (await merging(git, path))) return "kept";
+  const [status, inMerge] = await Promise.all([
+    git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]),
+    merging(git, path),
+  ]);
+  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return "kept";
   const plain = await repo.git.run(repo.root, ["worktree", "remove", path]);
   if (plain.code === 0) return "removed";
   // Git refuses to remove a worktree with submodules unless told twice; that they are clean was seen above.
@@ -161,9 +179,13 @@ export async function removeWorktree(repo: Repo, path: string, branch: string): 
   return (await repo.git.run(repo.root, ["worktree", "remove", "--force", path])).code === 0 ? "removed" : "kept";
 }
 
-/** Deletes a branch whose every commit another one has. */
-export async function dropMerged({ git, root }: Repo, branch: string, into: string): Promise<void> {
-  const at = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
-  if (at.code !== 0 || !(await isAncestor(git, root, at.stdout.trim(), into))) return;
-  await git.run(root, ["update-ref", "-d", `refs/heads/${branch}`, at.stdout.trim()]);
+/** Deletes those branches whose every commit another one has. */
+export async function dropMerged({ git, root }: Repo, branches: readonly string[], into: string): Promise<void> {
+  if (branches.length === 0) return;
+  const refs = branches.map((branch) => `refs/heads/${branch}`);
+  const format = "--format=%(refname) %(objectname)";
+  const { code, stdout } = await git.run(root, ["for-each-ref", `--merged=refs/heads/${into}`, format, ...refs]);
+  const merged = stdout.split("\n").filter((line) => refs.includes(line.split(" ", 1)[0]!));
+  if (code !== 0 || merged.length === 0) return;
+  await git.run(root, ["update-ref", "--stdin"], { input: merged.map((line) => `delete ${line}\n`).join("") });
 }

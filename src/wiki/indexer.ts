@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import type { Log } from "../lib/log.ts";
 import { createChangeWatch } from "./change-watch.ts";
 import { createChangedPages } from "./changed-pages.ts";
@@ -71,9 +72,12 @@ export function createIndexer({ pages, file, versions, isSecret, log, onIndexed,
 
   const look = async (): Promise<View> => {
     await watch.settle();
+    const fresh = changed.all();
+    // Many of them have taken their time already.
+    await turn();
     return {
       index: index(),
-      fresh: changed.all(),
+      fresh,
       has: (path) => stampOf(fileOf(path)) !== undefined,
       read,
       text: (path) => readText(fileOf(path), isSecret),

@@ -36,7 +36,8 @@ export async function listPages(view: View, { under, after = "", limit = DEFAULT
   const prefix = under === undefined ? "pages/" : `pages/${withoutEnd(under.replace(/^pages\/?/, ""), "/")}/`.replace("//", "/");
   const isWanted = (path: string) => path.startsWith(prefix) && path > after;
   const fresh: Entry[] = [];
-  for (const path of [...view.fresh].filter(isWanted).sort(byBytes)) {
+  const wanted = [...view.fresh].filter(isWanted);
+  for (const path of wanted.sort(orderOf(wanted))) {
     // No more of them can be listed than come first.
     if (fresh.length > limit) break;
     const page = view.read(path);
@@ -44,16 +45,18 @@ export async function listPages(view: View, { under, after = "", limit = DEFAULT
     await breathe();
   }
   const known = view.index.page(prefix, after, limit + 1 + view.fresh.size).filter(({ path }) => !view.fresh.has(path));
-  const all = [...known, ...fresh].sort((a, b) => byBytes(a.path, b.path));
+  const all = [...known, ...fresh];
+  const order = orderOf(all.map(({ path }) => path));
+  all.sort((a, b) => order(a.path, b.path));
   const items = all.slice(0, limit).map(infoOf);
   const last = items.at(-1)?.path;
   return { items, total: await countPages(view, prefix), ...(all.length > limit && last !== undefined ? { next: last } : {}) };
 }
 
-/** In the order of the index: by bytes. Only halves of letters order otherwise by themselves. */
-function byBytes(a: string, b: string): number {
-  if (HALVES.test(a) || HALVES.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : a > b ? 1 : 0;
+/** The order of the index: by bytes. Only halves of letters order otherwise by themselves. */
+function orderOf(paths: readonly string[]): (a: string, b: string) => number {
+  if (paths.some((path) => HALVES.test(path))) return (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 }
 
 export function infoOf({ path, title, tags, bytes, mtime }: Omit<Entry, "excerpt">): PageInfo {

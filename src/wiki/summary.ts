@@ -15,8 +15,13 @@ export async function summarize(view: View, maxTokens: number, now: number): Pro
   const used = index.mostRead(CONSIDERED);
   const changed = [...[...fresh].slice(-CONSIDERED), ...used.filter((path) => fresh.has(path))];
   const known = [...index.newest(CONSIDERED), ...index.getAll(used)].filter(({ path }) => !fresh.has(path));
-  const entries = new Map<string, Entry>();
-  for (const entry of [...known, ...changed.flatMap((path) => view.read(path) ?? [])]) entries.set(entry.path, entry);
+  const entries = new Map<string, Entry>(known.map((entry) => [entry.path, entry]));
+  const breathe = createBreath();
+  for (const path of changed) {
+    const entry = view.read(path);
+    if (entry) entries.set(path, entry);
+    await breathe();
+  }
   if (entries.size === 0) return "";
 
   const worth = ({ path, mtime }: Entry) => Math.log(1 + index.reads(path)) - Math.log(1 + Math.max(0, now - mtime) / DAY_MS);

@@ -46,14 +46,31 @@ test("hooks and helpers of the repository are switched off on every call, and th
   const seen: unknown[] = [];
   const wrap: Wrap = async (argv, cwd, options) => {
     seen.push(argv, cwd, options);
-    return ["true"];
+    return [...argv];
   };
   const folder = temporaryFolder();
   const git = testGit({ wrap }).with({ writable: ["/w"] });
-  await git.run(folder, ["status"], { writable: ["/v"], settings: ["a.b=c"] });
+  const { stdout } = await git.run(folder, ["config", "--list"], { writable: ["/v"], settings: ["a.b=c"] });
+  expect(stdout.split("\n")).toEqual(expect.arrayContaining(["core.hookspath=/dev/null", "core.fsmonitor=false", "a.b=c"]));
   const [argv, ...where] = seen;
-  expect(argv).toEqual(expect.arrayContaining(["core.hooksPath=/dev/null", "core.fsmonitor=false", "a.b=c", "status"]));
+  expect(argv).toEqual([expect.stringMatching(/\/git$/), "--no-pager", "config", "--list"]);
   expect(where).toEqual([folder, expect.objectContaining({ writable: ["/w", "/v"], network: false, access: "read" })]);
+});
+
+test("where a command works, its output can end with what the folder then stands on, and only there", async () => {
+  const folder = temporaryFolder();
+  const git = testGit().with({ writable: [folder] });
+  await git.must(folder, ["init", "-q"]);
+  const identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+  const commit = () =>
+    git.run(folder, [...identity, "commit", "-q", "--allow-empty", "-F", "-"], { input: "'$x'\n", tellState: true });
+  const { stdout } = await commit();
+  expect(stdout.trim()).toBe(await git.must(folder, ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"]));
+  expect(await git.must(folder, ["log", "-1", "--format=%s"])).toBe("'$x'");
+  expect(await git.run(folder, [...identity, "commit", "-q", "-m", "x"], { tellState: true })).toMatchObject({
+    code: 1,
+    stdout: expect.not.stringContaining("refs/heads/"),
+  });
 });
 
 test("a git that hangs is ended at its deadline, and a folder or a program that is not there is a result", async () => {
@@ -94,18 +111,12 @@ test("of the user's settings git is told an explicit few, and of files that are 
   set("filter.lfs.clean", "touch /tmp/x");
   set("core.fsmonitor", "touch /tmp/x");
   set("http.proxy", "http://me:secret@proxy.invalid");
-  const seen: string[][] = [];
-  const wrap: Wrap = async (argv) => {
-    seen.push([...argv]);
-    return ["true"];
-  };
-  const git = testGit({ wrap }, { PATH: process.env.PATH, HOME: home });
-  await git.run(home, ["clone"], { fetchBy: ["https"] });
-  const settings = seen[0]!.filter((_, index, all) => all[index - 1] === "-c");
+  const git = testGit({}, { PATH: process.env.PATH, HOME: home });
+  const settings = (await git.run(home, ["config", "--list"], { fetchBy: ["https"] })).stdout.split("\n");
   expect(settings).toEqual(expect.arrayContaining(["safe.directory=/srv/a", "safe.directory=*", "core.autocrlf=input"]));
   expect(settings).toEqual(
-    expect.arrayContaining(["filter.lfs.process=git-lfs filter-process", `core.excludesFile=${home}/ignore`]),
+    expect.arrayContaining(["filter.lfs.process=git-lfs filter-process", `core.excludesfile=${home}/ignore`]),
   );
-  expect(settings.filter((each) => /touch|proxy|user\./.test(each))).toEqual([]);
+  expect(settings.filter((each) => /touch|http\.proxy|user\./.test(each))).toEqual([]);
   expect(await git.user()).toMatchObject({ name: "Ada", email: "ada@example.invalid" });
 });

@@ -17,6 +17,9 @@ export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" |
   settings: RunSettings;
 }
 
+/** How many worktrees are taken away side by side. */
+const AT_ONCE = 4;
+
 /** Opens the place a run works in, and records its branch before anything is done there. */
 export async function openRunWorkplace({
   runs,
@@ -41,12 +44,16 @@ export async function openRunWorkplace({
 /** Removes the worktrees an ended run no longer needs, except those that hold uncommitted work. */
 export async function putAway(workplace: Workplace, { streams }: Pick<Run, "streams">): Promise<void> {
   if (workplace.kind === "in place") return;
-  for (const stream of streams.filter((each) => each.status === "done")) {
-    const branch = streamBranch(workplace.branch, stream.number);
-    const path = join(workplace.folder, "worktrees", `stream-${stream.number}`);
-    if ((await removeWorktree(workplace.repo, path, branch)) === "removed")
-      await dropMerged(workplace.repo, branch, workplace.branch);
-  }
+  const { repo, folder } = workplace;
+  const done = streams.filter(({ status }) => status === "done");
+  const removed: string[] = [];
+  const remove = async ({ number }: Run["streams"][number]) => {
+    const branch = streamBranch(workplace.branch, number);
+    const path = join(folder, "worktrees", `stream-${number}`);
+    if ((await removeWorktree(repo, path, branch)) === "removed") removed.push(branch);
+  };
+  for (let at = 0; at < done.length; at += AT_ONCE) await Promise.all(done.slice(at, at + AT_ONCE).map(remove));
+  await dropMerged(repo, removed, workplace.branch);
   await removeWorktree(workplace.repo, workplace.workspace.tree.path, workplace.branch);
   removeEmpty(join(workplace.folder, "worktrees"));
 }

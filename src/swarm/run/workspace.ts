@@ -6,7 +6,7 @@ import { diffOf } from "../../git/diff.ts";
 import { refsBelow } from "../../git/refs.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
 import { openShadow } from "../../git/shadow.ts";
-import { addWorktree, commitAll, current, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
+import { addWorktree, commitAll, current, type Saved, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
@@ -78,13 +78,13 @@ async function branchOf(repo: Repo, runId: string): Promise<string> {
 export async function openStream(
   workplace: Extract<Workplace, { kind: "branch" }>,
   number: number,
-  base: string,
+  from: Saved,
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(workplace.branch, number);
   const path = pathOfStream(workplace, number);
-  await addWorktree(workplace.repo, { path, branch, base });
+  const how = await addWorktree(workplace.repo, { path, branch, base: from.commit });
   await bringDependencies(workplace.repo, path);
-  const at = await current(treeOf(workplace.repo, path, branch));
+  const at = how === "made" ? from : await current(treeOf(workplace.repo, path, branch));
   return { branch, path, base: at.commit, tree: at.tree };
 }
 

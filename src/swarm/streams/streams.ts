@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { isAncestor } from "../../git/refs.ts";
-import { addWorktree } from "../../git/worktrees.ts";
+import { addWorktree, type Saved } from "../../git/worktrees.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
 import { describeTask } from "../phases/prompts.ts";
@@ -31,7 +30,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
       })),
     onAwait: () => wake(),
   });
-  const tip = createTip(workplace);
+  const tip: Tip = { at: { commit: workplace.kind === "branch" ? workplace.base : "", tree: progress.baseTree } };
   const waiting = progress.tasks.map((task, index) => ({ task, number: index + 1 }));
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -71,6 +70,11 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   if (streams.some((stream) => stream.status !== "failed")) return streams;
   const reason = `implement: no stream came to an end. Stream 1: ${streams[0]?.reason ?? "failed"}`;
   throw failures.every((error) => error instanceof NotApproved) ? new NotApproved(reason) : new RunFailed(reason);
+}
+
+/** Where new streams begin: the latest state of the run's branch that can no longer be undone. */
+interface Tip {
+  at: Saved;
 }
 
 interface StreamSetting {
@@ -145,7 +149,7 @@ async function workOnBranch(
   const { number } = record;
   context.caller.expect(engineerOf(context, rules.agent, number));
   const opened = await context.journal.step(Opened, openStep(number), {}, async () => ({
-    value: await openStream(workplace, number, tip.commit()),
+    value: await openStream(workplace, number, tip.at),
   }));
   await addWorktree(workplace.repo, { ...opened, kept: true });
   const workspace = worktree(workplace.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
@@ -155,7 +159,8 @@ async function workOnBranch(
   await work(stream, { context, progress });
   const merged = await turns.take(number, async () => {
     const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
-    await tip.advance(result.commit);
+    // Turns come one after the other, in a new life in the same order, so that each stands on the one before.
+    tip.at = { commit: result.commit, tree: result.tree };
     return result;
   });
   return { ...known, status: "done", tree: merged.tree, merged: true };
@@ -207,15 +212,3 @@ function describe(record: RunStream, stream: Stream): string {
     `## Checks${passed(evidence) ? "" : " (failing)"}\n\n${describeEvidence(evidence)}`,
   ].join("\n\n");
 }
-
-/** The commit that new streams begin from: the latest on the run's branch that can no longer be undone. */
-function createTip(workplace: Workplace) {
-  let commit = workplace.kind === "branch" ? workplace.base : "";
-  return {
-    commit: () => commit,
-    async advance(to: string): Promise<void> {
-      if (workplace.kind === "branch" && !(await isAncestor(workplace.repo.git, workplace.repo.root, to, commit))) commit = to;
-    },
-  };
-}
-type Tip = ReturnType<typeof createTip>;
