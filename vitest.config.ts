@@ -11,13 +11,16 @@ export const SCREENS = ["test/cli/chat.test.ts"];
 /** Whole runs of the pipeline: `npm run test:swarm` runs those. */
 export const SWARM = "test/swarm/**/*.test.ts";
 
+/** Projects made with the real tools of their languages: `npm run test:repositories` runs those. */
+export const REPOSITORIES = "test/repositories/**/*.test.ts";
+
 /** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
 export const WALLS = "test/walls/**/*.test.ts";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, WALLS],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.
