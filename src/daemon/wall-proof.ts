@@ -112,7 +112,7 @@ function attemptsOn(paths: Paths, folder: string): Attempt[] {
       test: [paths.home, ...otherPlaces(realOf(paths.home))].map(shows).join(" || "),
     },
     { held: "IO's folder cannot be written", test: `touch ${quote(join(paths.home, TRACE))}` },
-    { held: "nor can anything outside the project", test: `(: >> ${quote(packageRoot)}/package.json)`, only: "workspace" },
+    { held: "nor can anything outside the project", test: writes(`${quote(packageRoot)}/package.json`), only: "workspace" },
     {
       held: "IO's process cannot be looked into",
       test: `test "$(readlink /proc/${process.pid}/exe)" = ${quote(process.execPath)}`,
@@ -123,6 +123,9 @@ function attemptsOn(paths: Paths, folder: string): Attempt[] {
     ...(daemon ? [{ held: "IO's port does not serve it", test: reaches(daemon.host, daemon.port) }] : []),
   ];
 }
+
+/** Opens a file of ours and writes nothing. One that is empty was made just then, where everything is lost afterwards. */
+const writes = (file: string) => `(: >> ${file}) && test -s ${file}`;
 
 /** Asks the daemon with bash's own means, since nothing else is sure to be there. */
 function reaches(host: string, port: number): string {
