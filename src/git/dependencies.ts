@@ -1,21 +1,76 @@
-import { constants, existsSync } from "node:fs";
-import { cp } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { UserError } from "../lib/errors.ts";
+import { exec } from "../process/exec.ts";
+import { moved, relocate } from "./relocate.ts";
 import type { Repo } from "./repository.ts";
 
-/** Folders that hold what a project has installed; a worktree without them cannot run the project's own checks. */
-const INSTALLED = new Set(["node_modules", ".venv", "venv"]);
-const MOST = 50;
+/** What holds what a project has installed; a worktree without it cannot run the project's own checks. */
+const INSTALLED = new Set([
+  ...["node_modules", "bower_components", ".yarn", ".pnp.cjs", ".pnp.loader.mjs"],
+  ...[".venv", "venv", "vendor", ".bundle", "Pods", "deps", "elm-stuff", ".dart_tool"],
+]);
+/** What tools write in place inside of it, so that it must not be shared. */
+const CACHES = [".cache", ".vite", ".vitest"];
+
+export interface Bringing {
+  /** The top of the tree that has them, and of the one that is to have them. */
+  from: string;
+  to: string;
+  /** Relative to the top. */
+  names: readonly string[];
+  /** Where they are made ready, on the same disk as the tree that is to have them. */
+  scratch: string;
+  /** Whether the two trees may share files, because neither is the user's own. */
+  share: boolean;
+  signal: AbortSignal;
+}
+
+/** What the checkout has installed and git ignores, the root's first. */
+export function installedIn({ root, ignored }: Pick<Repo, "root" | "ignored">): string[] {
+  const depth = (name: string) => name.split("/").length;
+  return ignored
+    .map((name) => name.replace(/\/$/, ""))
+    .filter((name) => INSTALLED.has(basename(name)) || lstatSync(join(root, name, "pyvenv.cfg"), { throwIfNoEntry: false }))
+    .sort((a, b) => depth(a) - depth(b));
+}
 
 /**
- * Copies what the checkout has installed, and git ignores, into a worktree. A copy, not a link: what an agent installs
- * must not reach the user's checkout. File systems that can share blocks do.
+ * Brings what one tree has installed into another, each folder whole or not at all: what leads back into the first tree is
+ * made to lead into the second. What an agent installs there does not reach the user's checkout, whose files are copied; file
+ * systems that can share blocks do.
  */
-export async function bringDependencies(repo: Repo, path: string): Promise<void> {
-  const folders = repo.ignored.filter((name) => INSTALLED.has(basename(name)));
-  for (const folder of folders.slice(0, MOST)) {
-    const target = join(path, folder);
-    if (existsSync(target) || !existsSync(join(target, ".."))) continue;
-    await cp(join(repo.root, folder), target, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE });
+export async function bring({ from, to, names, scratch, share, signal }: Bringing): Promise<void> {
+  for (const [index, name] of names.entries()) {
+    const [source, target] = [join(from, name), join(to, name)];
+    if (is(target) || !is(source) || !is(dirname(target))) continue;
+    if (lstatSync(source).isSymbolicLink()) {
+      symlinkSync(moved(resolve(dirname(source), readlinkSync(source)), from, to), target);
+      continue;
+    }
+    mkdirSync(scratch, { recursive: true, mode: 0o700 });
+    // An earlier life may have been cut off in the middle of it.
+    const made = join(scratch, `installed-${basename(to)}-${index}`);
+    rmSync(made, { recursive: true, force: true });
+    await copy(source, made, share, signal);
+    if (share) for (const cache of CACHES) rmSync(join(made, cache), { recursive: true, force: true });
+    await relocate(made, { from, to, at: target }, signal);
+    renameSync(made, target);
   }
+}
+
+const is = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+/** By the system's own program, which is several times as fast as we could be. The first way of copying that works is taken. */
+async function copy(source: string, target: string, share: boolean, signal: AbortSignal): Promise<void> {
+  const plain = process.platform === "darwin" ? [["-Rcp"], ["-Rp"]] : [["-a", "--reflink=auto"], ["-a"]];
+  let said = "";
+  for (const options of [...(share && process.platform !== "darwin" ? [["-al"]] : []), ...plain]) {
+    const { code, stderr } = await exec("/bin/cp", [...options, "--", source, target], { signal });
+    signal.throwIfAborted();
+    if (code === 0) return;
+    said = stderr.trim().slice(-300);
+    rmSync(target, { recursive: true, force: true });
+  }
+  throw new UserError(`${source} could not be copied for the run: ${said}. Mend that (is the disk full?), then resume.`);
 }

@@ -20,7 +20,7 @@ export interface Repo {
   /** Null when the head is detached. */
   branch: string | null;
   dirty: boolean;
-  /** Folders that git ignores, relative to the top. */
+  /** What git ignores, relative to the top; folders end with a slash. */
   ignored: readonly string[];
   /** What git has to be told to commit in a repository that does not say by whom. */
   identity: readonly string[];
@@ -69,7 +69,7 @@ function statusOf(output: string): Pick<Repo, "head" | "branch" | "dirty" | "ign
     head: head === undefined || head === "(initial)" ? null : head,
     branch: branch === undefined || branch === "(detached)" ? null : branch,
     dirty: lines.some((line) => !line.startsWith("#") && !line.startsWith("! ")),
-    ignored: lines.filter((line) => line.startsWith("! ") && line.endsWith("/")).map((line) => line.slice(2)),
+    ignored: lines.filter((line) => line.startsWith("! ")).map((line) => line.slice(2)),
   };
 }
 

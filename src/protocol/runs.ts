@@ -4,8 +4,11 @@ import { Usage } from "./usage.ts";
 export const RunStatus = z.enum(["running", "done", "failed", "cancelled", "interrupted"]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
-/** How a run ended: with every approval, without one of them or with a failing check, or not at all. */
-export const RunOutcome = z.enum(["approved", "unapproved", "failed", "cancelled"]);
+/**
+ * How a run ended: with every approval, without one of them or with a failing check, with a result that is what it began from,
+ * or not at all.
+ */
+export const RunOutcome = z.enum(["approved", "unapproved", "unchanged", "failed", "cancelled"]);
 export type RunOutcome = z.infer<typeof RunOutcome>;
 
 export const LoopOutcome = z.enum(["approved", "exhausted", "skipped", "failed"]);
@@ -23,6 +26,10 @@ export const CheckEvidence = z.object({
   durationMs: z.number(),
   /** The git tree it ran on. */
   tree: z.string(),
+  /** Why it is not held against the run that it does not pass: it was the same on the commit that the run began from. */
+  excused: z.enum(["failed before", "cannot run"]).optional(),
+  /** Whether it was seen to fail when the code was broken for a trial. One that was not is no evidence about the code. */
+  bound: z.boolean().optional(),
   at: z.string(),
 });
 export type CheckEvidence = z.infer<typeof CheckEvidence>;

@@ -37,6 +37,8 @@ export interface RunContext {
   note: (text: string) => void;
   recordLoop: (loop: ReviewLoop) => void;
   recordStream: (stream: RunStream) => void;
+  /** Ends what goes on beside the phases, and waits for that. */
+  end: () => Promise<void>;
 }
 
 /** What one phase leaves to the next. */

@@ -7,7 +7,8 @@ import { whySkipped } from "../pipeline/conditions.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase } from "../pipeline/schema.ts";
-import { passed } from "../streams/checks.ts";
+import { passed, silent, unbound } from "../streams/checks.ts";
+import { findWorth } from "../streams/worth.ts";
 import type { Progress, RunContext } from "./context.ts";
 import { currentEvidence } from "./current-evidence.ts";
 import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
@@ -28,9 +29,12 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
   try {
     const baseTree = await startingTree(context, kinds);
     progress = { ...progress, baseTree, tree: baseTree };
+    if (baseTree !== "") context.checks.begin(() => findWorth(context, baseTree));
+    // Where everybody works in one place, nothing may change there meanwhile.
+    if (context.workplace.kind === "in place") await context.checks.settled();
     for (const phase of pipeline.pipeline) progress = await runPhase(context, kindOf(kinds, phase), phase, progress);
     journal.put({ key: runKeys.decisions, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
-    return { status: "done", ...judge(view(), progress.tree), tree: progress.tree || null };
+    return { status: "done", ...judge(view(), progress), tree: progress.tree || null };
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
     const outcome = error instanceof NotApproved ? "unapproved" : "failed";
@@ -82,8 +86,9 @@ function skippedLoop({ phase }: Phase, { key, agent }: { key: string; agent: str
   return { key, phase, stream: null, agent, outcome: "skipped", reviews: 0, revisions: 0, approved: null, findings: null };
 }
 
-/** A run is approved if no stream, no review loop and no check stands against it. */
-function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
+/** A run is approved if it changed something, and no stream, no review loop and no check stands against it. */
+function judge(run: Run, { tree, baseTree }: Progress): Pick<Ending, "outcome" | "reason"> {
+  const evidence = currentEvidence(run, tree);
   const against = [
     ...run.streams
       .filter((stream) => stream.status !== "done")
@@ -91,10 +96,12 @@ function judge(run: Run, tree: string): Pick<Ending, "outcome" | "reason"> {
     ...run.loops
       .filter((loop) => loop.outcome === "exhausted" || loop.outcome === "failed")
       .map((loop) => `${loop.key} is ${loop.outcome}`),
-    ...currentEvidence(run, tree)
-      .filter((each) => !passed([each]))
-      .map((each) => `the check "${each.name}" fails`),
+    ...evidence.filter((each) => !passed([each])).map((each) => `the check "${each.name}" fails`),
+    ...silent(evidence).map((each) => `the check "${each.name}" fails as before the run, and does not say why`),
+    ...unbound(evidence).map((each) => `the check "${each.name}" passes on broken code too, so it is no evidence`),
   ];
+  if (tree === baseTree && tree !== "")
+    return { outcome: "unchanged", reason: ["the result is what the run began from", ...new Set(against)].join("; ") };
   return against.length === 0
     ? { outcome: "approved", reason: null }
     : { outcome: "unapproved", reason: [...new Set(against)].join("; ") };

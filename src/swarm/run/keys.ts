@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 /** What a run does outside its phases. */
 export const runKeys = {
   base: "run/base",
+  trial: "run/trial",
   checkout: "run/checkout",
   decisions: "run/decisions",
   apply: "run/apply",

@@ -150,7 +150,7 @@ async function work(deps: LivesDeps, life: RunLife): Promise<Worked> {
   const context = await openRun({ ...deps, runs }, life);
   const { workplace, caller } = context;
   const target = inputs.apply ? await branchToApplyTo(context) : null;
-  const ending = await execute(context, kinds, () => records.view(id));
+  const ending = await execute(context, kinds, () => records.view(id)).finally(context.end);
   const { branch, base } = workplace.kind === "branch" ? workplace : { branch: null, base: null };
   runs.setTree(id, { branch, base, tree: ending.tree });
   if (inputs.apply && (await applyTo(target, context, ending))) runs.setApplied(id);

@@ -21,6 +21,7 @@ import { servingAmong } from "./models.ts";
 import { servedLine } from "./served.ts";
 import { createStands } from "./stand.ts";
 import { openRunWorkplace } from "./workplace.ts";
+import { environmentIn } from "./workspace.ts";
 
 /** One life of a run. */
 export interface RunLife {
@@ -69,6 +70,8 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   });
   const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
   const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
+  const ended = new AbortController();
+  const untilEnd = AbortSignal.any([signal, ended.signal]);
   const workplace = await openRunWorkplace({
     git,
     runs,
@@ -77,6 +80,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     kinds,
     settings,
     folder,
+    signal: untilEnd,
     onPlace: (cwd) => caller.expect(pipeline.pipeline.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   const record = recorders(journal);
@@ -90,6 +94,18 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
     return whySkipped(phase.condition, { models, tasks: [] }) !== undefined;
   };
+  const checks = createChecks({
+    journal,
+    configured: pipeline.checks,
+    findChecks,
+    signal: untilEnd,
+    deadlineMs: checkDeadlineMs,
+    wrap,
+    redactor,
+    standIn,
+    env: (cwd) => environmentIn(workplace, cwd, env),
+    now,
+  });
   return {
     runId: id,
     pipeline,
@@ -97,18 +113,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     settings,
     journal,
     caller,
-    checks: createChecks({
-      journal,
-      configured: pipeline.checks,
-      findChecks,
-      signal,
-      deadlineMs: checkDeadlineMs,
-      wrap,
-      redactor,
-      standIn,
-      env,
-      now,
-    }),
+    checks,
     documents,
     workplace,
     about: { issue: row.issue, decisions: inputs.decisions },
@@ -125,5 +130,10 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
         .filter((later) => !isSkipped(later))
         .flatMap((later) => firstAsked(later, workplace.workspace.cwd)),
     ...record,
+    async end() {
+      ended.abort();
+      await checks.settled();
+      if (workplace.kind === "branch") await workplace.installed.catch(() => undefined);
+    },
   };
 }

@@ -32,7 +32,7 @@ export interface Swarm {
 /** The exit code that tells how a run ended. */
 export function exitCodeOf(run: Pick<Run, "status" | "outcome">): ExitCode {
   if (run.outcome === "approved") return ExitCode.done;
-  if (run.outcome === "unapproved") return ExitCode.unapproved;
+  if (run.outcome === "unapproved" || run.outcome === "unchanged") return ExitCode.unapproved;
   return run.status === "cancelled" || run.status === "interrupted" ? ExitCode.interrupted : ExitCode.failed;
 }
 

@@ -9,7 +9,7 @@ import type { RunSettings } from "../pipeline/settings.ts";
 import { documentNames } from "./documents.ts";
 import { openWorkplace, removeEmpty, streamBranch, type Workplace, type WorkplaceDeps } from "./workspace.ts";
 
-export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "onPlace"> {
+export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "signal" | "onPlace"> {
   runs: Pick<Runs, "setTree">;
   row: RunRow;
   pipeline: ResolvedPipeline;

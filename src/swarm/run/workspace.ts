@@ -1,12 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "../../git/command.ts";
-import { bringDependencies } from "../../git/dependencies.ts";
+import { bring, installedIn } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
 import { refsBelow } from "../../git/refs.ts";
+import { movedIn } from "../../git/relocate.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
 import { openShadow } from "../../git/shadow.ts";
 import { addWorktree, commitAll, current, type Saved, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
+import { RunStopped } from "./journal.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
@@ -19,10 +21,21 @@ export interface Workspace {
   tidy?(label: string): Promise<string | undefined>;
 }
 
+export interface BranchWorkplace {
+  kind: "branch";
+  repo: Repo;
+  branch: string;
+  base: string;
+  /** The run's own folder. */
+  folder: string;
+  workspace: Workspace & { tree: Tree };
+  /** What the checkout has installed, once the run's own tree has it. */
+  installed: Promise<readonly string[]>;
+  signal: AbortSignal;
+}
+
 /** Where a run works: on a branch of its own beside the checkout, or in place. */
-export type Workplace =
-  | { kind: "branch"; repo: Repo; branch: string; base: string; folder: string; workspace: Workspace & { tree: Tree } }
-  | { kind: "in place"; workspace: Workspace };
+export type Workplace = BranchWorkplace | { kind: "in place"; workspace: Workspace };
 
 export interface WorkplaceDeps {
   git: Git;
@@ -33,13 +46,14 @@ export interface WorkplaceDeps {
   parallel: boolean;
   /** Files that the run itself writes into the checkout, which are no part of the work. */
   leftOut: readonly string[];
+  signal: AbortSignal;
   /** Called with the agents' working directory as soon as it is known, before there are files in it. */
   onPlace?: (cwd: string) => void;
 }
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { git, projectPath, runId, folder, parallel, leftOut, onPlace }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, signal, onPlace }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
   const found = parallel ? await openRepo(git, projectPath) : undefined;
@@ -62,8 +76,11 @@ export async function openWorkplace(
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
   await addWorktree(repo, { path, branch, base, kept: known !== undefined });
-  await bringDependencies(repo, path);
-  return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
+  const names = installedIn(repo);
+  // That takes a while and is not needed before something is run.
+  const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
+  installed.catch(() => undefined);
+  return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch), installed, signal };
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
@@ -76,16 +93,36 @@ async function branchOf(repo: Repo, runId: string): Promise<string> {
 
 /** Makes a worktree and a branch for one stream, from a commit of the run's branch. */
 export async function openStream(
-  workplace: Extract<Workplace, { kind: "branch" }>,
+  workplace: BranchWorkplace,
   number: number,
   from: Saved,
 ): Promise<{ branch: string; path: string; base: string; tree: string }> {
   const branch = streamBranch(workplace.branch, number);
   const path = pathOfStream(workplace, number);
   const how = await addWorktree(workplace.repo, { path, branch, base: from.commit });
-  await bringDependencies(workplace.repo, path);
+  await shareInstalled(workplace, path);
   const at = how === "made" ? from : await current(treeOf(workplace.repo, path, branch));
   return { branch, path, base: at.commit, tree: at.tree };
+}
+
+/** Gives a tree of the run what the run's own tree has installed. */
+export async function shareInstalled(workplace: BranchWorkplace, path: string): Promise<void> {
+  const { folder, workspace, signal } = workplace;
+  try {
+    const names = await workplace.installed;
+    await bring({ from: workspace.tree.path, to: path, names, scratch: folder, share: true, signal });
+  } catch (error) {
+    if (signal.aborted) throw new RunStopped("the run was stopped");
+    throw error;
+  }
+}
+
+/** The environment as it is for a command in one of the run's trees: what it names of the checkout is that tree's own. */
+export function environmentIn(workplace: Workplace, cwd: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (workplace.kind === "in place") return env;
+  const { root, prefix } = workplace.repo;
+  const top = prefix === "" ? cwd : cwd.slice(0, -prefix.length - 1);
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value && movedIn(value, root, top)]));
 }
 
 function pathOfStream({ folder }: { folder: string }, number: number): string {

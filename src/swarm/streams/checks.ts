@@ -9,6 +9,7 @@ import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
 import { checksKey } from "../run/keys.ts";
+import { excuseOf, isGreen, tellsWhy } from "./baseline.ts";
 
 export interface ChecksDeps {
   journal: Journal;
@@ -23,8 +24,28 @@ export interface ChecksDeps {
   redactor: Redactor;
   /** What they may do in a folder of the run. */
   standIn: (cwd: string) => Stand;
-  env: NodeJS.ProcessEnv;
+  /** The environment of a check in a folder of the run. */
+  env: (folder: string) => NodeJS.ProcessEnv;
   now: () => Date;
+}
+
+/** One time that the checks are run. */
+export interface CheckedAt {
+  prefix: string;
+  phase: string;
+  stream?: number;
+  folder: string;
+  tree: string;
+  /** Called once the checks have ended, to clean up what they left in the tree. */
+  after?: () => Promise<unknown>;
+}
+
+/** What is known of the checks before anything was changed. */
+export interface Worth {
+  /** What they said of the commit that the run began from. */
+  baseline: readonly CheckEvidence[];
+  /** Whether each notices when the code is broken, as far as that was tried. */
+  notices: ReadonlyMap<string, boolean>;
 }
 
 const TAIL = 4_000;
@@ -33,17 +54,20 @@ const TAIL = 4_000;
 export function createChecks(deps: ChecksDeps) {
   const { journal, configured, findChecks, signal, deadlineMs, wrap, redactor, standIn, env, now } = deps;
   const seen = new Map<string, CheckEvidence[]>();
+  let worth: Promise<Worth> = Promise.resolve({ baseline: [], notices: new Map() });
 
   async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
     const cwd = resolve(folder, check.cwd);
     const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd, { place: folder, ...standIn(folder) });
+    const theirs = env(folder);
     const result = await exec(program, args, {
       cwd,
-      env: { ...projectEnvironment(env, redactor), CI: env.CI ?? "true" },
+      env: { ...projectEnvironment(theirs, redactor), CI: theirs.CI ?? "true" },
       deadlineMs,
       signal,
       maxOutput: TAIL * 4,
     });
+    if (signal.aborted) throw new RunStopped("the run was stopped");
     const { code, ending, output, sha256, bytes, durationMs } = result;
     return {
       name: check.name,
@@ -59,43 +83,81 @@ export function createChecks(deps: ChecksDeps) {
     };
   }
 
+  async function checksIn(folder: string): Promise<Check[]> {
+    return configured?.map((command) => ({ name: command, command, cwd: "." })) ?? (await findChecks(folder));
+  }
+
+  /** Runs them all on a tree, unless that was done before; `judged` says what each result is worth. */
+  async function run(at: CheckedAt, judged: (each: CheckEvidence) => CheckEvidence): Promise<CheckEvidence[]> {
+    const known = seen.get(at.tree);
+    if (known) return known;
+    const head = {
+      key: checksKey(at.prefix, at.tree),
+      kind: "checks" as const,
+      phase: at.phase,
+      stream: at.stream ?? null,
+    };
+    const found = await journal.step(z.array(CheckEvidence), head, { tree: at.tree, configured }, async () => {
+      const checks = await checksIn(at.folder);
+      const evidence: CheckEvidence[] = [];
+      for (const check of checks) evidence.push(judged(await runOne(check, at.folder, at.tree)));
+      if (checks.length > 0) await at.after?.();
+      return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
+    });
+    seen.set(at.tree, found);
+    return found;
+  }
+
   return {
-    /** `after` is called once the checks have ended, to clean up what they left in the tree. */
-    async run(at: {
-      prefix: string;
-      phase: string;
-      stream?: number;
-      folder: string;
-      tree: string;
-      after?: () => Promise<unknown>;
-    }): Promise<CheckEvidence[]> {
-      const head = {
-        key: checksKey(at.prefix, at.tree),
-        kind: "checks" as const,
-        phase: at.phase,
-        stream: at.stream ?? null,
-      };
-      const known = seen.get(at.tree);
-      if (known) return known;
-      const found = await journal.step(z.array(CheckEvidence), head, { tree: at.tree, configured }, async () => {
-        const checks = configured?.map((command) => ({ name: command, command, cwd: "." })) ?? (await findChecks(at.folder));
-        const evidence: CheckEvidence[] = [];
-        for (const check of checks) {
-          evidence.push(await runOne(check, at.folder, at.tree));
-          if (signal.aborted) throw new RunStopped("the run was stopped");
-        }
-        if (checks.length > 0) await at.after?.();
-        return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
+    /** Finds out what the checks are worth; nothing is checked before that is known. */
+    begin(work: () => Promise<Worth>): void {
+      worth = work();
+      worth.catch(() => undefined);
+    },
+    /** What the checks say of the commit that the run begins from. What does not pass there is not the run's doing. */
+    baseline: (at: CheckedAt) => run(at, (each) => withExcuse(each, each)),
+    /** Runs one check again, in another folder. */
+    async again({ name }: CheckEvidence, folder: string): Promise<CheckEvidence | undefined> {
+      const check = (await checksIn(folder)).find((each) => each.name === name);
+      return check && runOne(check, folder, "");
+    },
+    async run(at: CheckedAt): Promise<CheckEvidence[]> {
+      const { baseline, notices } = await worth;
+      return run(at, (each) => {
+        const before = baseline.find(({ name }) => name === each.name);
+        const bound = notices.get(each.name);
+        return { ...withExcuse(each, before), ...(bound !== undefined && { bound }) };
       });
-      seen.set(at.tree, found);
-      return found;
+    },
+    /** Waits for what is under way before anything is checked. */
+    async settled(): Promise<void> {
+      await worth.catch(() => undefined);
     },
   };
 }
 export type Checks = ReturnType<typeof createChecks>;
 
+function withExcuse(each: CheckEvidence, before: CheckEvidence | undefined): CheckEvidence {
+  const excused = excuseOf(each, before);
+  return excused === undefined ? each : { ...each, excused };
+}
+
+/** Whether nothing of it is to be held against the run. */
 export function passed(evidence: readonly CheckEvidence[]): boolean {
-  return evidence.every((each) => each.ending === "exited" && each.exitCode === 0);
+  return evidence.every((each) => isGreen(each) || each.excused !== undefined);
+}
+
+/** The checks whose passing says nothing about the code: tests, and all of them where there is none that noticed anything. */
+export function unbound(evidence: readonly CheckEvidence[]): CheckEvidence[] {
+  const tried = evidence.filter((each) => isGreen(each) && each.bound !== undefined);
+  const anyBound = tried.some(({ bound }) => bound === true);
+  return tried.filter(({ name, bound }) => bound === false && (!anyBound || /^test\b/.test(name)));
+}
+
+/** The checks that fail as before and do not say why, where nothing else vouches for the result. */
+export function silent(evidence: readonly CheckEvidence[]): CheckEvidence[] {
+  if (evidence.some((each) => isGreen(each) || tellsWhy(each))) return [];
+  return evidence.filter(({ excused }) => excused === "failed before");
 }
 
 /** The record as agents and people read it. */
@@ -104,11 +166,17 @@ export function describeEvidence(evidence: readonly CheckEvidence[], tailLength 
   return evidence
     .map((each) => {
       const end = each.ending === "exited" ? `exit code ${each.exitCode}` : each.ending;
-      const facts = `- \`${oneLine(each.command, 300).replaceAll("`", "'")}\`: ${end}, ${each.durationMs} ms, output sha256 ${each.sha256.slice(0, 16)} (${each.bytes} bytes), tree ${each.tree.slice(0, 12)}`;
+      const facts = `- \`${oneLine(each.command, 300).replaceAll("`", "'")}\`: ${end}${worthOf(each)}, ${each.durationMs} ms, output sha256 ${each.sha256.slice(0, 16)} (${each.bytes} bytes), tree ${each.tree.slice(0, 12)}`;
       const tail = each.tail.trim().slice(-tailLength);
       return each.exitCode === 0 && tailLength > 0 ? facts : tail && tailLength > 0 ? `${facts}\n${fence(tail)}` : facts;
     })
     .join("\n");
+}
+
+function worthOf({ excused, bound }: CheckEvidence): string {
+  if (excused === "cannot run") return " (it cannot run here, and could not before)";
+  if (excused === "failed before") return " (as before the run: nothing new fails)";
+  return bound === false ? " (no evidence: it also passes when the code is broken)" : "";
 }
 
 /** A code block that its own content cannot close. */

@@ -9,7 +9,7 @@ import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limit
 import type { RunContext } from "../run/context.ts";
 import { RunFailed } from "../run/journal.ts";
 import { IMPLEMENT, RUN_CHECKS } from "../run/keys.ts";
-import type { Workplace } from "../run/workspace.ts";
+import type { BranchWorkplace } from "../run/workspace.ts";
 import { passed } from "./checks.ts";
 import { review, type Stream, title } from "./stream.ts";
 
@@ -22,7 +22,7 @@ const SIDE_CHARACTERS = 30_000;
 
 export interface MergeDeps {
   context: RunContext;
-  workplace: Extract<Workplace, { kind: "branch" }>;
+  workplace: BranchWorkplace;
   /** The stream's worktree and the commit it began from. */
   tree: Tree;
   base: string;

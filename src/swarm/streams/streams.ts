@@ -7,7 +7,7 @@ import type { SwarmTask } from "../phases/task-list.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
 import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
-import { openStream, type Workplace, worktree } from "../run/workspace.ts";
+import { type BranchWorkplace, openStream, type Workplace, worktree } from "../run/workspace.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { engineerOf } from "./engineers.ts";
 import { mergeStream } from "./merge.ts";
@@ -141,7 +141,7 @@ async function workInPlace(
 /** Works in a worktree of the stream's own, and merges when it is the stream's turn. */
 async function workOnBranch(
   { context, rules, progress, turns, tip }: StreamSetting,
-  workplace: Extract<Workplace, { kind: "branch" }>,
+  workplace: BranchWorkplace,
   task: SwarmTask,
   record: RunStream,
   onStream: (stream: Stream) => void,

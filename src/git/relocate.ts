@@ -1,0 +1,83 @@
+import { lstatSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { createBreath } from "../lib/breath.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { entriesAt } from "../lib/pinned/list.ts";
+import { readPlain } from "../lib/pinned/read.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
+
+export interface Move {
+  /** The tops of the tree that it was made for, and of the one it is to serve. */
+  from: string;
+  to: string;
+  /** Where the folder will stand. */
+  at: string;
+}
+
+const LARGEST = 1_000_000;
+
+/** A path of one tree as it is called in another; one that lies in neither stays as it is. */
+export function moved(path: string, from: string, to: string): string {
+  if (path === from) return to;
+  return path.startsWith(`${from}/`) ? join(to, path.slice(from.length + 1)) : path;
+}
+
+/** The same for every path that a text names, such as a list of folders. */
+export function movedIn(text: string, from: string, to: string): string {
+  const ends = (at: number) => at >= text.length || !/[\w.-]/.test(text[at]!);
+  const starts = (at: number) => at === 0 || !/[\w./-]/.test(text[at - 1]!);
+  let result = "";
+  let done = 0;
+  for (let at = text.indexOf(from); at >= 0; at = text.indexOf(from, at + from.length)) {
+    if (!starts(at) || !ends(at + from.length)) continue;
+    result += text.slice(done, at) + to;
+    done = at + from.length;
+  }
+  return result + text.slice(done);
+}
+
+/**
+ * Makes an installed folder serve another tree: links that lead into the first by their full path, and what a Python
+ * environment says of where it stands and of projects that are installed in place.
+ */
+export async function relocate(folder: string, move: Move, signal: AbortSignal): Promise<void> {
+  const breathe = createBreath(signal);
+  const isPython = lstatSync(join(folder, "pyvenv.cfg"), { throwIfNoEntry: false }) !== undefined;
+  const waiting = [folder];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    for (const entry of entriesAt(at)) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory()) waiting.push(path);
+      else if (entry.isSymbolicLink()) relink(path, join(move.at, relative(folder, path)), move);
+      else if (isPython && entry.isFile() && namesPlaces(path)) rewrite(path, move);
+    }
+    await breathe();
+  }
+}
+
+/** A link that leads by its full path, or over the top of its tree, to somewhere in it. */
+function relink(path: string, future: string, { from, to }: Move): void {
+  const target = readlinkSync(path);
+  if (!target.startsWith("/")) return;
+  const there = moved(resolve(target), from, to);
+  if (there === target) return;
+  unlinkSync(path);
+  symlinkSync(relative(dirname(future), there), path);
+}
+
+/** The files of a Python environment that name folders: its programs, and its lists of projects that are used in place. */
+function namesPlaces(path: string): boolean {
+  const name = basename(path);
+  if (["bin", "Scripts"].includes(basename(dirname(path)))) return !/^python/.test(name);
+  return name === "pyvenv.cfg" || /\.(?:pth|egg-link)$/.test(name) || /^__editable__.*\.py$/.test(name);
+}
+
+function rewrite(path: string, { from, to }: Move): void {
+  withFolder(dirname(path), (folder) => {
+    const read = readPlain(folder, basename(path), LARGEST);
+    if ("absent" in read || read.bytes.includes(0)) return;
+    const text = read.bytes.toString("utf8");
+    const changed = movedIn(text, from, to);
+    if (changed !== text) replaceFile(folder, basename(path), changed, { like: read.stats, durable: false });
+  });
+}
