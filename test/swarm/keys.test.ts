@@ -62,6 +62,7 @@ test("a step is called what it was called in every version, so that a run of an 
       decisions: "run/decisions",
       apply: "run/apply",
       summary: "run/summary",
+      trial: "run/trial",
     },
     phase: "phase:spec",
     loop: "loop:spec/review:pm-reviewer",

@@ -7,7 +7,7 @@ import { whySkipped } from "../pipeline/conditions.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Phase } from "../pipeline/schema.ts";
-import { passed, silent, unbound } from "../streams/checks.ts";
+import { passed, unbound } from "../streams/checks.ts";
 import { findWorth } from "../streams/worth.ts";
 import type { Progress, RunContext } from "./context.ts";
 import { currentEvidence } from "./current-evidence.ts";
@@ -87,7 +87,7 @@ function skippedLoop({ phase }: Phase, { key, agent }: { key: string; agent: str
 }
 
 /** A run is approved if it changed something, and no stream, no review loop and no check stands against it. */
-function judge(run: Run, { tree, baseTree }: Progress): Pick<Ending, "outcome" | "reason"> {
+function judge(run: Run, { tree, baseTree, streams }: Progress): Pick<Ending, "outcome" | "reason"> {
   const evidence = currentEvidence(run, tree);
   const against = [
     ...run.streams
@@ -97,10 +97,9 @@ function judge(run: Run, { tree, baseTree }: Progress): Pick<Ending, "outcome" |
       .filter((loop) => loop.outcome === "exhausted" || loop.outcome === "failed")
       .map((loop) => `${loop.key} is ${loop.outcome}`),
     ...evidence.filter((each) => !passed([each])).map((each) => `the check "${each.name}" fails`),
-    ...silent(evidence).map((each) => `the check "${each.name}" fails as before the run, and does not say why`),
     ...unbound(evidence).map((each) => `the check "${each.name}" passes on broken code too, so it is no evidence`),
   ];
-  if (tree === baseTree && tree !== "")
+  if (streams.length > 0 && tree === baseTree)
     return { outcome: "unchanged", reason: ["the result is what the run began from", ...new Set(against)].join("; ") };
   return against.length === 0
     ? { outcome: "approved", reason: null }

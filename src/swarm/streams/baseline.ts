@@ -14,17 +14,15 @@ export function cannotRun({ ending, exitCode, tail }: Pick<CheckEvidence, "endin
 
 /**
  * Why a check that does not pass is not held against a run: it was the same on the commit that the run began from. One that
- * failed there and tells of something else now is held against it.
+ * failed there and tells of something else now, or of nothing at all, is held against it.
  */
 export function excuseOf(now: CheckEvidence, before: CheckEvidence | undefined): CheckEvidence["excused"] {
   if (before === undefined || isGreen(now) || isGreen(before)) return undefined;
   if (cannotRun(before)) return cannotRun(now) ? "cannot run" : undefined;
   const known = new Set(complaints(before.tail));
-  return now.ending === before.ending && complaints(now.tail).every((line) => known.has(line)) ? "failed before" : undefined;
+  const told = complaints(now.tail);
+  return told.length > 0 && told.every((line) => known.has(line)) && now.ending === before.ending ? "failed before" : undefined;
 }
-
-/** Whether a check that fails as it did before at least tells what fails, so that the rest can be taken to have passed. */
-export const tellsWhy = ({ excused, tail }: CheckEvidence) => excused === "failed before" && complaints(tail).length > 0;
 
 export const isGreen = ({ ending, exitCode }: Pick<CheckEvidence, "ending" | "exitCode">) =>
   ending === "exited" && exitCode === 0;

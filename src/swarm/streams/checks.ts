@@ -9,7 +9,7 @@ import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
 import { checksKey } from "../run/keys.ts";
-import { excuseOf, isGreen, tellsWhy } from "./baseline.ts";
+import { excuseOf, isGreen } from "./baseline.ts";
 
 export interface ChecksDeps {
   journal: Journal;
@@ -152,12 +152,6 @@ export function unbound(evidence: readonly CheckEvidence[]): CheckEvidence[] {
   const tried = evidence.filter((each) => isGreen(each) && each.bound !== undefined);
   const anyBound = tried.some(({ bound }) => bound === true);
   return tried.filter(({ name, bound }) => bound === false && (!anyBound || /^test\b/.test(name)));
-}
-
-/** The checks that fail as before and do not say why, where nothing else vouches for the result. */
-export function silent(evidence: readonly CheckEvidence[]): CheckEvidence[] {
-  if (evidence.some((each) => isGreen(each) || tellsWhy(each))) return [];
-  return evidence.filter(({ excused }) => excused === "failed before");
 }
 
 /** The record as agents and people read it. */

@@ -17,7 +17,7 @@ export async function findWorth(context: RunContext, baseTree: string): Promise<
     tree: baseTree,
     after: async () => workspace.tidy?.(`base-${baseTree.slice(0, 12)}`),
   });
-  for (const each of baseline.filter(({ excused }) => excused !== undefined)) note(beforeTheRun(each));
+  for (const each of baseline.filter((one) => !isGreen(one))) note(beforeTheRun(each));
   const green = baseline.filter(isGreen);
   if (workplace.kind !== "branch" || green.length === 0) return { baseline, notices: new Map() };
   const head = { key: runKeys.trial, kind: "git" as const, phase: IMPLEMENT };
@@ -32,9 +32,11 @@ export async function findWorth(context: RunContext, baseTree: string): Promise<
 }
 
 function beforeTheRun({ name, excused }: CheckEvidence): string {
-  return excused === "cannot run"
-    ? `the check "${name}" cannot run here: a program that it needs is missing. Install it, or name the checks in the pipeline file`
-    : `the check "${name}" failed before the run began; only what fails besides is held against the run`;
+  if (excused === "cannot run")
+    return `the check "${name}" cannot run here: a program that it needs is missing. Install it, or name the checks in the pipeline file`;
+  return excused === "failed before"
+    ? `the check "${name}" failed before the run began; only what fails besides is held against the run`
+    : `the check "${name}" failed before the run began and does not say why, so it has to pass in the end`;
 }
 
 function notBound(name: string, files: number): string {

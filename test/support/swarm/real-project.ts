@@ -1,0 +1,52 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Check } from "../../../src/project/commands.ts";
+import type { Run } from "../../../src/protocol/runs.ts";
+import { git, type Harness, type HarnessOptions, startSwarm, write } from "./index.ts";
+
+/** Runs a program as a person would, and fails with what it said. */
+export function run(cwd: string, program: string, ...args: string[]): string {
+  return execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+export function writeFiles(folder: string, files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+export const PIPELINE = `
+pipeline:
+  - phase: implement
+    parallel: true
+    agent: engineer
+    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
+`;
+
+export interface RealProject {
+  /** Committed. */
+  files: Record<string, string>;
+  /** What a person does in the checkout before the run: installs, builds. */
+  prepare?: (project: string) => void;
+  checks: Check[];
+  /** What the engineer writes. */
+  writes: [path: string, text: string];
+  parts?: HarnessOptions["parts"];
+}
+
+/** A whole run on a project that real tools have been at, by an engineer who writes one file. */
+export async function runOn({ files, prepare, checks, writes, parts }: RealProject): Promise<Harness & { run: Run }> {
+  const harness = await startSwarm({
+    checks,
+    files: { "swarm.config.yaml": PIPELINE, ...files },
+    script: ({ role, afterTool }) => (role === "engineer" && !afterTool ? write(...writes) : undefined),
+    ...(parts && { parts }),
+  });
+  const { project, swarm, settings } = harness;
+  prepare?.(project);
+  if (git(project, "status", "--porcelain") !== "") throw new Error("the project is not clean before the run");
+  const handle = await swarm.start({ projectPath: project, issue: "Change it", settings });
+  return { ...harness, run: await handle.finished };
+}
