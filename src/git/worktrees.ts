@@ -126,6 +126,22 @@ export async function commitAll(
   return current(tree);
 }
 
+/** The files of the last commit that are changed in a worktree. */
+export async function changedIn({ git, path }: Tree): Promise<string[]> {
+  const listed = await git.must(path, ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "-z"]);
+  return listed.split("\0").flatMap((line) => (line.length > 3 ? [line.slice(line.startsWith(" ") ? 3 : 2).trim()] : []));
+}
+
+/** Commits those, and nothing that is new. */
+export async function commitChanged({ identity }: Pick<Repo, "identity">, tree: Tree, message: string): Promise<Saved> {
+  const { git, path } = tree;
+  const made = await git.run(path, [...identity, "commit", "-q", "-a", "--no-verify", "-F", "-"], {
+    input: message,
+    tellState: true,
+  });
+  return made.code === 0 ? stateIn(tree, made.stdout) : current(tree);
+}
+
 /** The commit and tree a worktree stands on; its branch has to be the one it was made with. */
 export async function current(tree: Tree): Promise<Saved> {
   return stateIn(tree, await tree.git.must(tree.path, STATE));

@@ -30,6 +30,8 @@ export const CheckEvidence = z.object({
   excused: z.enum(["failed before", "cannot run"]).optional(),
   /** Whether it was seen to fail when the code was broken for a trial. One that was not is no evidence about the code. */
   bound: z.boolean().optional(),
+  /** Files of the tree that it changed while it ran, so that it did not see the tree as it is. */
+  changed: z.array(z.string()).optional(),
   at: z.string(),
 });
 export type CheckEvidence = z.infer<typeof CheckEvidence>;
@@ -139,6 +141,8 @@ export const Run = z
     phases: z.array(RunPhase),
     streams: z.array(RunStream),
     loops: z.array(ReviewLoop),
+    /** What the checks said of the commit that the run began from. */
+    baseline: z.array(CheckEvidence).default([]),
     evidence: z.array(CheckEvidence),
     steps: z.array(RunStep),
     decisions: z.array(z.string()),
@@ -153,5 +157,5 @@ export const Run = z
 export type Run = z.infer<typeof Run>;
 
 /** A run in a list: without what only `show` needs. */
-export const RunSummary = Run.omit({ steps: true, evidence: true, loops: true, decisions: true, notes: true });
+export const RunSummary = Run.omit({ steps: true, baseline: true, evidence: true, loops: true, decisions: true, notes: true });
 export type RunSummary = z.infer<typeof RunSummary>;

@@ -113,3 +113,31 @@ test("without a source file that a check could import no trial is made, and that
   expect(run.outcome).toBe("approved");
   expect(run.notes.join("\n")).toContain("no source file that a check could import");
 });
+
+test("a linter that mends as it checks: what it changed is in the result, and was checked", async () => {
+  const mend = "sed -i 's/ *$//' packages/core/src/index.js && node --check packages/core/src/index.js";
+  const { run, project } = await runOn({
+    ...workspace("export const greet = () => 'hello';   \nexport const more = 1;  \n"),
+    checks: [...checks, { name: "lint", command: mend, cwd: "." }],
+  });
+  expect([run.outcome, run.reason]).toEqual(["approved", null]);
+  expect(sh(project, "git", "show", `${run.branch}:packages/core/src/index.js`)).toBe(BETTER.replaceAll("  ", ""));
+  const final = run.evidence.filter(({ tree }) => tree === run.tree);
+  expect(final.map(({ name, changed }) => [name, changed])).toEqual([
+    ["test", undefined],
+    ["lint", undefined],
+  ]);
+});
+
+test("a check that changes the tree every time has not seen what it vouches for", async () => {
+  const { run } = await runOn({
+    ...workspace(BETTER),
+    checks: [
+      ...checks,
+      { name: "lint", command: "date +%N >> packages/core/src/index.js.txt; date +%N >> package.json.txt", cwd: "." },
+    ],
+    files: { ...files, "package.json.txt": "1\n" },
+  });
+  expect(run.outcome).toBe("unapproved");
+  expect(run.reason).toContain('the check "lint" fails');
+});

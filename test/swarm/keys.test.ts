@@ -62,6 +62,7 @@ test("a step is called what it was called in every version, so that a run of an 
       decisions: "run/decisions",
       apply: "run/apply",
       summary: "run/summary",
+      baseline: "run/baseline",
       trial: "run/trial",
     },
     phase: "phase:spec",

@@ -13,7 +13,7 @@ import { describeRun } from "../../src/swarm/tools.ts";
 import { quietLog, startEngine } from "../support/engine.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { type Script, startSwarm } from "../support/swarm/index.ts";
+import { type Script, startSwarm, write } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
 const SPEC = "pipeline:\n  - {phase: spec, agent: pm}\n";
@@ -143,7 +143,8 @@ test("whether another model reviews is judged by what serves, not by names", asy
   });
 });
 
-const building: Script = ({ role }) => (role === "I build." ? { say: "There was nothing to do." } : undefined);
+const building: Script = ({ role, afterTool }) =>
+  role === "I build." ? (afterTool ? { say: "Built." } : write("built.txt", "built\n")) : undefined;
 
 /** An engine whose provider has models of its own mind. */
 const answering =

@@ -117,6 +117,7 @@ test("a whole run writes its steps under the names that every version has given 
     "phase:spec",
     "run/apply",
     "run/base",
+    "run/baseline",
     "run/checkout",
     "run/checks/<hash>",
     "run/decisions",

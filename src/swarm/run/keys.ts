@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 /** What a run does outside its phases. */
 export const runKeys = {
   base: "run/base",
+  baseline: "run/baseline",
   trial: "run/trial",
   checkout: "run/checkout",
   decisions: "run/decisions",
@@ -74,6 +75,7 @@ export const streamKeys = (number: number) => {
     open: `${prefix}/open`,
     draft: `${prefix}/draft`,
     commit: (count: number) => `${prefix}/commit/${count}`,
+    mended: (count: number) => `${prefix}/commit/${count}/mended`,
     afterChecks: (count: number) => `${prefix}/commit/${count}/after-checks`,
     merge: (round: number) => `${prefix}/merge/${round}`,
     conflict: (round: number) => `${prefix}/conflict/${round}`,

@@ -25,7 +25,8 @@ export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
   const read = createReader();
   const { reason, ...summary } = summaryFrom(runs, row, now, read);
   const loops = read.results(steps, "loop", ReviewLoop);
-  const evidence = read.results(steps, "checks", z.array(CheckEvidence)).flat();
+  const isBaseline = (step: StepRow) => step.key === runKeys.baseline;
+  const evidenceIn = (those: StepRow[]) => read.results(those, "checks", z.array(CheckEvidence)).flat();
   const isDecisions = (step: StepRow) => step.key === runKeys.decisions;
   const decisions = read.results(steps.filter(isDecisions), "note", z.array(z.string())).flat();
   const notes = read.results(
@@ -37,7 +38,8 @@ export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
     ...summary,
     reason: read.missed() ? withUnreadable(row.reason) : reason,
     loops,
-    evidence,
+    baseline: evidenceIn(steps.filter(isBaseline)),
+    evidence: evidenceIn(steps.filter((step) => !isBaseline(step))),
     steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(stepOf),
     decisions,
     notes,

@@ -7,7 +7,17 @@ import { refsBelow } from "../../git/refs.ts";
 import { movedIn } from "../../git/relocate.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
 import { openShadow } from "../../git/shadow.ts";
-import { addWorktree, commitAll, current, type Saved, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
+import {
+  addWorktree,
+  changedIn,
+  commitAll,
+  commitChanged,
+  current,
+  type Saved,
+  setAside,
+  type Tree,
+  treeOf,
+} from "../../git/worktrees.ts";
 import { RunStopped } from "./journal.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
@@ -17,6 +27,10 @@ export interface Workspace {
   /** Saves the present state as a tree, and as a commit if it is on a branch. */
   save(message: string): Promise<{ tree: string; commit: string | null }>;
   diff(from: string, to: string): Promise<string>;
+  /** The files of the saved state that are changed by now; missing where the work is done in place. */
+  changed?(): Promise<string[]>;
+  /** Saves the changes of those files, and nothing that is new. */
+  saveChanged?(message: string): Promise<{ tree: string; commit: string | null }>;
   /** Moves what commands left in the tree to a ref of its own; missing where the work is done in place. */
   tidy?(label: string): Promise<string | undefined>;
 }
@@ -167,6 +181,8 @@ export function worktree(repo: Repo, path: string, branch: string, note?: (text:
       if (last?.key !== key) last = { key, text: diffOf(tree.git, path, from, to) };
       return last.text;
     },
+    changed: () => changedIn(tree),
+    saveChanged: (message) => commitChanged(repo, tree, message),
     tidy: (label) => setAside(tree, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
   };
 }

@@ -24,8 +24,10 @@ export function excuseOf(now: CheckEvidence, before: CheckEvidence | undefined):
   return told.length > 0 && told.every((line) => known.has(line)) && now.ending === before.ending ? "failed before" : undefined;
 }
 
-export const isGreen = ({ ending, exitCode }: Pick<CheckEvidence, "ending" | "exitCode">) =>
-  ending === "exited" && exitCode === 0;
+/** Whether it passes, and on the tree as it is. */
+export function isGreen({ ending, exitCode, changed }: Pick<CheckEvidence, "ending" | "exitCode" | "changed">): boolean {
+  return ending === "exited" && exitCode === 0 && changed === undefined;
+}
 
 const COMPLAINT = /fail|error|exception|panic|not ok|✗|✘|×|✖|cannot|could not|unresolved|undefined|undeclared|assert|Traceback/i;
 

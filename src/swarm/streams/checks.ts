@@ -8,7 +8,7 @@ import type { Stand, Wrap } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../run/journal.ts";
-import { checksKey } from "../run/keys.ts";
+import { checksKey, runKeys } from "../run/keys.ts";
 import { excuseOf, isGreen } from "./baseline.ts";
 
 export interface ChecksDeps {
@@ -31,13 +31,14 @@ export interface ChecksDeps {
 
 /** One time that the checks are run. */
 export interface CheckedAt {
-  prefix: string;
   phase: string;
   stream?: number;
   folder: string;
   tree: string;
   /** Called once the checks have ended, to clean up what they left in the tree. */
-  after?: () => Promise<unknown>;
+  after?: (evidence: readonly CheckEvidence[]) => Promise<unknown>;
+  /** The files of the tree that are changed by now. */
+  changed?: (() => Promise<string[]>) | undefined;
 }
 
 /** What is known of the checks before anything was changed. */
@@ -49,6 +50,7 @@ export interface Worth {
 }
 
 const TAIL = 4_000;
+const MOST_NAMED = 20;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
 export function createChecks(deps: ChecksDeps) {
@@ -88,11 +90,11 @@ export function createChecks(deps: ChecksDeps) {
   }
 
   /** Runs them all on a tree, unless that was done before; `judged` says what each result is worth. */
-  async function run(at: CheckedAt, judged: (each: CheckEvidence) => CheckEvidence): Promise<CheckEvidence[]> {
+  async function run(at: CheckedAt & { key: string }, judged: (each: CheckEvidence) => CheckEvidence): Promise<CheckEvidence[]> {
     const known = seen.get(at.tree);
     if (known) return known;
     const head = {
-      key: checksKey(at.prefix, at.tree),
+      key: at.key,
       kind: "checks" as const,
       phase: at.phase,
       stream: at.stream ?? null,
@@ -100,8 +102,14 @@ export function createChecks(deps: ChecksDeps) {
     const found = await journal.step(z.array(CheckEvidence), head, { tree: at.tree, configured }, async () => {
       const checks = await checksIn(at.folder);
       const evidence: CheckEvidence[] = [];
-      for (const check of checks) evidence.push(judged(await runOne(check, at.folder, at.tree)));
-      if (checks.length > 0) await at.after?.();
+      const before = new Set<string>();
+      for (const check of checks) {
+        const ran = await runOne(check, at.folder, at.tree);
+        const changed = ((await at.changed?.()) ?? []).filter((file) => !before.has(file));
+        for (const file of changed) before.add(file);
+        evidence.push(judged(changed.length === 0 ? ran : { ...ran, changed: changed.slice(0, MOST_NAMED) }));
+      }
+      if (checks.length > 0) await at.after?.(evidence);
       return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
     });
     seen.set(at.tree, found);
@@ -115,15 +123,15 @@ export function createChecks(deps: ChecksDeps) {
       worth.catch(() => undefined);
     },
     /** What the checks say of the commit that the run begins from. What does not pass there is not the run's doing. */
-    baseline: (at: CheckedAt) => run(at, (each) => withExcuse(each, each)),
+    baseline: (at: CheckedAt) => run({ ...at, key: runKeys.baseline }, (each) => withExcuse(each, each)),
     /** Runs one check again, in another folder. */
     async again({ name }: CheckEvidence, folder: string): Promise<CheckEvidence | undefined> {
       const check = (await checksIn(folder)).find((each) => each.name === name);
       return check && runOne(check, folder, "");
     },
-    async run(at: CheckedAt): Promise<CheckEvidence[]> {
+    async run({ prefix, ...at }: CheckedAt & { prefix: string }): Promise<CheckEvidence[]> {
       const { baseline, notices } = await worth;
-      return run(at, (each) => {
+      return run({ ...at, key: checksKey(prefix, at.tree) }, (each) => {
         const before = baseline.find(({ name }) => name === each.name);
         const bound = notices.get(each.name);
         return { ...withExcuse(each, before), ...(bound !== undefined && { bound }) };
@@ -167,7 +175,8 @@ export function describeEvidence(evidence: readonly CheckEvidence[], tailLength 
     .join("\n");
 }
 
-function worthOf({ excused, bound }: CheckEvidence): string {
+function worthOf({ excused, bound, changed }: CheckEvidence): string {
+  if (changed) return ` (it changed files while it checked: ${changed.map((file) => oneLine(file, 100)).join(", ")})`;
   if (excused === "cannot run") return " (it cannot run here, and could not before)";
   if (excused === "failed before") return " (as before the run: nothing new fails)";
   return bound === false ? " (no evidence: it also passes when the code is broken)" : "";

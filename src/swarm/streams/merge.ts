@@ -105,6 +105,7 @@ function checkMerged(stream: Stream, { context, workplace }: MergeDeps, round: n
     prefix: RUN_CHECKS,
     phase: IMPLEMENT,
     folder: workplace.workspace.cwd,
+    changed: workplace.workspace.changed,
     tree,
     after: async () => {
       const ref = await workplace.workspace.tidy?.(`merge-${number}-${round}`);

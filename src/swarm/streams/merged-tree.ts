@@ -15,6 +15,7 @@ export function openMergedTree({ journal, checks, workplace: { workspace } }: Ru
       prefix: RUN_CHECKS,
       phase,
       folder: workspace.cwd,
+      changed: workspace.changed,
       tree,
       after: async () => workspace.tidy?.(`cross-${tree.slice(0, 12)}`),
     });

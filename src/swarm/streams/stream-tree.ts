@@ -45,11 +45,37 @@ export function createStreamTree({ context, number, workspace, baseTree }: Strea
     state = { ...state, tree };
   }
 
+  function check(tree: string, keepChanged: boolean): Promise<CheckEvidence[]> {
+    return checks.run({
+      prefix: keys.prefix,
+      phase: IMPLEMENT,
+      stream: number,
+      folder: workspace.cwd,
+      tree,
+      changed: workspace.changed,
+      after: async (evidence) => {
+        if (!keepChanged || evidence.every(({ changed }) => changed === undefined)) await setAside(`checks-${commits}`);
+      },
+    });
+  }
+
+  /** Takes what checks changed in the files of the tree into it. One that changes them every time has not seen what it vouches for. */
+  async function keepMended(from: string): Promise<void> {
+    const files = state.evidence.flatMap(({ changed = [] }) => changed);
+    const saved = await journal.step(SavedState, { ...at, key: keys.mended(commits) }, { from }, async () => {
+      const value = await workspace.saveChanged!("What the checks mend as they go");
+      await setAside(`checks-${commits}`);
+      return { value };
+    });
+    context.note(`stream ${number}: the checks changed ${files.slice(0, 5).join(", ")}; that is part of the work now`);
+    state = { ...saved, evidence: saved.tree === from ? state.evidence : await check(saved.tree, false) };
+  }
+
   return {
     cwd: workspace.cwd,
     state: () => state,
     diff: () => workspace.diff(baseTree, state.tree),
-    /** Commits and checks what is in the tree now. */
+    /** Commits and checks what is in the tree now. What a check mends as it goes becomes part of the work, and is checked again. */
     async settle(message: string): Promise<void> {
       commits += 1;
       const inputs = { turns: commits, from: state.tree };
@@ -58,15 +84,8 @@ export function createStreamTree({ context, number, workspace, baseTree }: Strea
       }));
       // Reviewers need the diff: it is made while the checks run, and whoever reads it meets the failure, if any.
       workspace.diff(baseTree, saved.tree).catch(() => undefined);
-      const evidence = await checks.run({
-        prefix: keys.prefix,
-        phase: IMPLEMENT,
-        stream: number,
-        folder: workspace.cwd,
-        tree: saved.tree,
-        after: () => setAside(`checks-${commits}`),
-      });
-      state = { ...saved, evidence };
+      state = { ...saved, evidence: await check(saved.tree, true) };
+      if (workspace.saveChanged && state.evidence.some(({ changed }) => changed !== undefined)) await keepMended(saved.tree);
       await includeLeftovers(keys.afterChecks(commits));
     },
     /** Deals with what a tester left in the tree. */

@@ -1,6 +1,6 @@
 import type { CheckEvidence } from "../../protocol/runs.ts";
 import type { RunContext } from "../run/context.ts";
-import { IMPLEMENT, RUN_CHECKS, runKeys } from "../run/keys.ts";
+import { IMPLEMENT, runKeys } from "../run/keys.ts";
 import { isGreen } from "./baseline.ts";
 import type { Worth } from "./checks.ts";
 import { Trial, tryChecks } from "./trial.ts";
@@ -11,9 +11,9 @@ export async function findWorth(context: RunContext, baseTree: string): Promise<
   if (workplace.kind === "branch") await workplace.installed;
   const { workspace } = workplace;
   const baseline = await checks.baseline({
-    prefix: RUN_CHECKS,
     phase: IMPLEMENT,
     folder: workspace.cwd,
+    changed: workspace.changed,
     tree: baseTree,
     after: async () => workspace.tidy?.(`base-${baseTree.slice(0, 12)}`),
   });
