@@ -42,12 +42,16 @@ export interface Behind {
   command: string;
 }
 
-export async function measure(tasks: number, latency: number, behind?: Behind) {
+export async function measure(tasks: number, latency: number, behind?: Behind, prepare?: (project: string) => void) {
   const folder = temporaryFolder();
   const home = behind ? join(folder.path, "io") : folder.path;
   const sandbox = behind?.sandbox(home);
   mkdirSync(home, { recursive: true });
-  const model = await startModelServer((request) => ({ ...answer(request, tasks, behind?.command), delayMs: latency }));
+  const asked: number[] = [];
+  const model = await startModelServer((request) => {
+    asked.push(performance.now());
+    return { ...answer(request, tasks, behind?.command), delayMs: latency };
+  });
   const env = { PATH: process.env.PATH, HOME: folder.path };
   const log = createLog({ redactor: createRedactor() });
   const store = openStore(join(folder.path, "io.db"));
@@ -83,8 +87,10 @@ export async function measure(tasks: number, latency: number, behind?: Behind) {
     env,
   });
   const projectPath = makeProject(folder.path);
+  prepare?.(projectPath);
   await warmUp(engine, folder.path);
   model.requests.length = 0;
+  asked.length = 0;
   const started = performance.now();
   const result = await (
     await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readRunSettings({}) })
@@ -96,7 +102,13 @@ export async function measure(tasks: number, latency: number, behind?: Behind) {
   store.close();
   folder.remove();
   expectApproved(result);
-  return { wallMs, result, requests: model.requests.length, sentTokens: result.usage.inputTokens };
+  return {
+    wallMs,
+    beforeFirstMs: asked[0]! - started,
+    result,
+    requests: model.requests.length,
+    sentTokens: result.usage.inputTokens,
+  };
 }
 
 /** The first turn of a runtime loads its tokenizer; a daemon has done that long before a run. */

@@ -5,6 +5,7 @@ import { withFolder } from "../lib/pinned/folder.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { readPlain } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
+import { exec } from "../process/exec.ts";
 
 export interface Move {
   /** The tops of the tree that it was made for, and of the one it is to serve. */
@@ -41,18 +42,49 @@ export function movedIn(text: string, from: string, to: string): string {
  * environment says of where it stands and of projects that are installed in place.
  */
 export async function relocate(folder: string, move: Move, signal: AbortSignal): Promise<void> {
+  for (const path of await fullLinksIn(folder, signal)) relink(path, join(move.at, relative(folder, path)), move);
+  if (lstatSync(join(folder, "pyvenv.cfg"), { throwIfNoEntry: false }) === undefined) return;
   const breathe = createBreath(signal);
-  const isPython = lstatSync(join(folder, "pyvenv.cfg"), { throwIfNoEntry: false }) !== undefined;
+  for (const path of placesIn(folder)) {
+    rewrite(path, move);
+    await breathe();
+  }
+}
+
+/** The links that lead somewhere by a full path. The system's own program looks through large folders many times as fast as we do. */
+async function fullLinksIn(folder: string, signal: AbortSignal): Promise<string[]> {
+  const { code, stdout } = await exec("/usr/bin/find", [folder, "-type", "l", "-lname", "/*", "-print0"], {
+    signal,
+    maxOutput: 50_000_000,
+  });
+  signal.throwIfAborted();
+  if (code === 0) return stdout.split("\0").filter((path) => path !== "");
+  const breathe = createBreath(signal);
+  const found: string[] = [];
   const waiting = [folder];
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     for (const entry of entriesAt(at)) {
-      const path = join(at, entry.name);
-      if (entry.isDirectory()) waiting.push(path);
-      else if (entry.isSymbolicLink()) relink(path, join(move.at, relative(folder, path)), move);
-      else if (isPython && entry.isFile() && namesPlaces(path)) rewrite(path, move);
+      if (entry.isDirectory()) waiting.push(join(at, entry.name));
+      else if (entry.isSymbolicLink()) found.push(join(at, entry.name));
     }
     await breathe();
   }
+  return found;
+}
+
+/** The files of a Python environment that name folders: its programs, and its lists of projects that are used in place. */
+function placesIn(venv: string): string[] {
+  const filesIn = (folder: string) =>
+    entriesAt(folder)
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => join(folder, name));
+  const programs = ["bin", "Scripts"].flatMap((name) => filesIn(join(venv, name)));
+  const libraries = ["lib", "lib64", "Lib"].flatMap((name) => [
+    join(venv, name, "site-packages"),
+    ...entriesAt(join(venv, name)).map((entry) => join(venv, name, entry.name, "site-packages")),
+  ]);
+  const lists = libraries.flatMap(filesIn).filter((path) => /\.(?:pth|egg-link)$|^__editable__.*\.py$/.test(basename(path)));
+  return [join(venv, "pyvenv.cfg"), ...programs, ...new Set(lists)];
 }
 
 /** A link that leads by its full path, or over the top of its tree, to somewhere in it. */
@@ -63,13 +95,6 @@ function relink(path: string, future: string, { from, to }: Move): void {
   if (there === target) return;
   unlinkSync(path);
   symlinkSync(relative(dirname(future), there), path);
-}
-
-/** The files of a Python environment that name folders: its programs, and its lists of projects that are used in place. */
-function namesPlaces(path: string): boolean {
-  const name = basename(path);
-  if (["bin", "Scripts"].includes(basename(dirname(path)))) return !/^python/.test(name);
-  return name === "pyvenv.cfg" || /\.(?:pth|egg-link)$/.test(name) || /^__editable__.*\.py$/.test(name);
 }
 
 function rewrite(path: string, { from, to }: Move): void {

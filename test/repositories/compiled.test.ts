@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { ensureProgram } from "../support/program.ts";
+import { type RealProject, runOn } from "../support/swarm/real-project.ts";
+
+/** Compilers keep their own things in the user's home. */
+const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+
+/** A project whose tests import its package: what works is approved, and an engineer that breaks the import is not. */
+async function expectBound(project: Omit<RealProject, "writes">, source: string, better: string, broken: string): Promise<void> {
+  const good = await runOn({ ...project, writes: [source, better], parts: { env } });
+  expect([good.run.outcome, good.run.reason]).toEqual(["approved", null]);
+  expect(good.run.evidence.at(-1)).toMatchObject({ exitCode: 0, bound: true });
+  const bad = await runOn({ ...project, writes: [source, broken], parts: { env } });
+  expect(bad.run.outcome).toBe("unapproved");
+  expect(bad.run.reason).toContain('the check "test" fails');
+}
+
+const tested = (command: string) => [{ name: "test", command, cwd: "." }];
+
+test("Go: modules of one repository", async () => {
+  await ensureProgram("go", "golang-go");
+  const files = {
+    "go.mod": "module example.test/greet\n\ngo 1.19\n",
+    "words/words.go": 'package words\n\nfunc Hello() string { return "hello" }\n',
+    "greet_test.go":
+      'package greet\n\nimport (\n\t"testing"\n\n\t"example.test/greet/words"\n)\n\nfunc TestHello(t *testing.T) {\n\tif words.Hello() != "hello" {\n\t\tt.Fatal("no")\n\t}\n}\n',
+  };
+  const better = `${files["words/words.go"]}\nfunc More() int { return 1 }\n`;
+  const checks = tested("GOFLAGS=-mod=mod GOPROXY=off go test ./...");
+  await expectBound({ files, checks }, "words/words.go", better, "package other\n");
+});
+
+test("Rust: a workspace with a path dependency", async () => {
+  await ensureProgram("cargo");
+  const files = {
+    ".gitignore": "target/\n",
+    "Cargo.toml": '[workspace]\nmembers = ["core", "app"]\n',
+    "core/Cargo.toml": '[package]\nname = "core-words"\nversion = "0.1.0"\nedition = "2021"\n',
+    "core/src/lib.rs": 'pub fn hello() -> &\'static str { "hello" }\n',
+    "app/Cargo.toml":
+      '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\ncore-words = { path = "../core" }\n',
+    "app/src/lib.rs": "pub fn greet() -> String { core_words::hello().to_string() }\n",
+    "app/tests/greet.rs": '#[test]\nfn greets() { assert_eq!(app::greet(), "hello"); }\n',
+  };
+  const lock = "Cargo.lock\n";
+  const project = { files: { ...files, ".gitignore": `target/\n${lock}` }, checks: tested("cargo test --offline --workspace") };
+  await expectBound(project, "core/src/lib.rs", `${files["core/src/lib.rs"]}pub fn more() -> u8 { 1 }\n`, "pub fn other() {}\n");
+});
+
+test("C++: CMake and CTest", async () => {
+  await ensureProgram("cmake");
+  await ensureProgram("g++");
+  const files = {
+    ".gitignore": "out/\n",
+    "CMakeLists.txt":
+      "cmake_minimum_required(VERSION 3.20)\nproject(greet CXX)\nenable_testing()\nadd_library(words src/words.cpp)\ntarget_include_directories(words PUBLIC include)\nadd_executable(greet_test tests/greet_test.cpp)\ntarget_link_libraries(greet_test words)\nadd_test(NAME greet COMMAND greet_test)\n",
+    "include/words.hpp": "#pragma once\nint words();\n",
+    "src/words.cpp": '#include "words.hpp"\nint words() { return 1; }\n',
+    "tests/greet_test.cpp": '#include "words.hpp"\nint main() { return words() == 1 ? 0 : 1; }\n',
+  };
+  const checks = tested(
+    "cmake -S . -B out >out.log && cmake --build out >>out.log && ctest --test-dir out --output-on-failure; e=$?; rm -f out.log; exit $e",
+  );
+  await expectBound({ files, checks }, "src/words.cpp", `${files["src/words.cpp"]}int more() { return 2; }\n`, "int words( {\n");
+});
