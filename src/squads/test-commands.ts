@@ -136,7 +136,8 @@ function runsTests(given: readonly string[]): boolean {
   if (MANAGERS.has(name)) return byManager(name, args);
   if (BY_FIRST.has(name)) return byFirst(name, args);
   if (BY_TARGET.has(name)) return !args.includes("-n") && targetsOf(args).some((one) => one === "check" || namesTests(one));
-  if (/^(?:mvnw?|gradlew?)$/.test(name)) return byBuild(args);
+  if (/^mvnw?$/.test(name)) return byMaven(args);
+  if (/^gradlew?$/.test(name)) return targetsOf(args).some(isGradleTest);
   if (name === "cypress") return args[0] === "run";
   if (name === "cmake") return namedTargets(args).some((one) => one === "check" || namesTests(one));
   if (INTERPRETER.test(name) || name === "-m") return byInterpreter(name === "-m" ? given : args);
@@ -166,9 +167,15 @@ function byFirst(name: string, args: readonly string[]): boolean {
   return namesTests(first) || /^(?:t|nextest|runtest|eunit|ct|vstest)$/.test(first);
 }
 
-function byBuild(args: readonly string[]): boolean {
+function byMaven(args: readonly string[]): boolean {
   if (args.some((word) => /^-D(?:skipTests|maven\.test\.skip)(?!=false)/.test(word))) return false;
-  return targetsOf(args).some((one) => /(?:^|:)(?:test|verify|check|integration-test|\w+Tests?)$/.test(one));
+  return targetsOf(args).some((one) => /^(?:test|verify|integration-test)$|^(?:surefire|failsafe):/.test(one));
+}
+
+/** A task of any project of the build; those of the tools that judge code are named for what they judge. */
+function isGradleTest(task: string): boolean {
+  const name = task.slice(task.lastIndexOf(":") + 1);
+  return /^(?:test|check|verify|integration-test|\w+Tests?)$/.test(name) && !/^(?:checkstyle|pmd|spotbugs|compile)/.test(name);
 }
 
 function byInterpreter(args: readonly string[]): boolean {
