@@ -60,7 +60,7 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
   const breathe = createBreath(signal);
   const { manifests, problems } = await readManifests(tree, files, breathe);
   const signs = await signsAmong(files, breathe);
-  const view = await viewOf(tree, files, manifests, breathe);
+  const view = await viewOf({ tree, files, manifests, breathe, languages: shipped.map(({ name }) => name) });
   const frameworks = frameworksIn(manifests);
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
   const commands = commandsOf(view);
@@ -147,18 +147,22 @@ async function among(files: readonly string[], fits: (file: string) => boolean, 
 const isPartOfCmake = ({ kind, folder }: PackageManifest, before: readonly PackageManifest[]) =>
   kind === "cmake" && folder !== "." && before.some((one) => one.kind === "cmake" && one.folder === ".");
 
-async function viewOf(
-  tree: ProjectTree,
-  files: readonly string[],
-  manifests: readonly PackageManifest[],
-  breathe: Breath,
-): Promise<ProjectView> {
+interface ViewDeps {
+  tree: ProjectTree;
+  files: readonly string[];
+  manifests: readonly PackageManifest[];
+  languages: readonly string[];
+  breathe: Breath;
+}
+
+async function viewOf({ tree, files, manifests, languages, breathe }: ViewDeps): Promise<ProjectView> {
   const all = new Set(files);
   const notable = await among(files, (file) => NOTABLE.test(file), breathe);
   const read = (file: string) => (all.has(file) ? tree.text(file) : undefined);
   const ciFiles = notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
   return {
     manifests: mainOf(manifests),
+    languages,
     testFiles: await among(files, isTestFile, breathe),
     ci: ciFiles.map((file) => read(file) ?? "").join("\n"),
     has: (file) => all.has(file),

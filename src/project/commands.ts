@@ -57,7 +57,7 @@ export function commandsOf(view: ProjectView): ProjectCommand[] {
   const all = view.manifests.filter((one) => !isOutspoken(one, view)).flatMap((manifest) => ofPackage(manifest, view));
   const own = ownTargets(view);
   const perEcosystem = PURPOSES.flatMap((purpose) =>
-    [...new Set(all.map(({ kind }) => kind))].flatMap((kind) => {
+    kindsOf(all, view).flatMap((kind) => {
       if (BY_CONVENTION.has(kind) && own.some((one) => one.purpose === purpose)) return [];
       const mine = all.filter((one) => one.purpose === purpose && one.kind === kind);
       const rooted = mine.filter(({ cwd }) => cwd === ".");
@@ -72,6 +72,34 @@ export function commandsOf(view: ProjectView): ProjectCommand[] {
   return [...tasks, ...fromBazel(view).filter(({ purpose }) => left.includes(purpose))].sort(
     (a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose),
   );
+}
+
+/** Which languages the code of a kind is written in. */
+const LANGUAGES: Readonly<Record<string, readonly string[]>> = {
+  npm: ["TypeScript", "JavaScript", "Vue", "Svelte", "Astro"],
+  deno: ["TypeScript", "JavaScript"],
+  cargo: ["Rust"],
+  go: ["Go"],
+  python: ["Python"],
+  maven: ["Java", "Kotlin", "Scala"],
+  gradle: ["Java", "Kotlin", "Groovy"],
+  sbt: ["Scala"],
+  dotnet: ["C#", "F#", "Visual Basic"],
+  ruby: ["Ruby"],
+  php: ["PHP"],
+  elixir: ["Elixir"],
+  dart: ["Dart"],
+  cmake: ["C++", "C"],
+  swift: ["Swift"],
+};
+
+/** The kinds of package, those of the most code first. */
+function kindsOf(found: readonly FoundCommand[], { languages }: ProjectView): string[] {
+  const rank = (kind: string) => {
+    const at = languages.findIndex((name) => LANGUAGES[kind]?.includes(name));
+    return at < 0 ? languages.length : at;
+  };
+  return [...new Set(found.map(({ kind }) => kind))].sort((a, b) => rank(a) - rank(b));
 }
 
 const isOutspoken = ({ kind, folder }: PackageManifest, { manifests }: ProjectView) =>

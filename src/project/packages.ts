@@ -24,10 +24,14 @@ export function frameworksIn(manifests: readonly PackageManifest[]): Framework[]
   return [...new Map(found.map((one) => [one.label, one])).values()];
 }
 
+/** A solution lists projects and a file of requirements what somebody needs; neither is a package by itself. */
+const isOnlyList = ({ file, folder, kind, workspace }: PackageManifest) =>
+  (kind === "dotnet" && workspace !== undefined) || (folder !== "." && /requirements[^/]*\.txt$|requirements\/[^/]+$/.test(file));
+
 /** Several files of one kind in one folder describe one package. */
 export function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {
   const packages = new Map<string, ProjectPackage>();
-  for (const manifest of manifests) {
+  for (const manifest of manifests.filter((one) => !isOnlyList(one))) {
     const { folder, kind, name, isNamed } = manifest;
     const key = `${folder}\0${kind}`;
     const before = packages.get(key);

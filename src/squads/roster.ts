@@ -1,5 +1,6 @@
 import type { ProjectFacts } from "../project/analyze.ts";
 import type { Area, Framework } from "../project/frameworks.ts";
+import { isShown } from "../project/places.ts";
 import type { LanguageShare, ProjectCommand, SuggestedAgent } from "../protocol/analysis.ts";
 
 const SERVER_LANGUAGES = [
@@ -56,7 +57,8 @@ export function suggestRoster(
 }
 
 function lead({ size, packages, monorepo }: ProjectFacts, language: string): SuggestedAgent {
-  const parts = packages.length > 1 ? ` in ${packages.length} packages` : "";
+  const own = new Set(packages.filter(({ path, name }) => name !== "" && !isShown(path)).map(({ path }) => path));
+  const parts = own.size > 1 ? ` in ${own.size} packages` : "";
   return {
     roleTitle: `Lead ${language} Architect`,
     charter: `Overall structure, boundaries between modules, technical decisions, refactoring across ${monorepo ? "packages" : "the code"} and code review.`,

@@ -9,6 +9,8 @@ export interface ProjectView {
   manifests: readonly PackageManifest[];
   /** The files whose names say that they are tests. */
   testFiles: readonly string[];
+  /** What the shipped code is written in, most of it first. */
+  languages: readonly string[];
   /** What the project's continuous integration runs, as written. */
   ci: string;
   has(file: string): boolean;
