@@ -1,6 +1,6 @@
 import { artifactOf, elementsOf, mavenPlugins } from "../manifests/jvm.ts";
 import { uses } from "../manifests/manifest.ts";
-import { type CommandFinder, type Found, isWithin, type Scope, surely, when } from "./scope.ts";
+import { type CommandFinder, type Found, isWithin, type Scope, showsTests, surely, when } from "./scope.ts";
 
 /** Maven's plugins that judge code: the goal that fails, what must be done before it, and the phase it belongs to by itself. */
 const JUDGES: readonly { plugin: string; goal: string; before?: string; check: string; phase: string }[] = [
@@ -66,4 +66,4 @@ export const ofGradle: CommandFinder = (scope) => {
   ];
 };
 
-const isTestedJvm = ({ isTested }: Scope) => isTested(/\.(?:java|kt|scala|groovy)$/);
+const isTestedJvm = (scope: Scope) => showsTests(scope, /\.(?:java|kt|scala|groovy)$/);

@@ -1,4 +1,4 @@
-import { type CommandFinder, type ProjectView, surely, when } from "./scope.ts";
+import { type CommandFinder, type ProjectView, showsTests, surely, when } from "./scope.ts";
 
 /** Only the folder at the top can let CTest see all tests. */
 export const ofCmake: CommandFinder = ({ manifest, view, text }) => {
@@ -56,7 +56,8 @@ export const ofBazel: CommandFinder = ({ view }) => {
   ];
 };
 
-export const ofCargo: CommandFinder = ({ manifest, view, has, isTested }) => {
+export const ofCargo: CommandFinder = (scope) => {
+  const { manifest, view, has } = scope;
   const all = manifest.workspace ? " --workspace" : "";
   const lines = view.ci.split("\n");
   const tested = lines.filter((line) => /\bcargo (?:\+\w+ )?(?:hack )?(?:test|nextest)\b/.test(line));
@@ -65,17 +66,18 @@ export const ofCargo: CommandFinder = ({ manifest, view, has, isTested }) => {
   const clippy = view.named(/(?:^|\/)\.?clippy\.toml$/).length > 0 || /\bclippy\b/.test(view.ci);
   const format = has("rustfmt.toml") || has(".rustfmt.toml") || /\bcargo fmt\b/.test(view.ci);
   return [
-    surely(tested.length > 0 || isTested(/\.rs$/), "test", test),
+    surely(tested.length > 0 || showsTests(scope, /\.rs$/), "test", test),
     ...when(clippy, "lint", `cargo clippy${all}`),
     ...when(format, "lint", `cargo fmt${manifest.workspace ? " --all" : ""} --check`),
     ["build", `cargo build${all}`],
   ];
 };
 
-export const ofGo: CommandFinder = ({ view, isTested }) => {
+export const ofGo: CommandFinder = (scope) => {
+  const { view } = scope;
   const linter = view.named(/(?:^|\/)\.golangci\.(?:ya?ml|toml|json)$/).length > 0;
   return [
-    surely(isTested(/_test\.go$/), "test", "go test ./..."),
+    surely(showsTests(scope, /_test\.go$/), "test", "go test ./..."),
     linter ? ["lint", "golangci-lint run"] : surely(/\bgo vet\b/.test(view.ci), "lint", "go vet ./..."),
     ["build", "go build ./..."],
   ];

@@ -1,8 +1,8 @@
 import { uses } from "../manifests/manifest.ts";
-import { type CommandFinder, type Found, isWithin, surely, when } from "./scope.ts";
+import { type CommandFinder, type Found, isWithin, showsTests, surely, when } from "./scope.ts";
 
-export const ofSbt: CommandFinder = ({ isTested }) => [
-  surely(isTested(/\.(?:scala|java)$/), "test", "sbt test"),
+export const ofSbt: CommandFinder = (scope) => [
+  surely(showsTests(scope, /\.(?:scala|java)$/), "test", "sbt test"),
   ["build", "sbt compile"],
 ];
 
@@ -64,16 +64,16 @@ export const ofPhp: CommandFinder = ({ manifest, has, isTested }) => {
   ];
 };
 
-export const ofElixir: CommandFinder = ({ has, isTested }) => [
-  surely(isTested(/_test\.exs$/), "test", "mix test"),
-  surely(has(".formatter.exs"), "lint", "mix format --check-formatted"),
+export const ofElixir: CommandFinder = (scope) => [
+  surely(showsTests(scope, /_test\.exs$/), "test", "mix test"),
+  surely(scope.has(".formatter.exs"), "lint", "mix format --check-formatted"),
   ["build", "mix compile"],
 ];
 
-export const ofDart: CommandFinder = ({ manifest, has, isTested }) => {
-  const dart = uses(manifest, "flutter") ? "flutter" : "dart";
+export const ofDart: CommandFinder = (scope) => {
+  const dart = uses(scope.manifest, "flutter") ? "flutter" : "dart";
   return [
-    surely(isTested(/_test\.dart$/), "test", `${dart} test`),
-    surely(has("analysis_options.yaml"), "lint", `${dart} analyze`),
+    surely(showsTests(scope, /_test\.dart$/), "test", `${dart} test`),
+    surely(scope.has("analysis_options.yaml"), "lint", `${dart} analyze`),
   ];
 };

@@ -27,8 +27,10 @@ export interface Scope {
   has(name: string): boolean;
   /** The text of a file in the package's own folder, "" if there is none. */
   text(name: string): string;
-  /** Whether there are test files of these names in the package, or it names a library to test with. */
+  /** Whether there are test files of these names in the package. */
   isTested(names: RegExp): boolean;
+  /** Whether the package, or one of its kind below it, names a library to test with. */
+  hasTestLibrary(): boolean;
 }
 
 /** A command that no file of the project names is a guess: what such a project is usually checked with. */
@@ -42,14 +44,11 @@ export function scopeOf(manifest: PackageManifest, view: ProjectView): Scope {
     view,
     has: (name) => view.has(at(name)),
     text: (name) => view.read(at(name)) ?? "",
-    isTested: (names) =>
-      view.testFiles.some((file) => isWithin(file, manifest.folder) && names.test(file)) ||
-      view.manifests.some(
-        (one) =>
-          one.kind === manifest.kind &&
-          isWithin(one.folder, manifest.folder) &&
-          frameworksOf(one).some(({ area }) => area === "test"),
-      ),
+    isTested: (names) => view.testFiles.some((file) => isWithin(file, manifest.folder) && names.test(file)),
+    hasTestLibrary: () =>
+      view.manifests
+        .filter(({ kind, folder }) => kind === manifest.kind && isWithin(folder, manifest.folder))
+        .some((one) => frameworksOf(one).some(({ area }) => area === "test")),
   };
 }
 
@@ -62,6 +61,9 @@ export const when = (condition: boolean, purpose: Purpose, command: string): Fou
 /** The command, for sure if the condition holds, else as a guess. */
 export const surely = (condition: boolean, purpose: Purpose, command: string): Found =>
   condition ? [purpose, command] : [purpose, command, "guess"];
+
+/** Whether anything shows that the package has tests. */
+export const showsTests = ({ isTested, hasTestLibrary }: Scope, names: RegExp): boolean => isTested(names) || hasTestLibrary();
 
 /** The nearest folder from the package's own upwards in which one of the files stands, and which. */
 export function nearest<T>(folder: string, view: ProjectView, files: readonly (readonly [file: string, T])[]): T | undefined {
