@@ -158,7 +158,11 @@ interface ViewDeps {
 async function viewOf({ tree, files, manifests, languages, breathe }: ViewDeps): Promise<ProjectView> {
   const all = new Set(files);
   const notable = await among(files, (file) => NOTABLE.test(file), breathe);
-  const read = (file: string) => (all.has(file) ? tree.text(file) : undefined);
+  const read = (file: string) => {
+    if (!all.has(file)) return undefined;
+    const target = tree.linked(file) ?? file;
+    return all.has(target) ? tree.text(target) : undefined;
+  };
   const ciFiles = notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
   return {
     manifests: mainOf(manifests),

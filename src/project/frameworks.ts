@@ -8,7 +8,7 @@ export interface Framework {
   area: Area;
 }
 
-/** By kind of package and area: `dependency=Label`, underscores for spaces; a star at the end stands for any ending. */
+/** By kind of package and area: `dependency=Label`, underscores for spaces; a star stands for anything. */
 const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   [
     "npm",
@@ -93,7 +93,7 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   [
     "jvm",
     "test",
-    "junit*=JUnit spring-boot-starter-test=Spring_Boot_Test org.junit*=JUnit mockito*=Mockito org.mockito*=Mockito testng=TestNG io.kotest*=Kotest org.spockframework*=Spock",
+    "junit*=JUnit spring-boot-starter-test=Spring_Boot_Test spring-boot-starter-*-test=Spring_Boot_Test org.junit*=JUnit mockito*=Mockito org.mockito*=Mockito testng=TestNG io.kotest*=Kotest org.spockframework*=Spock",
   ],
   [
     "jvm",
@@ -119,9 +119,12 @@ const KIND_OF: Readonly<Record<string, string>> = { maven: "jvm", gradle: "jvm",
 const ENTRIES = KNOWN.flatMap(([kind, area, entries]) =>
   entries.split(" ").map((entry) => {
     const [pattern = "", label = ""] = entry.split("=");
-    return { kind, area, pattern: pattern.toLowerCase(), label: label.replaceAll("_", " ") };
+    const [start = "", end] = pattern.toLowerCase().split("*");
+    return { kind, area, pattern, start, end, label: label.replaceAll("_", " ") };
   }),
 ).sort((a, b) => b.pattern.length - a.pattern.length);
+
+const fits = (name: string, start: string, end: string) => name.startsWith(start) && name.endsWith(end);
 
 /** What is worked with, and never shipped. */
 const TOOLS: ReadonlySet<Area> = new Set(["test", "lint", "build"]);
@@ -134,8 +137,7 @@ const BUNDLED: ReadonlySet<Area> = new Set(["frontend", "mobile", "desktop"]);
  */
 export function frameworksOf({ kind, dependencies, development, isPrivate }: PackageManifest): Framework[] {
   const known = ENTRIES.filter((entry) => entry.kind === (KIND_OF[kind] ?? kind));
-  const find = (name: string) =>
-    known.find(({ pattern }) => (pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
+  const find = (name: string) => known.find(({ start, end }) => (end === undefined ? name === start : fits(name, start, end)));
   const found = new Map<string, Framework>();
   const add = (name: string, counts: (area: Area) => boolean) => {
     const entry = find(name.toLowerCase().replace(/\/v\d+$/, ""));

@@ -1,4 +1,4 @@
-import { createBreath } from "../lib/breath.ts";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
 import { readPieces } from "./files.ts";
 import { isBeside } from "./places.ts";
@@ -114,10 +114,11 @@ export async function countLanguages(tree: ProjectTree, files: readonly string[]
   const counter = createCounter();
   const totals: Totals = new Map();
   const shipped: Totals = new Map();
+  const made = await madeStyles(files, breathe);
   let bytes = 0;
   for (const file of files) {
     const named = languageOf(file);
-    if (named === undefined || NOT_WRITTEN_FOLDER.test(file) || NOT_WRITTEN_NAME.test(file)) continue;
+    if (named === undefined || made.has(file) || NOT_WRITTEN_FOLDER.test(file) || NOT_WRITTEN_NAME.test(file)) continue;
     counter.begin(named);
     const read = readPieces(tree.open(file), buffer, counter.take, breathe);
     const pause = typeof read === "boolean" ? breathe() : read;
@@ -148,6 +149,21 @@ function foldHeaders(totals: Totals): void {
   totals.delete(HEADER);
   totals.set(into, { files: before.files + headers.files, lines: before.lines + headers.lines });
 }
+
+/** Style sheets that are made from others of the same name. */
+async function madeStyles(files: readonly string[], breathe: Breath): Promise<ReadonlySet<string>> {
+  const sources = new Set<string>();
+  const sheets: string[] = [];
+  for (const file of files) {
+    if (/\.(?:scss|sass|less)$/.test(file)) sources.add(stemOf(file));
+    else if (file.endsWith(".css")) sheets.push(file);
+    const pause = breathe();
+    if (pause) await pause;
+  }
+  return new Set(sheets.filter((file) => sources.has(stemOf(file))));
+}
+
+const stemOf = (file: string) => file.slice(file.lastIndexOf("/") + 1, file.lastIndexOf("."));
 
 /** The language a name gives away; "" for a file without an ending, whose first line may tell. */
 function languageOf(file: string): string | undefined {

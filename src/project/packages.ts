@@ -7,7 +7,7 @@ import { isBeside, isDocumentation, isShown } from "./places.ts";
 
 /** The packages that are worked on: without examples and documentation, unless there is nothing else. */
 export function mainOf(manifests: readonly PackageManifest[]): readonly PackageManifest[] {
-  const own = manifests.filter((one) => !isShown(one.folder) && !isDocumentation(one.dependencies));
+  const own = manifests.filter((one) => !isShown(one.folder) && !isDocumentation(one));
   return own.length > 0 ? own : manifests;
 }
 
@@ -17,8 +17,8 @@ export function frameworksIn(manifests: readonly PackageManifest[]): Framework[]
   const isMixed = main.some(({ folder }) => !isBeside(folder));
   const own = new Set(main.filter(({ isNamed }) => isNamed).map(({ name }) => name.toLowerCase()));
   const found = main.flatMap((one) => {
-    const foreign = new Set([...one.dependencies].filter((name) => !own.has(name.toLowerCase())));
-    const all = frameworksOf({ ...one, dependencies: foreign });
+    const foreign = (names: ReadonlySet<string>) => new Set([...names].filter((name) => !own.has(name.toLowerCase())));
+    const all = frameworksOf({ ...one, dependencies: foreign(one.dependencies), development: foreign(one.development) });
     return isMixed && isBeside(one.folder) ? all.filter(({ area }) => area === "test" || area === "lint") : all;
   });
   return [...new Map(found.map((one) => [one.label, one])).values()];

@@ -1,3 +1,5 @@
+import type { PackageManifest } from "./manifests/manifest.ts";
+
 /** Shows how a project is used, or how fast it is. */
 const SHOWN =
   /(?:^|\/)(?:examples?|samples?|demos?|docs?|documentation|tutorials?|guides?|playgrounds?|sandbox|benchmarks?|bench|benches|(?:example|sample|demo)[-_][^/]+)(?:\/|$)/i;
@@ -6,8 +8,9 @@ const TESTED = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|integration[-_]tests?|uni
 const SOURCE = /(?:^|\/)(?:src|lib|app|source)\//;
 const SHIPPED = /(?:^|\/)src\/main\//;
 
-/** Packages that do nothing but make pages of documentation. */
-const DOCUMENTATION = ["@docusaurus/core", "vitepress", "vuepress", "nextra", "@astrojs/starlight", "mkdocs", "sphinx"];
+/** Packages that do nothing but make pages of documentation, and the programs they bring. */
+const GENERATORS = ["@docusaurus/core", "vitepress", "vuepress", "nextra", "@astrojs/starlight"];
+const GENERATES = /\b(?:docusaurus|vitepress|vuepress) build\b/;
 
 /** Whether a folder with a package lies among examples, documentation or benchmarks. */
 export const isShown = (folder: string): boolean => SHOWN.test(folder);
@@ -20,6 +23,6 @@ function before(path: string, part: RegExp): string {
   return at < 0 ? path : path.slice(0, at);
 }
 
-/** Whether a package is there for documentation alone. */
-export const isDocumentation = (dependencies: ReadonlySet<string>): boolean =>
-  DOCUMENTATION.some((name) => dependencies.has(name));
+/** Whether a package is there for documentation alone: to build it is to make its pages. */
+export const isDocumentation = ({ dependencies, scripts }: PackageManifest): boolean =>
+  GENERATORS.some((name) => dependencies.has(name)) || GENERATES.test(scripts.get("build") ?? "");

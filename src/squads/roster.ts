@@ -159,5 +159,12 @@ function writer({ size, documents }: ProjectFacts): SuggestedAgent[] {
   const lines = prose.reduce((sum, one) => sum + one.lines, 0);
   if (lines < 2_000 && size.lines < LARGE) return [];
   const charter = "Documentation, guides, the README and the changelog, kept true to the code.";
-  return [{ roleTitle: "Technical Writer", charter, modelTier: "low", reason: `${lines} lines of documentation` }];
+  return [
+    {
+      roleTitle: "Technical Writer",
+      charter,
+      modelTier: "low",
+      reason: `${lines} lines of documentation for ${size.lines} of code`,
+    },
+  ];
 }

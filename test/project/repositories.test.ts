@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Analysis } from "../../src/protocol/analysis.ts";
@@ -336,4 +336,23 @@ test.each(Object.keys(CASES))("a repository shaped like %s is told as what it is
     expect([command, testIn(command)]).toMatchObject([command, { isTest: purpose === "test", codeIsTheirs: purpose === "test" }]);
   }
   expect(analysis.roster.map(({ reason }) => reason).join()).not.toMatch(/no tests/);
+});
+
+test("a Makefile that is a link to one inside the project is read, and one that leads out is not", async () => {
+  const { Makefile, ...files } = kubernetes;
+  const root = projectOf({ ...files, "build/root/Makefile": Makefile! });
+  const testsOf = async () => (await analyzeProject(git, root)).commands.find(({ purpose }) => purpose === "test")?.command;
+  symlinkSync("build/root/Makefile", join(root, "Makefile"));
+  expect(await testsOf()).toBe("make test");
+  rmSync(join(root, "Makefile"));
+  symlinkSync(join(projectOf({ Makefile: Makefile! }), "Makefile"), join(root, "Makefile"));
+  expect(await testsOf()).toBe("go test ./...");
+});
+
+test("style sheets that are made from others of the same name are not counted", async () => {
+  const { languages } = await analyzeProject(
+    git,
+    projectOf({ "src/a.scss": "x\n", "static/a.css": "x\n".repeat(99), "b.css": "x\n" }),
+  );
+  expect(languages).toEqual([{ name: "CSS", files: 2, lines: 2, share: 1 }]);
 });

@@ -56,12 +56,15 @@ export const ofBazel: CommandFinder = ({ view }) => {
   ];
 };
 
+/** The words in which a project says that its tests want more than it ships by default. */
+const FEATURES = ["--all-features", "--features full"];
+
 export const ofCargo: CommandFinder = (scope) => {
   const { manifest, view, has } = scope;
   const all = manifest.workspace ? " --workspace" : "";
   const lines = view.ci.split("\n");
   const tested = lines.filter((line) => /\bcargo (?:\+\w+ )?(?:hack )?(?:test|nextest)\b/.test(line));
-  const features = ["--all-features", "--features full"].find((flag) => tested.some((line) => line.includes(flag)));
+  const features = tested.flatMap((line) => FEATURES.find((flag) => line.includes(flag)) ?? [])[0];
   const test = `cargo test${all}${features ? ` ${features}` : ""}`;
   const clippy = view.named(/(?:^|\/)\.?clippy\.toml$/).length > 0 || /\bclippy\b/.test(view.ci);
   const format = has("rustfmt.toml") || has(".rustfmt.toml") || /\bcargo fmt\b/.test(view.ci);
