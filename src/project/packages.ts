@@ -3,7 +3,7 @@ import { managerOf } from "./commands/javascript.ts";
 import { nearest, type ProjectView } from "./commands/scope.ts";
 import { type Framework, frameworksOf } from "./frameworks.ts";
 import { type PackageManifest, uses } from "./manifests/manifest.ts";
-import { isBeside, isDocumentation, isShown } from "./places.ts";
+import { isAid, isBeside, isDocumentation, isShown } from "./places.ts";
 
 /** The packages that are worked on: without examples and documentation, unless there is nothing else. */
 export function mainOf(manifests: readonly PackageManifest[]): readonly PackageManifest[] {
@@ -24,9 +24,9 @@ export function frameworksIn(manifests: readonly PackageManifest[]): Framework[]
   return [...new Map(found.map((one) => [one.label, one])).values()];
 }
 
-/** A solution lists projects and a file of requirements what somebody needs; neither is a package by itself. */
+/** A solution lists projects, and a file of requirements for tools or documentation what they need; neither is a package. */
 const isOnlyList = ({ file, folder, kind, workspace }: PackageManifest) =>
-  (kind === "dotnet" && workspace !== undefined) || (folder !== "." && /requirements[^/]*\.txt$|requirements\/[^/]+$/.test(file));
+  (kind === "dotnet" && workspace !== undefined) || (file.endsWith(".txt") && kind === "python" && isAid(folder));
 
 /** Several files of one kind in one folder describe one package. */
 export function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {

@@ -15,6 +15,10 @@ const GENERATES = /\b(?:docusaurus|vitepress|vuepress) build\b/;
 /** Whether a folder with a package lies among examples, documentation or benchmarks. */
 export const isShown = (folder: string): boolean => SHOWN.test(folder);
 
+/** Whether a folder is there for those who work on the project. */
+export const isAid = (folder: string): boolean =>
+  isShown(folder) || /(?:^|\/)(?:tools?|scripts?|hack|ci|\.github)(?:\/|$)/.test(folder);
+
 /** Whether a path lies beside what a project ships: among examples, documentation, benchmarks or tests. */
 export const isBeside = (path: string): boolean => SHOWN.test(before(path, SOURCE)) || TESTED.test(before(path, SHIPPED));
 

@@ -60,7 +60,7 @@ export function readSetupPy(text: string): ManifestFacts {
 
 /** What stands in each list or table that a Python file calls by a name for what is required. */
 function listsOf(text: string): { name: string; text: string }[] {
-  const starts = [...text.matchAll(/\b(\w+)\s*=\s*[[({]/g)].filter(([, name]) => /requir|^dependencies$/.test(name!));
+  const starts = [...text.matchAll(/^[ \t]*(\w+) ?= ?[[({]/gm)].filter(([, name]) => /requir|^dependencies$/.test(name!));
   return starts.map((start, index) => {
     const lines = text.slice(start.index + start[0].length, starts[index + 1]?.index).split("\n");
     const end = lines.findIndex((line) => /^[ \t]*[\])}]/.test(line) || /[\])}],?$/.test(line));
