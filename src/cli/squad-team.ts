@@ -108,15 +108,20 @@ function decisionLine({ createdAt, decision, context, author }: Decision): strin
   return `[${createdAt}] ${decision}${context ? ` (${context})` : ""}${author ? `  by ${author}` : ""}`;
 }
 
-function tellAnalysis({ projectPath, size, languages, frameworks, testTools, commands, problems, roster }: Analysis): string {
+function tellAnalysis(analysis: Analysis): string {
+  const { projectPath, size, languages, frameworks, packageManagers, testTools, commands, problems, roster } = analysis;
   const shares = languages.slice(0, 5).map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
   const named = (title: string, names: string[]) => (names.length === 0 ? [] : [`${title}: ${names.join(", ")}`]);
   return [
     `${projectPath}: ${size.files} files, ${size.lines} lines of code`,
     ...named("Languages", shares),
     ...named("Frameworks", frameworks),
+    ...named("Package managers", packageManagers),
     ...named("Test tools", testTools),
-    ...commands.map(({ purpose, command, cwd }) => `${purpose}: ${command}${cwd === "." ? "" : ` (in ${cwd})`}`),
+    ...commands.map(
+      ({ purpose, command, cwd, isGuess }) =>
+        `${purpose}: ${command}${cwd === "." ? "" : ` (in ${cwd})`}${isGuess ? " (a guess: no file says so)" : ""}`,
+    ),
     ...problems.map(({ file, message }) => `warning: ${file}: ${message}`),
     "Suggested agents:",
     ...roster.map(({ roleTitle, modelTier, charter, reason }) => `  ${roleTitle} (tier ${modelTier}): ${charter} [${reason}]`),

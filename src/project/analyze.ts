@@ -3,55 +3,28 @@ import type { Git } from "../git/command.ts";
 import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
-import type { Analysis, ProjectPackage } from "../protocol/analysis.ts";
-import { commandsOf, type ProjectView } from "./commands.ts";
+import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
+import { cmakeTestTools } from "./commands/native.ts";
+import type { ProjectView } from "./commands/scope.ts";
+import { commandsOf } from "./commands.ts";
 import { type Listing, listFiles } from "./files.ts";
-import { type Framework, frameworksAmong } from "./frameworks.ts";
+import type { Framework } from "./frameworks.ts";
 import { countLanguages } from "./languages.ts";
-import { isManifest, type PackageManifest, readManifest } from "./manifests.ts";
+import type { PackageManifest } from "./manifests/manifest.ts";
+import { isManifest, readManifest } from "./manifests/read.ts";
+import { frameworksIn, mainOf, monorepoOf, packageManagersOf, packagesOf, toolsIn } from "./packages.ts";
+import { refuseSystemFolder } from "./roots.ts";
+import { signsAmong } from "./signs.ts";
+import { isTestFile } from "./tests.ts";
 import { openTree, type ProjectTree } from "./tree.ts";
 
 const MAX_MANIFESTS = 500;
 
-/** Files that tell something by being there, beside the manifests. */
-const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", label: string, pattern: RegExp][] = [
-  ["ci", "GitHub Actions", /^\.github\/workflows\/[^/]+\.ya?ml$/],
-  ["ci", "GitLab CI", /^\.gitlab-ci\.yml$/],
-  ["ci", "Jenkins", /^Jenkinsfile$/],
-  ["ci", "Azure Pipelines", /^\.?azure-pipelines(?:\.[\w-]+)?\.ya?ml$/],
-  ["ci", "CircleCI", /^\.circleci\/config\.yml$/],
-  ["ci", "Travis CI", /^\.travis\.yml$/],
-  ["ci", "Bitbucket Pipelines", /^bitbucket-pipelines\.yml$/],
-  ["ci", "Buildkite", /^\.buildkite\/.+\.ya?ml$/],
-  ["ci", "Drone", /^\.drone\.yml$/],
-  ["ci", "Woodpecker", /^\.woodpecker(?:\.yml|\/.+)$/],
-  ["containers", "Docker", /(?:^|\/)(?:Dockerfile(?:\.[\w.-]+)?|[\w.-]+\.dockerfile|Containerfile)$/i],
-  ["containers", "Docker Compose", /(?:^|\/)(?:docker-)?compose(?:\.[\w-]+)*\.ya?ml$/],
-  ["containers", "Helm", /(?:^|\/)Chart\.yaml$/],
-  ["containers", "Kustomize", /(?:^|\/)kustomization\.ya?ml$/],
-  ["containers", "Dev Container", /^\.devcontainer(?:\/.*)?(?:\.json|\/devcontainer\.json)$/],
-  ["containers", "Terraform", /\.tf$/],
-  ["testTools", "Jest", /(?:^|\/)jest\.config\.\w+$/],
-  ["testTools", "Vitest", /(?:^|\/)vitest\.(?:config|workspace)\.\w+$/],
-  ["testTools", "Playwright", /(?:^|\/)playwright\.config\.\w+$/],
-  ["testTools", "Cypress", /(?:^|\/)cypress\.(?:config\.\w+|json)$/],
-  ["testTools", "pytest", /(?:^|\/)(?:pytest\.ini|conftest\.py)$/],
-  ["testTools", "RSpec", /(?:^|\/)\.rspec$/],
-  ["testTools", "PHPUnit", /(?:^|\/)phpunit\.xml(?:\.dist)?$/],
-  ["testTools", "go test", /_test\.go$/],
-  ["monorepo", "pnpm workspaces", /^pnpm-workspace\.yaml$/],
-  ["monorepo", "Nx", /^nx\.json$/],
-  ["monorepo", "Turborepo", /^turbo\.json$/],
-  ["monorepo", "Lerna", /^lerna\.json$/],
-  ["monorepo", "Go workspace", /^go\.work$/],
-  ["monorepo", "Bazel", /^(?:WORKSPACE(?:\.bazel)?|MODULE\.bazel)$/],
-];
-
 /** Names worth keeping beside the list of files, for the questions asked of them later. */
-const NOTABLE = /(?:^|\/)(?:test_[^/]+|[^/]+_test)\.py$|(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$/;
-/** What every sign above has in common, so that most files are asked one question and not thirty. */
-const MAYBE_SIGN =
-  /^\.|\.tf$|_test\.go$|\.config\.\w+$|(?:^|\/)(?:[A-Z]|[^/]*docker|[^/]*compose|kustomiz|conftest|pytest|phpunit|cypress|vitest|\.rspec)|^[^/]+\.(?:ya?ml|json|work|bazel)$/i;
+const NOTABLE =
+  /(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$|\.swift$|(?:^|\/)(?:CMakeLists\.txt|BUILD(?:\.bazel)?)$|^build\/|^\.github\/workflows\/[^/]+$|^(?:\.gitlab-ci|\.travis|\.cirrus|azure-pipelines)\.yml$|^\.circleci\/config\.yml$/;
+const CI_FILES = /^\.github\/workflows\/[^/]+\.ya?ml$|^(?:\.gitlab-ci|\.travis|\.cirrus|azure-pipelines)\.yml$|^\.circleci\//;
+const MAX_CI_FILES = 20;
 
 /** What a project is. */
 export type ProjectFacts = Omit<Analysis, "roster">;
@@ -60,6 +33,8 @@ export type ProjectFacts = Omit<Analysis, "roster">;
 export interface Survey {
   facts: ProjectFacts;
   frameworks: Framework[];
+  /** The languages of what is shipped, without tests, examples and documentation. */
+  shipped: LanguageShare[];
 }
 
 /** Looks at a project's real files: what it is made of, and how it is checked. */
@@ -81,23 +56,32 @@ interface SurveyDeps extends Listing {
 }
 
 async function surveyFiles({ root, tree, source, files, truncated, problem, signal }: SurveyDeps): Promise<Survey> {
-  const counted = await countLanguages(tree, files, signal);
+  const { shipped, ...counted } = await countLanguages(tree, files, signal);
   const breathe = createBreath(signal);
   const { manifests, problems } = await readManifests(tree, files, breathe);
   const signs = await signsAmong(files, breathe);
-  const frameworks = manifests.flatMap(({ kind, dependencies }) => frameworksAmong(kind, dependencies));
+  const view = await viewOf({ tree, files, manifests, breathe, languages: shipped.map(({ name }) => name) });
+  const frameworks = frameworksIn(manifests);
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
+  const commands = commandsOf(view);
   const facts: ProjectFacts = {
     projectPath: root,
     source,
     ...counted,
-    monorepo: monorepoOf(manifests, signs.monorepo),
+    monorepo: monorepoOf(view, signs.monorepo),
     packages: packagesOf(manifests),
     frameworks: labels(({ area }) => area !== "test" && area !== "lint"),
-    testTools: unique([...labels(({ area }) => area === "test"), ...signs.testTools, ...builtInTests(manifests)]),
+    packageManagers: packageManagersOf(view),
+    testTools: unique([
+      ...labels(({ area }) => area === "test"),
+      ...signs.testTools,
+      ...cmakeTestTools(view),
+      ...toolsIn(commands, manifests),
+    ]),
+    testFiles: view.testFiles.length,
     ci: signs.ci,
     containers: signs.containers,
-    commands: commandsOf(await viewOf(tree, files, manifests, breathe)),
+    commands,
     problems: [
       ...problems,
       ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
@@ -106,13 +90,16 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
         : [{ file: ".", message: `git could not be asked, so ignored files count too: ${problem}` }]),
     ],
   };
-  return { facts, frameworks: uniqueFrameworks(frameworks) };
+  return { facts, frameworks, shipped };
 }
 
 function projectRoot(path: string): string {
   try {
     const root = realpathSync(path);
-    if (statSync(root).isDirectory()) return root;
+    if (statSync(root).isDirectory()) {
+      refuseSystemFolder(root);
+      return root;
+    }
   } catch (error) {
     if (!["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"].includes(codeOf(error) ?? ""))
       throw error;
@@ -138,7 +125,7 @@ async function readManifests(
     const text = tree.text(file);
     const read = text === undefined ? undefined : readManifest(file, text);
     if (read?.problem !== undefined) problems.push({ file, message: read.problem });
-    if (read) manifests.push(read.manifest);
+    if (read && !isPartOfCmake(read.manifest, manifests)) manifests.push(read.manifest);
     await breathe();
   }
   if (names.length > MAX_MANIFESTS)
@@ -156,72 +143,36 @@ async function among(files: readonly string[], fits: (file: string) => boolean, 
   return found;
 }
 
-async function signsAmong(files: readonly string[], breathe: Breath): Promise<Record<(typeof SIGNS)[number][0], string[]>> {
-  const found = new Set<(typeof SIGNS)[number]>();
-  for (const file of await among(files, (each) => MAYBE_SIGN.test(each), breathe)) {
-    for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
-    await breathe();
-  }
-  const labels = (kind: (typeof SIGNS)[number][0]) =>
-    SIGNS.filter((sign) => sign[0] === kind && found.has(sign)).map((sign) => sign[1]);
-  return { ci: labels("ci"), containers: labels("containers"), testTools: labels("testTools"), monorepo: labels("monorepo") };
+/** Below the folder at the top each file of CMake describes a part of the same build. */
+const isPartOfCmake = ({ kind, folder }: PackageManifest, before: readonly PackageManifest[]) =>
+  kind === "cmake" && folder !== "." && before.some((one) => one.kind === "cmake" && one.folder === ".");
+
+interface ViewDeps {
+  tree: ProjectTree;
+  files: readonly string[];
+  manifests: readonly PackageManifest[];
+  languages: readonly string[];
+  breathe: Breath;
 }
 
-function monorepoOf(manifests: readonly PackageManifest[], signs: readonly string[]): string | null {
-  const declared = manifests.filter(({ folder }) => folder === ".").flatMap(({ workspace }) => workspace ?? []);
-  return unique([...declared, ...signs]).join(", ") || null;
-}
-
-/** Several files of one kind in one folder describe one package. */
-function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {
-  const packages = new Map<string, ProjectPackage>();
-  for (const { folder, kind, name, dependencies } of manifests) {
-    const key = `${folder}\0${kind}`;
-    const before = packages.get(key);
-    const labels = frameworksAmong(kind, dependencies).map(({ label }) => label);
-    packages.set(key, {
-      path: folder,
-      kind,
-      name: before?.name || name,
-      frameworks: unique([...(before?.frameworks ?? []), ...labels]),
-    });
-  }
-  return [...packages.values()];
-}
-
-/** Test runners that come with a language and leave no other trace. */
-function builtInTests(manifests: readonly PackageManifest[]): string[] {
-  const scripts = manifests.flatMap((manifest) => [...manifest.scripts.values()]);
-  return [
-    ...(scripts.some(testsWithNode) ? ["node:test"] : []),
-    ...(manifests.some(({ kind }) => kind === "cargo") ? ["cargo test"] : []),
-    ...(manifests.some(({ kind }) => kind === "elixir") ? ["ExUnit"] : []),
-  ];
-}
-
-function testsWithNode(script: string): boolean {
-  const at = script.search(/\bnode\s/);
-  return at >= 0 && /\s--test\b/.test(script.slice(at));
-}
-
-async function viewOf(
-  tree: ProjectTree,
-  files: readonly string[],
-  manifests: readonly PackageManifest[],
-  breathe: Breath,
-): Promise<ProjectView> {
+async function viewOf({ tree, files, manifests, languages, breathe }: ViewDeps): Promise<ProjectView> {
   const all = new Set(files);
   const notable = await among(files, (file) => NOTABLE.test(file), breathe);
-  return {
-    manifests,
-    has: (file) => all.has(file),
-    some: (pattern) => notable.some((file) => pattern.test(file)),
-    read: (file) => (all.has(file) ? tree.text(file) : undefined),
+  const read = (file: string) => {
+    if (!all.has(file)) return undefined;
+    const target = tree.linked(file) ?? file;
+    return all.has(target) ? tree.text(target) : undefined;
   };
-}
-
-function uniqueFrameworks(frameworks: readonly Framework[]): Framework[] {
-  return [...new Map(frameworks.map((one) => [one.label, one])).values()];
+  const ciFiles = notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
+  return {
+    manifests: mainOf(manifests),
+    languages,
+    testFiles: await among(files, isTestFile, breathe),
+    ci: ciFiles.map((file) => read(file) ?? "").join("\n"),
+    has: (file) => all.has(file),
+    named: (pattern) => notable.filter((file) => pattern.test(file)),
+    read,
+  };
 }
 
 const unique = (names: readonly string[]) => [...new Set(names)];

@@ -1,21 +1,25 @@
-export type Area = "frontend" | "backend" | "data" | "mobile" | "desktop" | "learning" | "test" | "lint";
+import type { PackageManifest } from "./manifests/manifest.ts";
+
+/** What a framework is for; `build` and `library` ask for nobody of their own. */
+export type Area = "frontend" | "backend" | "data" | "mobile" | "desktop" | "learning" | "build" | "library" | "test" | "lint";
 
 export interface Framework {
   label: string;
   area: Area;
 }
 
-/** By kind of package and area: `dependency=Label`, underscores for spaces; a star at the end stands for any ending. */
+/** By kind of package and area: `dependency=Label`, underscores for spaces; a star stands for anything. */
 const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   [
     "npm",
     "frontend",
-    "react=React vue=Vue @angular/core=Angular svelte=Svelte solid-js=Solid preact=Preact next=Next.js nuxt=Nuxt @remix-run/react=Remix astro=Astro @sveltejs/kit=SvelteKit gatsby=Gatsby lit=Lit tailwindcss=Tailwind vite=Vite webpack=webpack @tanstack/react-query=TanStack_Query redux=Redux pinia=Pinia",
+    "react=React vue=Vue @angular/core=Angular svelte=Svelte solid-js=Solid preact=Preact next=Next.js nuxt=Nuxt @remix-run/react=Remix astro=Astro @sveltejs/kit=SvelteKit gatsby=Gatsby lit=Lit tailwindcss=Tailwind @tanstack/react-query=TanStack_Query redux=Redux pinia=Pinia",
   ],
+  ["npm", "build", "vite=Vite webpack=webpack rollup=Rollup esbuild=esbuild parcel=Parcel"],
   [
     "npm",
     "backend",
-    "express=Express fastify=Fastify @nestjs/core=NestJS koa=Koa hono=Hono @hapi/hapi=hapi @apollo/server=Apollo graphql=GraphQL @trpc/server=tRPC socket.io=Socket.IO",
+    "express=Express fastify=Fastify @nestjs/core=NestJS koa=Koa hono=Hono @hapi/hapi=hapi @apollo/server=Apollo graphql-yoga=GraphQL_Yoga @trpc/server=tRPC socket.io=Socket.IO",
   ],
   [
     "npm",
@@ -27,14 +31,11 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   [
     "npm",
     "test",
-    "jest=Jest vitest=Vitest mocha=Mocha ava=AVA jasmine=Jasmine karma=Karma @playwright/test=Playwright playwright=Playwright cypress=Cypress tap=tap @testing-library/*=Testing_Library",
+    "jest=Jest vitest=Vitest mocha=Mocha qunit=QUnit ava=AVA jasmine=Jasmine karma=Karma @playwright/test=Playwright playwright=Playwright cypress=Cypress tap=tap @testing-library/*=Testing_Library",
   ],
   ["npm", "lint", "eslint=ESLint @biomejs/biome=Biome prettier=Prettier oxlint=oxlint stylelint=Stylelint"],
-  [
-    "python",
-    "backend",
-    "django=Django flask=Flask fastapi=FastAPI starlette=Starlette tornado=Tornado aiohttp=aiohttp celery=Celery",
-  ],
+  ["python", "backend", "django=Django flask=Flask fastapi=FastAPI starlette=Starlette tornado=Tornado celery=Celery"],
+  ["python", "library", "aiohttp=aiohttp"],
   [
     "python",
     "data",
@@ -47,9 +48,10 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   ],
   ["python", "frontend", "streamlit=Streamlit"],
   ["python", "desktop", "pyqt*=Qt pyside*=Qt"],
-  ["python", "test", "pytest=pytest pytest-*=pytest nose=nose tox=tox hypothesis=Hypothesis behave=behave"],
+  ["python", "test", "pytest=pytest pytest-*=pytest nose=nose tox=tox nox=nox hypothesis=Hypothesis behave=behave"],
   ["python", "lint", "ruff=Ruff flake8=Flake8 pylint=Pylint mypy=mypy black=Black pyright=Pyright"],
-  ["cargo", "backend", "axum=Axum actix-web=Actix rocket=Rocket warp=warp tonic=Tonic tokio=Tokio hyper=hyper"],
+  ["cargo", "backend", "axum=Axum actix-web=Actix rocket=Rocket warp=warp tonic=Tonic"],
+  ["cargo", "library", "tokio=Tokio hyper=hyper"],
   ["cargo", "frontend", "leptos=Leptos yew=Yew dioxus=Dioxus"],
   ["cargo", "desktop", "tauri=Tauri egui=egui"],
   ["cargo", "data", "diesel=Diesel sqlx=SQLx sea-orm=SeaORM rusqlite=SQLite"],
@@ -69,23 +71,35 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   ["ruby", "data", "activerecord=Active_Record sequel=Sequel pg=PostgreSQL"],
   ["ruby", "test", "rspec=RSpec rspec-rails=RSpec minitest=Minitest capybara=Capybara"],
   ["ruby", "lint", "rubocop=RuboCop"],
-  ["php", "backend", "laravel/framework=Laravel symfony/*=Symfony slim/slim=Slim"],
+  ["php", "backend", "laravel/framework=Laravel symfony/framework-bundle=Symfony symfony/http-kernel=Symfony slim/slim=Slim"],
   ["php", "data", "doctrine/orm=Doctrine"],
   ["php", "test", "phpunit/phpunit=PHPUnit pestphp/pest=Pest"],
-  ["php", "lint", "phpstan/phpstan=PHPStan squizlabs/php_codesniffer=PHP_CodeSniffer"],
+  [
+    "php",
+    "lint",
+    "phpstan/phpstan=PHPStan vimeo/psalm=Psalm friendsofphp/php-cs-fixer=PHP_CS_Fixer squizlabs/php_codesniffer=PHP_CodeSniffer",
+  ],
   [
     "jvm",
     "backend",
     "spring-boot*=Spring_Boot org.springframework.boot*=Spring_Boot quarkus*=Quarkus io.quarkus*=Quarkus micronaut*=Micronaut io.micronaut*=Micronaut io.ktor*=Ktor ktor*=Ktor",
   ],
-  ["jvm", "data", "hibernate*=Hibernate spring-boot-starter-data*=Spring_Data flyway*=Flyway org.flywaydb*=Flyway"],
+  [
+    "jvm",
+    "data",
+    "hibernate*=Hibernate spring-boot-starter-data*=Spring_Data spring-boot-starter-jdbc=Spring_JDBC flyway*=Flyway org.flywaydb*=Flyway postgresql=PostgreSQL mysql-connector*=MySQL",
+  ],
   ["jvm", "mobile", "com.android.application=Android com.android.library=Android androidx.*=Android"],
   [
     "jvm",
     "test",
-    "junit*=JUnit org.junit*=JUnit mockito*=Mockito org.mockito*=Mockito testng=TestNG io.kotest*=Kotest org.spockframework*=Spock",
+    "junit*=JUnit spring-boot-starter-test=Spring_Boot_Test spring-boot-starter-*-test=Spring_Boot_Test org.junit*=JUnit mockito*=Mockito org.mockito*=Mockito testng=TestNG io.kotest*=Kotest org.spockframework*=Spock",
   ],
-  ["jvm", "lint", "com.diffplug.spotless=Spotless checkstyle=Checkstyle io.gitlab.arturbosch.detekt=detekt"],
+  [
+    "jvm",
+    "lint",
+    "com.diffplug.spotless=Spotless spotless-maven-plugin=Spotless checkstyle=Checkstyle maven-checkstyle-plugin=Checkstyle pmd=PMD maven-pmd-plugin=PMD com.github.spotbugs=SpotBugs spotbugs-maven-plugin=SpotBugs io.gitlab.arturbosch.detekt=detekt",
+  ],
   ["dotnet", "backend", "Microsoft.NET.Sdk.Web=ASP.NET_Core Microsoft.AspNetCore*=ASP.NET_Core Grpc.AspNetCore=gRPC"],
   ["dotnet", "frontend", "Microsoft.NET.Sdk.BlazorWebAssembly=Blazor"],
   ["dotnet", "data", "Microsoft.EntityFrameworkCore*=Entity_Framework Dapper=Dapper"],
@@ -101,21 +115,35 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
 
 const KIND_OF: Readonly<Record<string, string>> = { maven: "jvm", gradle: "jvm", sbt: "jvm", deno: "npm" };
 
+/** The longer a pattern, the more it says, so the longest that fits counts. */
 const ENTRIES = KNOWN.flatMap(([kind, area, entries]) =>
   entries.split(" ").map((entry) => {
     const [pattern = "", label = ""] = entry.split("=");
-    return { kind, area, pattern: pattern.toLowerCase(), label: label.replaceAll("_", " ") };
+    const [start = "", end] = pattern.toLowerCase().split("*");
+    return { kind, area, pattern, start, end, label: label.replaceAll("_", " ") };
   }),
-);
+).sort((a, b) => b.pattern.length - a.pattern.length);
 
-/** The known frameworks and tools among a package's dependencies, each once. */
-export function frameworksAmong(kind: string, dependencies: Iterable<string>): Framework[] {
+const fits = (name: string, start: string, end: string) => name.startsWith(start) && name.endsWith(end);
+
+/** What is worked with, and never shipped. */
+const TOOLS: ReadonlySet<Area> = new Set(["test", "lint", "build"]);
+/** What an application that is bundled lists among its tools all the same. */
+const BUNDLED: ReadonlySet<Area> = new Set(["frontend", "mobile", "desktop"]);
+
+/**
+ * The known frameworks and tools that a package names, each once. What it is only developed with makes it no user of a
+ * framework, except that of an application which ships its bundle.
+ */
+export function frameworksOf({ kind, dependencies, development, isPrivate }: PackageManifest): Framework[] {
   const known = ENTRIES.filter((entry) => entry.kind === (KIND_OF[kind] ?? kind));
+  const find = (name: string) => known.find(({ start, end }) => (end === undefined ? name === start : fits(name, start, end)));
   const found = new Map<string, Framework>();
-  for (const dependency of dependencies) {
-    const name = dependency.toLowerCase().replace(/\/v\d+$/, "");
-    const entry = known.find(({ pattern }) => (pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern));
-    if (entry) found.set(entry.label, { label: entry.label, area: entry.area });
-  }
+  const add = (name: string, counts: (area: Area) => boolean) => {
+    const entry = find(name.toLowerCase().replace(/\/v\d+$/, ""));
+    if (entry && counts(entry.area)) found.set(entry.label, { label: entry.label, area: entry.area });
+  };
+  for (const name of dependencies) add(name, () => true);
+  for (const name of development) add(name, (area) => TOOLS.has(area) || (isPrivate && BUNDLED.has(area)));
   return [...found.values()];
 }

@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { readlinkSync } from "node:fs";
+import { dirname, isAbsolute, join, normalize } from "node:path";
 import { type Folder, openFolder } from "../lib/pinned/folder.ts";
 import { type OpenFile, openPlain, readPlain } from "../lib/pinned/read.ts";
 
@@ -8,6 +9,8 @@ export interface ProjectTree {
   open(file: string): OpenFile;
   /** The text of a small file, or undefined if it is not a readable regular file of at most `limit` bytes. */
   text(file: string, limit?: number): string | undefined;
+  /** The file of the project to which a link leads by its own text; undefined if it is no link or leads elsewhere. */
+  linked(file: string): string | undefined;
   close(): void;
 }
 
@@ -34,11 +37,26 @@ export function openTree(root: string): ProjectTree {
       const read = folder && readPlain(folder, name, limit);
       return read && "bytes" in read ? read.bytes.toString("utf8").replace(/^\uFEFF/, "") : undefined;
     },
+    linked(file) {
+      const target = linkAt(join(root, file));
+      if (target === undefined || isAbsolute(target)) return undefined;
+      const inside = normalize(join(dirname(file), target));
+      return inside === ".." || inside.startsWith("../") ? undefined : inside;
+    },
     close() {
       held?.folder?.close();
       held = undefined;
     },
   };
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // No link, or none that we may read.
+    return undefined;
+  }
 }
 
 function folderAt(path: string): Folder | undefined {

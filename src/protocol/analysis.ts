@@ -27,6 +27,8 @@ export const ProjectCommand = z.object({
   cwd: z.string(),
   /** The file that shows it to be the project's own. */
   from: z.string(),
+  /** Set when no file of the project names it: what such a project is usually checked with. */
+  isGuess: z.literal(true).optional(),
 });
 export type ProjectCommand = z.infer<typeof ProjectCommand>;
 
@@ -45,7 +47,11 @@ export const Analysis = z
     monorepo: z.string().nullable(),
     packages: z.array(ProjectPackage),
     frameworks: z.array(z.string()),
+    /** What installs the packages, where a file says so. */
+    packageManagers: z.array(z.string()),
     testTools: z.array(z.string()),
+    /** How many files are tests by their names. */
+    testFiles: z.number().int(),
     ci: z.array(z.string()),
     containers: z.array(z.string()),
     commands: z.array(ProjectCommand),

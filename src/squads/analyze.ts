@@ -5,6 +5,6 @@ import { suggestRoster } from "./roster.ts";
 
 /** What a project is, and who should work on it. */
 export async function analyzeProject(git: Git, path: string, options: { signal?: AbortSignal } = {}): Promise<Analysis> {
-  const { facts, frameworks } = await surveyProject(git, path, options);
-  return { ...facts, roster: suggestRoster(facts, frameworks) };
+  const { facts, frameworks, shipped } = await surveyProject(git, path, options);
+  return { ...facts, roster: suggestRoster(facts, frameworks, shipped) };
 }

@@ -4,6 +4,7 @@ import { codeOf, UserError } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import { withoutEnd } from "../lib/trim.ts";
+import { refuseSystemFolder } from "../project/roots.ts";
 import { SquadSlug } from "../protocol/squads.ts";
 
 /** How much is taken of each thing that somebody gives. */
@@ -33,6 +34,7 @@ export function folderAt(path: string, cwd: string | undefined, dataFolder?: str
     const real = realpathSync(locate(path, cwd ?? "/"));
     if (statSync(real).isDirectory()) {
       if (dataFolder !== undefined) refuseDataFolder(dataFolder, real);
+      refuseSystemFolder(real);
       return real;
     }
   } catch (error) {

@@ -58,7 +58,8 @@ export function tellDecisions(decisions: readonly Decision[]): string {
 }
 
 /** What an analysis found, in a few lines. */
-export function tellFacts({ size, languages, frameworks, testTools, ci, packages, commands }: Analysis): string {
+export function tellFacts(analysis: Analysis): string {
+  const { size, languages, frameworks, packageManagers, testTools, ci, packages, commands } = analysis;
   const list = (title: string, names: readonly string[]) =>
     names.length > 0 ? [`${title}: ${names.slice(0, 15).join(", ")}.`] : [];
   const shares = languages.slice(0, 6).map(({ name, share }) => `${oneLine(name, 60)} ${Math.round(share * 100)} %`);
@@ -76,6 +77,7 @@ export function tellFacts({ size, languages, frameworks, testTools, ci, packages
       "Test tools",
       testTools.map((name) => oneLine(name, 60)),
     ),
+    ...list("Package managers", packageManagers),
     ...list("Packages", nested),
     ...list(
       "CI",
@@ -83,6 +85,9 @@ export function tellFacts({ size, languages, frameworks, testTools, ci, packages
     ),
     ...commands
       .slice(0, 12)
-      .map(({ purpose, command, cwd }) => `To ${purpose}: ${named(command, 200)}${cwd === "." ? "" : ` in ${named(cwd)}`}`),
+      .map(
+        (one) =>
+          `To ${one.purpose}${one.isGuess ? ", at a guess" : ""}: ${named(one.command, 200)}${one.cwd === "." ? "" : ` in ${named(one.cwd)}`}`,
+      ),
   ].join("\n");
 }

@@ -1,6 +1,7 @@
 import type { ProjectFacts } from "../project/analyze.ts";
 import type { Area, Framework } from "../project/frameworks.ts";
-import type { SuggestedAgent } from "../protocol/analysis.ts";
+import { isShown } from "../project/places.ts";
+import type { LanguageShare, ProjectCommand, SuggestedAgent } from "../protocol/analysis.ts";
 
 const SERVER_LANGUAGES = [
   "Go",
@@ -17,19 +18,31 @@ const SERVER_LANGUAGES = [
   "JavaScript",
 ];
 const PAGE_LANGUAGES = ["HTML", "CSS", "Vue", "Svelte", "Astro"];
+/** Languages in which code is built and started rather than written. */
+const SIDE_LANGUAGES = ["Make", "CMake", "Starlark", "Dockerfile", "Shell", "PowerShell"];
 const LARGE = 100_000;
 
-/** A team that fits what was found: a lead, one agent for each field the project really has, and somebody who tests. */
-export function suggestRoster(findings: ProjectFacts, frameworks: readonly Framework[]): SuggestedAgent[] {
-  const main = findings.languages.find(({ name }) => !PAGE_LANGUAGES.includes(name)) ?? findings.languages[0];
+/**
+ * A team that fits what was found: a lead, one agent for each field the project really has, and somebody who tests.
+ * What is shipped decides, and not what tests, examples and documentation are written in.
+ */
+export function suggestRoster(
+  findings: ProjectFacts,
+  frameworks: readonly Framework[],
+  shipped: readonly LanguageShare[],
+): SuggestedAgent[] {
+  const main =
+    shipped.find(({ name }) => !PAGE_LANGUAGES.includes(name) && !SIDE_LANGUAGES.includes(name)) ??
+    shipped.find(({ name }) => !PAGE_LANGUAGES.includes(name)) ??
+    shipped[0];
   const language = main?.name ?? "Software";
   const of = (area: Area) => frameworks.filter((one) => one.area === area).map(({ label }) => label);
   const specialists = [
-    frontend(findings, of("frontend")),
-    backend(findings, of("backend")),
+    frontend(shipped, of("frontend")),
+    backend(shipped, of("backend")),
     ...field(of("mobile"), "Mobile Engineer", "the mobile app: its screens, navigation, device features and store builds"),
     ...field(of("desktop"), "Desktop Engineer", "the desktop app: its windows, packaging and updates"),
-    data(findings, of("data")),
+    data(shipped, of("data")),
     ...field(of("learning"), "Machine Learning Engineer", "models, training data, notebooks, evaluation and inference"),
   ].filter((one) => one !== undefined);
   const core = specialists.length > 0 ? [] : [coreEngineer(findings, language)];
@@ -44,7 +57,8 @@ export function suggestRoster(findings: ProjectFacts, frameworks: readonly Frame
 }
 
 function lead({ size, packages, monorepo }: ProjectFacts, language: string): SuggestedAgent {
-  const parts = packages.length > 1 ? ` in ${packages.length} packages` : "";
+  const own = new Set(packages.filter(({ path, name }) => name !== "" && !isShown(path)).map(({ path }) => path));
+  const parts = own.size > 1 ? ` in ${own.size} packages` : "";
   return {
     roleTitle: `Lead ${language} Architect`,
     charter: `Overall structure, boundaries between modules, technical decisions, refactoring across ${monorepo ? "packages" : "the code"} and code review.`,
@@ -53,10 +67,10 @@ function lead({ size, packages, monorepo }: ProjectFacts, language: string): Sug
   };
 }
 
-function frontend({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
+function frontend(languages: readonly LanguageShare[], found: string[]): SuggestedAgent | undefined {
   const pages = languages.filter(({ name, share }) => PAGE_LANGUAGES.includes(name) && share >= 0.1);
   if (found.length === 0 && pages.length === 0) return undefined;
-  const first = found.find((label) => !["Vite", "webpack", "Tailwind"].includes(label));
+  const first = found.find((label) => label !== "Tailwind");
   return {
     roleTitle: `${first ? `${first} ` : ""}Frontend Engineer`,
     charter: "Pages, components, forms, styling, accessibility and state in the browser.",
@@ -68,7 +82,7 @@ function frontend({ languages }: ProjectFacts, found: string[]): SuggestedAgent 
   };
 }
 
-function backend({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
+function backend(languages: readonly LanguageShare[], found: string[]): SuggestedAgent | undefined {
   if (found.length === 0) return undefined;
   const language = languages.find(({ name }) => SERVER_LANGUAGES.includes(name))?.name;
   return {
@@ -79,7 +93,7 @@ function backend({ languages }: ProjectFacts, found: string[]): SuggestedAgent |
   };
 }
 
-function data({ languages }: ProjectFacts, found: string[]): SuggestedAgent | undefined {
+function data(languages: readonly LanguageShare[], found: string[]): SuggestedAgent | undefined {
   const sql = languages.find(({ name, share }) => name === "SQL" && share >= 0.05);
   if (found.length === 0 && !sql) return undefined;
   return {
@@ -106,14 +120,24 @@ function coreEngineer({ languages }: ProjectFacts, language: string): SuggestedA
   };
 }
 
-function tester({ testTools, commands }: ProjectFacts, language: string): SuggestedAgent {
-  const command = commands.find(({ purpose }) => purpose === "test");
+function tester(findings: ProjectFacts, language: string): SuggestedAgent {
+  const command = findings.commands.find(({ purpose }) => purpose === "test");
+  const runs = command ? `; ${command.isGuess ? "probably runs" : "runs"} "${command.command}"` : "";
   return {
     roleTitle: "Test Lead",
-    charter: `Unit, integration and end-to-end tests, coverage, flaky tests${command ? `; runs "${command.command}"` : ""}.`,
+    charter: `Unit, integration and end-to-end tests, coverage, flaky tests${runs}.`,
     modelTier: "medium",
-    reason: testTools.length > 0 ? `tests with ${testTools.join(", ")}` : `no tests were found for the ${language} code yet`,
+    reason: tellTests(findings, command) ?? `no tests were found for the ${language} code yet`,
   };
+}
+
+/** What is known of the tests; undefined when there is no sign of any. */
+function tellTests({ testTools, testFiles }: ProjectFacts, command: ProjectCommand | undefined): string | undefined {
+  if (testTools.length > 0) return `tests with ${testTools.join(", ")}`;
+  if (command && !command.isGuess) return `tested by "${command.command}"`;
+  const seen = testFiles > 0 ? `${testFiles} test ${testFiles === 1 ? "file" : "files"}` : undefined;
+  if (command) return `${seen ?? "whether there are tests is not known"}; "${command.command}" is a guess at how they are run`;
+  return seen && `${seen}, but no command that runs them was found`;
 }
 
 function operations({ ci, containers }: ProjectFacts): SuggestedAgent[] {
@@ -135,5 +159,12 @@ function writer({ size, documents }: ProjectFacts): SuggestedAgent[] {
   const lines = prose.reduce((sum, one) => sum + one.lines, 0);
   if (lines < 2_000 && size.lines < LARGE) return [];
   const charter = "Documentation, guides, the README and the changelog, kept true to the code.";
-  return [{ roleTitle: "Technical Writer", charter, modelTier: "low", reason: `${lines} lines of documentation` }];
+  return [
+    {
+      roleTitle: "Technical Writer",
+      charter,
+      modelTier: "low",
+      reason: `${lines} lines of documentation for ${size.lines} of code`,
+    },
+  ];
 }

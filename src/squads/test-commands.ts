@@ -10,7 +10,7 @@ const RUNNERS = words(
 );
 /** Programs whose first word says what they do. */
 const BY_FIRST = words(
-  "go cargo dotnet swift mix flutter dart deno stack cabal bazel bazelisk zig forge hardhat anchor truffle ng react-scripts craco vue-cli-service ember nx turbo lerna moon playwright hatch rails artisan manage.py setup.py meson molecule terraform tofu dbt pants buck2 crystal nimble dune raco rebar3 xcodebuild poe sail",
+  "go cargo dotnet pdm rye swift mix flutter dart deno stack cabal bazel bazelisk zig forge hardhat anchor truffle ng react-scripts craco vue-cli-service ember nx turbo lerna moon playwright hatch rails artisan manage.py setup.py meson molecule terraform tofu dbt pants buck2 crystal nimble dune raco rebar3 xcodebuild poe sail",
 );
 /** Programs that are given targets, any of which may be the tests. */
 const BY_TARGET = words("make gmake just task ninja rake gulp grunt inv invoke doit mage scons lein sbt");
@@ -26,6 +26,8 @@ const WRAPPING: Readonly<Record<string, ReadonlySet<string>>> = {
   ...Object.fromEntries("bundle mise asdf nvm fnm rbenv pyenv opam composer".split(" ").map((each) => [each, words("exec")])),
   ...Object.fromEntries("npm pnpm yarn bun".split(" ").map((each) => [each, words("exec x dlx")])),
 };
+/** Those of them whose projects may name scripts of their own. */
+const SCRIPTED = words("hatch pdm rye");
 
 /** Options whose value is the word behind them. */
 const VALUED =
@@ -136,7 +138,8 @@ function runsTests(given: readonly string[]): boolean {
   if (MANAGERS.has(name)) return byManager(name, args);
   if (BY_FIRST.has(name)) return byFirst(name, args);
   if (BY_TARGET.has(name)) return !args.includes("-n") && targetsOf(args).some((one) => one === "check" || namesTests(one));
-  if (/^(?:mvnw?|gradlew?)$/.test(name)) return byBuild(args);
+  if (/^mvnw?$/.test(name)) return byMaven(args);
+  if (/^gradlew?$/.test(name)) return targetsOf(args).some(isGradleTest);
   if (name === "cypress") return args[0] === "run";
   if (name === "cmake") return namedTargets(args).some((one) => one === "check" || namesTests(one));
   if (INTERPRETER.test(name) || name === "-m") return byInterpreter(name === "-m" ? given : args);
@@ -160,15 +163,21 @@ function byManager(name: string, args: readonly string[]): boolean {
 
 function byFirst(name: string, args: readonly string[]): boolean {
   const [first = "", ...more] = pastOptions(args.filter((word) => !word.startsWith("+")));
-  if (/^(?:turbo|lerna|moon|nx|dart|deno|zig)$/.test(name) && /^(?:run|task|build)$/.test(first))
+  if (/^(?:turbo|lerna|moon|nx|dart|deno|zig|hatch|pdm|rye)$/.test(name) && /^(?:run|task|build)$/.test(first))
     return [...targetsOf(more), ...namedTargets(more)].some(namesTests);
   if (name === "nx" && /^(?:run-many|affected)$/.test(first)) return namedTargets(more).some(namesTests);
   return namesTests(first) || /^(?:t|nextest|runtest|eunit|ct|vstest)$/.test(first);
 }
 
-function byBuild(args: readonly string[]): boolean {
+function byMaven(args: readonly string[]): boolean {
   if (args.some((word) => /^-D(?:skipTests|maven\.test\.skip)(?!=false)/.test(word))) return false;
-  return targetsOf(args).some((one) => /(?:^|:)(?:test|verify|check|integration-test|\w+Tests?)$/.test(one));
+  return targetsOf(args).some((one) => /^(?:test|verify|integration-test)$|^(?:surefire|failsafe):/.test(one));
+}
+
+/** A task of any project of the build; those of the tools that judge code are named for what they judge. */
+function isGradleTest(task: string): boolean {
+  const name = task.slice(task.lastIndexOf(":") + 1);
+  return /^(?:test|check|verify|integration-test|\w+Tests?)$/.test(name) && !/^(?:checkstyle|pmd|spotbugs|compile)/.test(name);
 }
 
 function byInterpreter(args: readonly string[]): boolean {
@@ -190,6 +199,8 @@ function unwrapped(given: readonly string[]): readonly string[] {
     else {
       const [by, ...rest] = Object.hasOwn(WRAPPING, name) ? pastOptions(left.slice(1)) : [];
       if (by === undefined || !WRAPPING[name]!.has(by)) return left;
+      // The name of a script, for nobody runs the shell's own `test` this way.
+      if (SCRIPTED.has(name) && namesTests(pastOptions(rest)[0] ?? "")) return left;
       left = name === "coverage" ? ["python", ...rest] : pastOptions(rest);
     }
   }

@@ -62,6 +62,11 @@ test("what cannot be done is refused with a sentence that helps, and nothing is 
   ]);
   expect(await daemon.json("GET", "/api/squads/my-app/agents")).toEqual({ items: [] });
   expect((await post("/api/squads/my-app/agents", { roleTitle: "Engineer", charter: "All." }))[0]).toBe(201);
+  for (const path of ["/proc", "/sys", "/dev"]) {
+    const refused = [400, expect.stringMatching(/holds devices or processes, not a project\. Give the folder of one project/)];
+    expect(await post("/api/analyze", { projectPath: path })).toEqual(refused);
+    expect(await post("/api/squads", { name: "Kernel", projectPath: path })).toEqual(refused);
+  }
   expect(await post("/api/squads/my-app/tasks", { task: "go", agent: "Gargamel" })).toEqual([
     404,
     expect.stringContaining("Hannibal (Engineer)"),

@@ -52,21 +52,6 @@ export const COMPOSED: readonly {
   { file: "src/engine/rehearsal/improvise.ts", text: "rule.when", instances: [] },
   { file: "src/engine/rehearsal/improvise.ts", text: "rule.system", instances: [] },
   {
-    file: "src/project/commands.ts",
-    text: "{inside}",
-    instances: [[String.raw`^a\.b/(?:.*/)?(?:test_[^/]+|[^/]+_test)\.py$`, ""]],
-  },
-  {
-    file: "src/project/commands.ts",
-    text: "{name}",
-    instances: [[String.raw`^test(?:[ \t][^:=\n\r\u2028\u2029]*)?:(?!=)`, "m"]],
-  },
-  {
-    file: "src/project/manifests.ts",
-    text: "{key}",
-    instances: [[String.raw`^name\s*=\s*["']([^"']+)`, "m"]],
-  },
-  {
     file: "src/shell/download-and-run.ts",
     text: "{letter}",
     instances: [

@@ -1,0 +1,87 @@
+import { type CommandFinder, type ProjectView, showsTests, surely, when } from "./scope.ts";
+
+/** Only the folder at the top can let CTest see all tests. */
+export const ofCmake: CommandFinder = ({ manifest, view, text }) => {
+  const folder = view.named(/^build\//).length > 0 ? "cmake-build" : "build";
+  const build = `cmake -B ${folder} && cmake --build ${folder}`;
+  const top = withoutComments(manifest.folder === "." ? (view.read("CMakeLists.txt") ?? "") : text("CMakeLists.txt"));
+  return [
+    ...when(isTestedByCtest(top), "test", `${build} && ctest --test-dir ${folder} --output-on-failure --no-tests=error`),
+    ["build", build],
+  ];
+};
+
+const isTestedByCtest = (text: string) => /\b(?:enable_testing\s*\(|include\s*\(\s*CTest\b)/i.test(text);
+const withoutComments = (text: string) => text.replace(/#[^\n]*/g, "");
+
+/** Words in the files of CMake by which the libraries for tests are known. */
+const LIBRARIES: readonly [label: string, pattern: RegExp][] = [
+  ["GoogleTest", /\b(?:GTest|gtest|googletest|gtest_discover_tests|gmock)\b/],
+  ["Catch2", /\b(?:Catch2|catch_discover_tests)\b/],
+  ["doctest", /\b(?:doctest|doctest_discover_tests)\b/],
+  ["Boost.Test", /\bunit_test_framework\b/],
+];
+
+/** What the C and C++ code is tested with, as the files of CMake say. */
+export function cmakeTestTools(view: ProjectView): string[] {
+  if (!view.manifests.some(({ kind }) => kind === "cmake")) return [];
+  const texts = view
+    .named(/(?:^|\/)CMakeLists\.txt$/)
+    .slice(0, 20)
+    .map((file) => withoutComments(view.read(file) ?? ""));
+  return [
+    ...(texts.some(isTestedByCtest) ? ["CTest"] : []),
+    ...LIBRARIES.filter(([, pattern]) => texts.some((text) => pattern.test(text))).map(([label]) => label),
+  ];
+}
+
+/** A Package.swift beside no Swift code offers what other languages built to users of Swift. */
+export const ofSwift: CommandFinder = ({ view, text }) => {
+  if (view.named(/\.swift$/).every((file) => file.endsWith("Package.swift"))) return [];
+  const tested = /\.testTarget\s*\(/.test(text("Package.swift"));
+  return [...when(tested, "test", "swift test"), ["build", "swift build"]];
+};
+
+const TEST_RULE = /^[ \t]*(?:\w+_test|test_suite)\s*\(/m;
+
+export const ofBazel: CommandFinder = ({ view }) => {
+  const builds = view.named(/(?:^|\/)BUILD(?:\.bazel)?$/).slice(0, 500);
+  return [
+    ...when(
+      builds.some((file) => TEST_RULE.test(view.read(file) ?? "")),
+      "test",
+      "bazel test //...",
+    ),
+    ...when(builds.length > 0, "build", "bazel build //..."),
+  ];
+};
+
+/** The words in which a project says that its tests want more than it ships by default. */
+const FEATURES = ["--all-features", "--features full"];
+
+export const ofCargo: CommandFinder = (scope) => {
+  const { manifest, view, has } = scope;
+  const all = manifest.workspace ? " --workspace" : "";
+  const lines = view.ci.split("\n");
+  const tested = lines.filter((line) => /\bcargo (?:\+\w+ )?(?:hack )?(?:test|nextest)\b/.test(line));
+  const features = tested.flatMap((line) => FEATURES.find((flag) => line.includes(flag)) ?? [])[0];
+  const test = `cargo test${all}${features ? ` ${features}` : ""}`;
+  const clippy = view.named(/(?:^|\/)\.?clippy\.toml$/).length > 0 || /\bclippy\b/.test(view.ci);
+  const format = has("rustfmt.toml") || has(".rustfmt.toml") || /\bcargo fmt\b/.test(view.ci);
+  return [
+    surely(tested.length > 0 || showsTests(scope, /\.rs$/), "test", test),
+    ...when(clippy, "lint", `cargo clippy${all}`),
+    ...when(format, "lint", `cargo fmt${manifest.workspace ? " --all" : ""} --check`),
+    ["build", `cargo build${all}`],
+  ];
+};
+
+export const ofGo: CommandFinder = (scope) => {
+  const { view } = scope;
+  const linter = view.named(/(?:^|\/)\.golangci\.(?:ya?ml|toml|json)$/).length > 0;
+  return [
+    surely(showsTests(scope, /_test\.go$/), "test", "go test ./..."),
+    linter ? ["lint", "golangci-lint run"] : surely(/\bgo vet\b/.test(view.ci), "lint", "go vet ./..."),
+    ["build", "go build ./..."],
+  ];
+};

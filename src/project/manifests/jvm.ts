@@ -1,0 +1,66 @@
+import type { ManifestFacts } from "./manifest.ts";
+
+export function readMaven(text: string): ManifestFacts {
+  const own = ["parent", "dependencies", "dependencyManagement", "build", "profiles", "reporting"].reduce(withoutElement, text);
+  const used = ["dependencyManagement", "pluginManagement", "plugins", "exclusions"].reduce(withoutElement, text);
+  const needed = elementsOf(used, "dependency").map((element) => ({
+    name: artifactOf(element),
+    isTest: /<scope>\s*test\s*<\/scope>/.test(element),
+  }));
+  const names = (isTest: boolean) => needed.filter((one) => one.isTest === isTest).map(({ name }) => name);
+  return {
+    name: artifactOf(own),
+    dependencies: new Set([...elementsOf(text, "parent").map(artifactOf), ...names(false)]),
+    development: new Set([...names(true), ...mavenPlugins(text).map(artifactOf)]),
+    workspace: /<modules>/.test(text) ? "Maven modules" : undefined,
+  };
+}
+
+/** The elements of the plugins that every build of a pom.xml runs or may be asked for by name. */
+export const mavenPlugins = (text: string): string[] =>
+  elementsOf(["pluginManagement", "reporting", "profiles"].reduce(withoutElement, text), "plugin");
+
+export function elementsOf(text: string, name: string): string[] {
+  const end = `</${name}>`;
+  return text
+    .split(`<${name}>`)
+    .slice(1)
+    .map((part) => (part.includes(end) ? part.slice(0, part.indexOf(end)) : part));
+}
+
+export const artifactOf = (element: string): string => /<artifactId>\s*([^<\s]+)/.exec(element)?.[1] ?? "";
+
+function withoutElement(text: string, name: string): string {
+  const [before = "", ...rest] = text.split(`<${name}>`);
+  return before + rest.map((part) => part.slice(part.indexOf(`</${name}>`) + 1)).join("");
+}
+
+/** What a configuration of this name holds is not shipped. */
+const NOT_SHIPPED = /test|jmh|^(?:developmentOnly|classpath|checkstyle|annotationProcessor|kapt|ksp|detektPlugins)$/i;
+
+export function readGradle(text: string): ManifestFacts {
+  const found = { dependencies: new Set<string>(), development: new Set<string>() };
+  for (const line of text.split("\n")) {
+    const configuration = /^[ \t]*["']?(\w+)/.exec(line)?.[1] ?? "";
+    const into = NOT_SHIPPED.test(configuration) ? found.development : found.dependencies;
+    for (const match of line.matchAll(/["']([\w.-]+):([\w.-]+)(?::[^"']*)?["']/g)) into.add(match[1]!).add(match[2]!);
+    for (const match of line.matchAll(/"([\w.-]+)"\s*%%?\s*"([\w.-]+)"/g))
+      (/%\s*(?:Test|"test")/.test(line) ? found.development : found.dependencies).add(match[1]!).add(match[2]!);
+    for (const match of line.matchAll(/\b(?:id|plugin:?)\s*(?:\(\s*)?["']([\w.-]+)["']/g)) found.dependencies.add(match[1]!);
+  }
+  for (const word of bareplugins(text)) found.dependencies.add(word);
+  return { ...found, name: /^[ \t]*name\s*:=\s*"([^"\n]+)"/m.exec(text)?.[1] ?? "" };
+}
+
+/** In Kotlin's form Gradle's own plugins are words of their own. */
+function bareplugins(text: string): string[] {
+  const [, block = ""] = text.split(/^plugins\s*\{/m);
+  return [...(block.split("}")[0] ?? "").matchAll(/(?:^|[;\n])[ \t]*`?([a-z][a-z-]*)`?[ \t]*(?=[;\n]|$)/g)].map(
+    (match) => match[1]!,
+  );
+}
+
+export function readGradleSettings(text: string): ManifestFacts {
+  const name = /rootProject\.name\s*=\s*["']([^"']+)/.exec(text)?.[1] ?? "";
+  return { name, workspace: /\binclude\s*(?:\(\s*)?["']/.test(text) ? "Gradle projects" : undefined };
+}

@@ -1,0 +1,130 @@
+import type { ProjectCommand, ProjectPackage } from "../protocol/analysis.ts";
+import { managerOf } from "./commands/javascript.ts";
+import { nearest, type ProjectView } from "./commands/scope.ts";
+import { type Framework, frameworksOf } from "./frameworks.ts";
+import { type PackageManifest, uses } from "./manifests/manifest.ts";
+import { isAid, isBeside, isDocumentation, isShown } from "./places.ts";
+
+/** The packages that are worked on: without examples and documentation, unless there is nothing else. */
+export function mainOf(manifests: readonly PackageManifest[]): readonly PackageManifest[] {
+  const own = manifests.filter((one) => !isShown(one.folder) && !isDocumentation(one));
+  return own.length > 0 ? own : manifests;
+}
+
+/** The frameworks of what is shipped, and the tools of all that is worked on; a project does not use itself. */
+export function frameworksIn(manifests: readonly PackageManifest[]): Framework[] {
+  const main = mainOf(manifests);
+  const isMixed = main.some(({ folder }) => !isBeside(folder));
+  const own = new Set(main.filter(({ isNamed }) => isNamed).map(({ name }) => name.toLowerCase()));
+  const found = main.flatMap((one) => {
+    const foreign = (names: ReadonlySet<string>) => new Set([...names].filter((name) => !own.has(name.toLowerCase())));
+    const all = frameworksOf({ ...one, dependencies: foreign(one.dependencies), development: foreign(one.development) });
+    return isMixed && isBeside(one.folder) ? all.filter(({ area }) => area === "test" || area === "lint") : all;
+  });
+  return [...new Map(found.map((one) => [one.label, one])).values()];
+}
+
+/** A solution lists projects, and a file of requirements for tools or documentation what they need; neither is a package. */
+const isOnlyList = ({ file, folder, kind, workspace }: PackageManifest) =>
+  (kind === "dotnet" && workspace !== undefined) || (file.endsWith(".txt") && kind === "python" && isAid(folder));
+
+/** Several files of one kind in one folder describe one package. */
+export function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {
+  const packages = new Map<string, ProjectPackage>();
+  for (const manifest of manifests.filter((one) => !isOnlyList(one))) {
+    const { folder, kind, name, isNamed } = manifest;
+    const key = `${folder}\0${kind}`;
+    const before = packages.get(key);
+    const labels = frameworksOf(manifest).map(({ label }) => label);
+    packages.set(key, {
+      path: folder,
+      kind,
+      name: isNamed || !before ? name : before.name,
+      frameworks: [...new Set([...(before?.frameworks ?? []), ...labels])],
+    });
+  }
+  return [...packages.values()];
+}
+
+const WORKSPACES: Readonly<Record<string, string>> = {
+  npm: "npm workspaces",
+  yarn: "Yarn workspaces",
+  pnpm: "pnpm workspaces",
+  bun: "Bun workspaces",
+};
+
+/** What makes several packages one project, as its root says, or the topmost folders where the root says nothing. */
+export function monorepoOf(view: ProjectView, signs: readonly string[]): string | null {
+  const depth = ({ folder }: PackageManifest) => (folder === "." ? 0 : folder.split("/").length);
+  const top = Math.min(...view.manifests.map(depth));
+  const declared = view.manifests
+    .filter((one) => depth(one) === top)
+    .flatMap((one) => (one.workspace && one.kind === "npm" ? (WORKSPACES[managerOf(one, view)] ?? []) : (one.workspace ?? [])));
+  const bazel = view.named(/(?:^|\/)BUILD(?:\.bazel)?$/).length > 1 && view.manifests.some(({ kind }) => kind === "bazel");
+  return [...new Set([...declared, ...signs, ...(bazel ? ["Bazel"] : [])])].join(", ") || null;
+}
+
+/** What installs the packages of each kind, where the kind alone says so. */
+const MANAGERS: Readonly<Record<string, string>> = {
+  deno: "Deno",
+  cargo: "Cargo",
+  go: "Go modules",
+  maven: "Maven",
+  gradle: "Gradle",
+  sbt: "sbt",
+  dotnet: "NuGet",
+  ruby: "Bundler",
+  php: "Composer",
+  elixir: "Mix",
+  dart: "pub",
+};
+const PYTHON_LOCKS = [
+  ["uv.lock", "uv"],
+  ["poetry.lock", "Poetry"],
+  ["pdm.lock", "PDM"],
+  ["Pipfile", "Pipenv"],
+] as const;
+const PYTHON_TOOLS = [
+  ["uv", "uv"],
+  ["poetry", "Poetry"],
+  ["pdm", "PDM"],
+  ["hatch", "Hatch"],
+] as const;
+
+export function packageManagersOf(view: ProjectView): string[] {
+  const found = view.manifests.flatMap((manifest) => {
+    if (manifest.kind === "npm") return managerOf(manifest, view);
+    if (manifest.kind !== "python") return MANAGERS[manifest.kind] ?? [];
+    const named = PYTHON_TOOLS.find(([tool]) => uses(manifest, tool))?.[1];
+    return nearest(manifest.folder, view, PYTHON_LOCKS) ?? named ?? [];
+  });
+  return [...new Set(found)];
+}
+
+/** Test runners that come with a language and leave no other trace than the command. */
+const RUNNERS: readonly [pattern: RegExp, label: string][] = [
+  [/^cargo test\b/, "cargo test"],
+  [/^mix test\b/, "ExUnit"],
+  [/^deno (?:task )?test\b/, "deno test"],
+  [/^bun test\b/, "bun test"],
+  [/^swift test\b/, "XCTest"],
+  [/\bmanage\.py test\b/, "Django's test runner"],
+  [/\bruntests\.py$/, "a runner of its own"],
+  [/^hatch /, "Hatch"],
+  [/^bazel test\b/, "bazel test"],
+];
+
+export function toolsIn(commands: readonly ProjectCommand[], manifests: readonly PackageManifest[]): string[] {
+  const scripts = manifests.flatMap((manifest) => [...manifest.scripts.values()]);
+  const tests = commands.filter(({ purpose, isGuess }) => purpose === "test" && !isGuess);
+  return [
+    ...(scripts.some(testsWithNode) ? ["node:test"] : []),
+    ...(scripts.some((script) => /\bbun test\b/.test(script)) ? ["bun test"] : []),
+    ...RUNNERS.filter(([pattern]) => tests.some(({ command }) => pattern.test(command))).map(([, label]) => label),
+  ];
+}
+
+function testsWithNode(script: string): boolean {
+  const at = script.search(/\bnode\s/);
+  return at >= 0 && /\s--test\b/.test(script.slice(at));
+}
