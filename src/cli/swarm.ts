@@ -95,7 +95,7 @@ async function follow(
       if (!("runId" in event.data) || event.data.runId !== handle.id) return;
       progress.hear(event);
       // Scripts read the run's id from the first line.
-      if (event.type === "run.started") about.forEach(progress.note);
+      if (event.type === "run.started") [...about, ...handle.notes].forEach(progress.note);
     };
     early.forEach(hear);
     const interrupt = () => void swarm.close();

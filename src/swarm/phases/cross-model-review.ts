@@ -35,7 +35,7 @@ export const crossModelReview = phaseKind({
   needs: implement.name,
   members: (phase) => [
     { name: phase.agent, duty: "review", label: `reviews, ${revisions(phase)}`, review: true },
-    { name: phase.fixAgent, duty: "build", label: "fixes" },
+    { name: phase.fixAgent, duty: "build", label: "fixes", key: "fixAgent" },
   ],
   /** Those who approved before are asked only about what a fix has changed. */
   mostCalls(phase, { pipeline }) {

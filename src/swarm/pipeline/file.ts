@@ -11,7 +11,7 @@ import { lineOf, type Report, spell } from "./file-places.ts";
 import type { DeclaredKind } from "./kind.ts";
 import { explain, type Problem, WrongPipeline } from "./problems.ts";
 import { DEFAULT_MODELS, pipelineSchema, type ResolvedPipeline } from "./schema.ts";
-import { checkSense } from "./sense.ts";
+import { checkSense, checkWriting } from "./sense.ts";
 
 export const FILE_NAME = "swarm.config.yaml";
 /** Far longer than anybody writes one. */
@@ -88,6 +88,7 @@ export async function readPipeline(
   const parsed = schema.safeParse(raw);
   for (const issue of parsed.error?.issues ?? []) explain(issue, { raw, pipeline: schema, kinds }, report);
   const { agents, notes } = checkSense(raw, kinds, places, report);
+  if (parsed.success) checkWriting(parsed.data.pipeline, kinds, agents, report);
   if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };
   const namedBy = (key: keyof Models): NamedBy => {
     if (models[key] !== undefined) return { by: "environment" };

@@ -8,6 +8,8 @@ export interface Member {
   duty: Duty;
   /** What the member does, for the plan. */
   label: string;
+  /** The phase's key that names it, if it is not `agent`. */
+  key?: string;
   /** Asked on the review model, unless it has one of its own. */
   review?: boolean;
 }

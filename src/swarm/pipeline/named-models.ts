@@ -13,6 +13,8 @@ export interface NamedModel {
   where: string | undefined;
   /** Whether anybody is asked on it, or a condition depends on it. */
   used: boolean;
+  /** Set for a list of models, which the name stands for: the first that is there is asked. */
+  anyOf?: readonly string[];
 }
 
 export interface ModelPlaces {
@@ -48,7 +50,8 @@ export function namedModels(
     const agent = agents.get(name);
     if (agent?.model === undefined) return [];
     const ours = inside(shipped.agents, agent.path);
-    return [{ name: agent.model, where: ours ? undefined : `${place(agent.path)}: model`, used: true }];
+    const { model, modelChoices: anyOf } = agent;
+    return [{ name: model, where: ours ? undefined : `${place(agent.path)}: model`, used: true, ...(anyOf && { anyOf }) }];
   });
   return [general("primaryModel", asked(false) || compared), general("reviewModel", asked(true) || compared), ...own];
 }

@@ -1,7 +1,9 @@
 import { nearest } from "../../lib/config.ts";
-import { type Agent, type AgentPlaces, agentsThere, BUILTIN, findAgent } from "./agents.ts";
+import { type Agent, type AgentPlaces, agentsThere, BUILTIN, canWrite, findAgent, toolsFor } from "./agents.ts";
 import { neededFor } from "./conditions.ts";
 import { isRecord, type Path, type Report, valueAt } from "./file-places.ts";
+import { type DeclaredKind, kindOf } from "./kind.ts";
+import type { Phase } from "./schema.ts";
 
 type KindOrder = readonly { name: string; needs?: string }[];
 
@@ -30,6 +32,27 @@ export function checkSense(
     if (isRecord(phase.qa)) checkReview([...at, "qa"], phase.qa, refer, report);
   }
   return { agents, notes };
+}
+
+/** Reports agents that have to change files and whose own front matter leaves them no way to. */
+export function checkWriting(
+  phases: readonly Phase[],
+  kinds: readonly DeclaredKind[],
+  agents: ReadonlyMap<string, Agent>,
+  report: Report,
+): void {
+  for (const [index, phase] of phases.entries()) {
+    for (const { name, duty, key = "agent" } of kindOf(kinds, phase).members(phase)) {
+      const agent = agents.get(name);
+      if (duty !== "build" || !agent || canWrite(agent, duty)) continue;
+      const word = agent.editWord ?? "edit";
+      report(
+        ["pipeline", index],
+        `"${name}" has to change files here and could not: ${agent.path} narrows its tools to ${toolsFor(agent, duty).join(", ") || "none"}. Add "${word}" to its "tools", or leave "tools" out`,
+        key,
+      );
+    }
+  }
 }
 
 /** Finds the agents under "agents"; `refer` finds those that are only named elsewhere. */
