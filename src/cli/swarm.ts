@@ -48,7 +48,10 @@ export function swarmCommands(program: Command, shell: Shell): void {
       const projectPath = await projectHere();
       const about = [`Project: ${projectPath}`];
       await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
-        open.start({ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns }),
+        open.start({
+          ...{ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns },
+          plan: options.plan !== undefined,
+        }),
       );
     });
   planCommand(swarm, shell);

@@ -41,7 +41,7 @@ export interface AgentPlaces {
   discreet?: boolean;
 }
 
-export type AgentFound = { agent: Agent; notes: string[] } | { problem: string } | { unseen: string };
+export type AgentFound = { agent: Agent; notes: string[] } | { problem: string; missing?: true } | { unseen: string };
 type AgentRead = Exclude<AgentFound, { unseen: string }>;
 
 const Model = z.string().trim().min(1);
@@ -63,7 +63,7 @@ export function findAgent(name: string, source: string | undefined, places: Agen
     }
     const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
     const hint = near === undefined ? "" : `. Did you mean "${BUILTIN}${near}"?`;
-    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}` };
+    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}`, missing: true };
   }
   return findFile(name, source ?? "", places.root);
 }
