@@ -48,7 +48,10 @@ export function swarmCommands(program: Command, shell: Shell): void {
       const projectPath = await projectHere();
       const about = [`Project: ${projectPath}`];
       await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
-        open.start({ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns }),
+        open.start({
+          ...{ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns },
+          plan: options.plan !== undefined,
+        }),
       );
     });
   planCommand(swarm, shell);
@@ -95,7 +98,7 @@ async function follow(
       if (!("runId" in event.data) || event.data.runId !== handle.id) return;
       progress.hear(event);
       // Scripts read the run's id from the first line.
-      if (event.type === "run.started") about.forEach(progress.note);
+      if (event.type === "run.started") [...about, ...handle.notes].forEach(progress.note);
     };
     early.forEach(hear);
     const interrupt = () => void swarm.close();

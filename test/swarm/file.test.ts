@@ -65,7 +65,7 @@ const BROKEN: [string, () => string, RegExp[]][] = [
   [
     "a condition that is always",
     () => changed("condition: differentReviewModel", "condition: always"),
-    [/"always" is no condition\. There are: hasFrontendTasks, differentReviewModel\./],
+    [/"always" is no condition\. There are: hasFrontendTasks, differentReviewModel, noPlanProvided\./],
   ],
   [
     "an agent nobody knows",
@@ -154,9 +154,9 @@ const BROKEN: [string, () => string, RegExp[]][] = [
     [/pipeline\[0\]\.reviews\[0\]\.onExhausted: found "stop":.*continue/],
   ],
   [
-    "a phase twice",
+    "a specification that nothing after it uses",
     () => `${text}\n  - phase: spec\n    agent: pm\n`,
-    [/pipeline\[5\]\.phase: "spec" is there twice/, /"spec" must stand before/],
+    [/pipeline\[5\]\.phase: "spec" must stand before "decompose": nothing that follows uses what it makes/],
   ],
   [
     "tasks split after they were done",

@@ -23,7 +23,7 @@ import {
 const TREE = "0123456789abcdef0123456789abcdef01234567";
 
 test("a step is called what it was called in every version, so that a run of an older one finds its finished steps", () => {
-  const stream = streamKeys(2);
+  const stream = streamKeys("implement", 2);
   const round = roundKeys(reviewerKey(stream.prefix, "eng-code-reviewer", 2), 3);
   expect({
     run: runKeys,
@@ -32,7 +32,7 @@ test("a step is called what it was called in every version, so that a run of an 
     stream: recordKeys.stream(2),
     note: recordKeys.note(TREE),
     draft: draftKey("spec", "pm"),
-    tasks: tasksKey("pm", 1),
+    tasks: tasksKey("decompose", "pm", 1),
     question: questionKeys("design/draft:designer", 1),
     mergedChecks: checksKey(RUN_CHECKS, TREE),
     streamChecks: checksKey(stream.prefix, TREE),
@@ -42,8 +42,8 @@ test("a step is called what it was called in every version, so that a run of an 
     secondQa: qaKey(secondLook("cross-model-review"), "tester"),
     qa: qaKey(stream.prefix, "tester"),
     round: { ...round, revise: round.revise("pm"), fix: round.fix("engineer") },
-    result: implementKeys.result,
-    turn: implementKeys.turn(4),
+    result: implementKeys("implement").result,
+    turn: implementKeys("implement").turn(4),
     open: stream.open,
     streamDraft: stream.draft,
     commit: stream.commit(1),
@@ -105,11 +105,11 @@ test("a step is called what it was called in every version, so that a run of an 
 });
 
 test("an agent's session is found again by the same id", () => {
-  expect([attemptSession("r_1", "spec/draft:pm", 1), engineerSession("r_1", 2), fixerSession("r_1")]).toEqual([
-    "swarm-r_1-66bd83dbe9b24544",
-    "swarm-r_1-1dc4fef329d78392",
-    "swarm-r_1-c58a23a86dd7200b",
-  ]);
+  expect([
+    attemptSession("r_1", "spec/draft:pm", 1),
+    engineerSession("r_1", 2),
+    fixerSession("r_1", "cross-model-review"),
+  ]).toEqual(["swarm-r_1-66bd83dbe9b24544", "swarm-r_1-1dc4fef329d78392", "swarm-r_1-c58a23a86dd7200b"]);
 });
 
 test("the steps of a round are told from those of another whose number begins the same", () => {

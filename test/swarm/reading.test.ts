@@ -115,14 +115,17 @@ test("a task that says itself what it is is believed, but for the marker", () =>
 });
 
 test("each condition holds or says why not", () => {
-  const facts = (one: string, two: string, frontend: boolean) => ({
+  const facts = (one: string, two: string, frontend: boolean, planned = false) => ({
     models: { primary: { name: "one", model: one, standsIn: false }, review: { name: "two", model: two, standsIn: false } },
     tasks: [{ frontend }],
+    planned,
   });
   expect(whySkipped("hasFrontendTasks", facts("a", "b", true))).toBeUndefined();
   expect(whySkipped("hasFrontendTasks", facts("a", "b", false))).toMatch(/no task is frontend/);
   expect(whySkipped("differentReviewModel", facts("a", "b", false))).toBeUndefined();
   expect(whySkipped("differentReviewModel", facts("a", "a", false))).toMatch(/a serves for both one and two/);
+  expect(whySkipped("noPlanProvided", facts("a", "a", false))).toBeUndefined();
+  expect(whySkipped("noPlanProvided", facts("a", "a", false, true))).toMatch(/the request is a plan/);
   expect(whySkipped(undefined, facts("a", "a", false))).toBeUndefined();
 });
 

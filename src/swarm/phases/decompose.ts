@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { phaseOf } from "../pipeline/kind.ts";
+import { phaseNextTo } from "../pipeline/kind.ts";
+import { modelOn } from "../pipeline/named-models.ts";
 import { AgentName, FRONTEND_MARKER } from "../pipeline/schema.ts";
 import { RunFailed } from "../run/journal.ts";
 import { tasksKey } from "../run/keys.ts";
@@ -19,39 +20,41 @@ export const decompose = phaseKind({
     agent: AgentName,
     frontendMarker: z.string().trim().min(1).default(FRONTEND_MARKER),
   }),
-  members: ({ agent }) => [{ name: agent, duty: "plan", label: "splits" }],
+  usedBy: [implement.name],
+  members: ({ agent }) => [{ name: agent, duty: "plan", label: "splits", on: "fast" }],
   mostCalls: (_, { maxRetries }) => 1 + maxRetries,
-  firstAsked: ({ agent }, { pipeline, cwd }) => [
-    { key: tasksKey(agent, 1), agent, duty: "plan", model: pipeline.primaryModel, cwd },
+  firstAsked: ({ id, agent }, { pipeline, cwd }) => [
+    { key: tasksKey(id, agent, 1), agent, duty: "plan", model: modelOn(pipeline, "fast"), cwd },
   ],
-  async run(context, { agent, frontendMarker }, progress) {
+  async run(context, phase, progress) {
+    const { id, agent, frontendMarker } = phase;
     const { caller, about, pipeline, workplace, settings } = context;
-    const builder = phaseOf(pipeline, implement)?.agent;
-    const asked = decomposePrompt(about, progress.spec, frontendMarker);
+    const built = phaseNextTo(pipeline, phase, "after", implement);
+    const asked = decomposePrompt(about, progress, frontendMarker);
     let prompt = asked;
     let problem = "";
     for (let round = 1; round <= 1 + settings.maxRetries; round += 1) {
       const reply = await caller.ask({
-        key: tasksKey(agent, round),
-        phase: name,
+        key: tasksKey(id, agent, round),
+        phase: id,
         agent,
         duty: "plan",
-        model: pipeline.primaryModel,
+        model: modelOn(pipeline, "fast"),
         cwd: workplace.workspace.cwd,
         prompt,
-        next: builder === undefined ? [] : firstEngineers(context, builder),
+        next: built === undefined ? [] : firstEngineers(context, built, progress.streams.length),
       });
-      if (!reply.ok) throw new RunFailed(`decompose: ${agent} gave no tasks: ${reply.reason}`);
+      if (!reply.ok) throw new RunFailed(`${id}: ${agent} gave no tasks: ${reply.reason}`);
       const read = readTasks(reply.text, frontendMarker);
       if ("tasks" in read) {
         const list = read.tasks.map(listed).join("\n\n");
-        context.documents.write(`${agent}-tasks.md`, `Tasks by ${agent}`, list, context.served(name));
+        context.documents.write(`${agent}-tasks.md`, `Tasks by ${agent}`, list, context.served(id));
         return { ...progress, tasks: read.tasks };
       }
       problem = read.problem;
       prompt = repairPrompt(asked, reply.text, problem);
     }
-    throw new RunFailed(`decompose: ${agent} gave no list of tasks: ${problem}`);
+    throw new RunFailed(`${id}: ${agent} gave no list of tasks: ${problem}`);
   },
   documents: ({ agent }) => [`${agent}-tasks.md`],
   /** Replies that held no tasks are steps that succeeded, so they have to be named. */

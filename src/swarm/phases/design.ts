@@ -20,26 +20,27 @@ export const design = phaseKind({
     clarificationAgent: AgentName.optional(),
     reviews: Reviews,
   }),
+  usedBy: ["implement"],
   members: ({ agent, clarificationAgent, reviews }) => [
     { name: agent, duty: "plan", label: "designs" },
     ...clarifier(clarificationAgent, agent),
     ...reviewMembers(reviews),
   ],
   mostCalls: ({ reviews, clarificationAgent }) => mostCallsWithReviews({ reviews, asksBack: clarificationAgent !== undefined }),
-  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  reviewers: ({ id, reviews }) => reviewersOf(id, reviews),
   async run(context, phase, progress) {
     const text = await writeText(context, {
-      phase: name,
+      phase: phase.id,
       what: "design",
       agent: phase.agent,
-      prompt: designPrompt(context.about, progress.spec, progress.tasks),
+      prompt: designPrompt(context.about, progress),
       spec: progress.spec,
       reviews: phase.reviews,
       clarificationAgent: phase.clarificationAgent,
     });
-    context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, text, context.served(name));
+    context.documents.write(`${phase.agent}.md`, `Design by ${phase.agent}`, text, context.served(phase.id));
     return { ...progress, design: text };
   },
   documents: ({ agent }) => [`${agent}.md`],
-  askAgain: ({ reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(name, reviews), loop)),
+  askAgain: ({ id, reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(id, reviews), loop)),
 });

@@ -3,7 +3,7 @@ import { current } from "../../git/worktrees.ts";
 import { clarifier, reviewMembers, revisions } from "../pipeline/kind.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
 import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
-import { AgentName, Keyword, Qa, Reviews } from "../pipeline/schema.ts";
+import { AgentName, Keyword, Qa, type Review, Reviews } from "../pipeline/schema.ts";
 import { isDemanded, lastRounds } from "../review/last-round.ts";
 import { reviewersOf } from "../review/reviewers.ts";
 import type { Progress, RunContext } from "../run/context.ts";
@@ -33,6 +33,10 @@ export const implement = phaseKind({
     ...reviewMembers(reviews),
     ...(qa ? [{ name: qa.agent, duty: "qa" as const, label: `tests, ${revisions(qa)}` }] : []),
   ],
+  approvers: ({ reviews, qa }) => [
+    ...reviews.map((review) => ({ ...approverOf(review), duty: "review" as const })),
+    ...(qa ? [{ ...qa, duty: "qa" as const }] : []),
+  ],
   perTask: true,
   mostCalls: ({ reviews, qa, clarificationAgent }) =>
     mostCallsWithReviews({
@@ -42,19 +46,24 @@ export const implement = phaseKind({
       merging: { calls: MAX_CONFLICTS * MAX_SETTLINGS + MAX_MERGE_FIXES, states: MAX_CONFLICTS + MAX_MERGE_FIXES },
     }),
   workplace: ({ parallel }) => (parallel ? "branch" : "in place"),
-  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  reviewers: ({ id, reviews }) => reviewersOf(id, reviews),
   async run(context, phase, progress) {
     const tasks = progress.tasks.length > 0 ? progress.tasks : [theOnlyTask(progress)];
     const streams = await runStreams(context, phase, { ...progress, tasks });
-    return { ...progress, tasks, streams, tree: await resultingTree(context, streams) };
+    const tree = await resultingTree(context, phase.id, streams);
+    return { ...progress, tasks, streams: [...progress.streams, ...streams], tree };
   },
   documents: ({ agent }) => [`${agent}-stream-*.md`],
   askAgain: (phase, steps) =>
     lastRounds(steps, (loop) => {
-      const prefix = loop.stream === null ? name : streamKeys(loop.stream).prefix;
+      const prefix = loop.stream === null ? phase.id : streamKeys(phase.id, loop.stream).prefix;
       return isDemanded(streamReviewers(prefix, phase), loop);
     }),
 });
+
+function approverOf({ agent, maxIterations, approvalKeyword, onExhausted }: Review): Qa {
+  return { agent, maxIterations, approvalKeyword, onExhausted };
+}
 
 /** What is built when nothing was split into tasks. */
 function theOnlyTask({ spec }: Progress): SwarmTask {
@@ -67,8 +76,8 @@ function theOnlyTask({ spec }: Progress): SwarmTask {
   };
 }
 
-function resultingTree({ journal, workplace }: RunContext, after: unknown): Promise<string> {
-  return journal.step(z.string(), { key: implementKeys.result, kind: "git", phase: name }, { after }, async () => ({
+function resultingTree({ journal, workplace }: RunContext, id: string, after: unknown): Promise<string> {
+  return journal.step(z.string(), { key: implementKeys(id).result, kind: "git", phase: id }, { after }, async () => ({
     value:
       workplace.kind === "branch" ? (await current(workplace.workspace.tree)).tree : (await workplace.workspace.save("")).tree,
   }));

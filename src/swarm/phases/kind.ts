@@ -1,24 +1,30 @@
 import type { z } from "zod";
 import type { StepRow } from "../../store/runs.ts";
 import type { DeclaredKind } from "../pipeline/kind.ts";
-import type { Phase, PhaseSchema, ResolvedPipeline } from "../pipeline/schema.ts";
+import type { Phase, PhaseSchema, Placed, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { Reviewer } from "../review/loop.ts";
 import type { Expected } from "../run/caller.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import type { Workplace } from "../run/workspace.ts";
 
-/** One kind of phase: everything that pipelines and runs need to know of it. `P` is such a phase as the file has it. */
+/**
+ * One kind of phase: everything that pipelines and runs need to know of it. `P` is such a phase as the file has it. A pipeline
+ * may have several of a kind, so steps and records are named by the phase's `id`.
+ */
 export interface PhaseKind<P extends Phase = Phase> extends DeclaredKind<P> {
   /** Does the phase's work. Throws `RunFailed` when the run cannot go on. */
-  run(context: RunContext, phase: P, progress: Progress): Promise<Progress>;
-  /** The files it writes among the run's documents; `*` stands for anything. */
+  run(context: RunContext, phase: Placed<P>, progress: Progress): Promise<Progress>;
+  /**
+   * The files it writes among the run's documents; `*` stands for anything. One that an earlier phase writes too is called
+   * `name~2.md` for this one.
+   */
   documents(phase: P): string[];
   /** The finished steps to repeat when a run is resumed after this phase failed; failed steps are repeated anyway. */
-  askAgain?(phase: P, steps: readonly StepRow[]): StepRow[];
+  askAgain?(phase: Placed<P>, steps: readonly StepRow[]): StepRow[];
   /** Who is asked first, if that is known before the phase begins: their sessions are made in advance. */
-  firstAsked?(phase: P, at: { pipeline: ResolvedPipeline; cwd: string }): Expected[];
+  firstAsked?(phase: Placed<P>, at: { pipeline: ResolvedPipeline; cwd: string }): Expected[];
   /** Reviewers whose loops are recorded as skipped when the phase is. */
-  reviewers?(phase: P): Pick<Reviewer, "key" | "agent">[];
+  reviewers?(phase: Placed<P>): Pick<Reviewer, "key" | "agent">[];
   /** Why it is skipped, besides its condition. */
   whySkipped?(phase: P, progress: Progress): string | undefined;
   /** Where it works; only for a kind that changes the project. */

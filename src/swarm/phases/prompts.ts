@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { named, oneLine } from "../../lib/quoted.ts";
-import type { CheckEvidence } from "../../protocol/runs.ts";
+import type { CheckEvidence, RunStream } from "../../protocol/runs.ts";
 import { MAX_TASKS } from "../pipeline/limits.ts";
 import { describeEvidence, fence } from "../streams/checks.ts";
 import type { SwarmTask } from "./task-list.ts";
@@ -47,17 +47,41 @@ const section = (title: string, text: string, limit = LIMITS.text) =>
 const lowered = (text: string) => text.replace(/^## /gm, "### ");
 const join = (parts: string[]) => parts.join("\n\n");
 
-export function specPrompt(about: Background): string {
+/** What the phases before have led to. */
+export interface SoFar {
+  spec: string;
+  design: string;
+  tasks: readonly SwarmTask[];
+  streams: readonly Pick<RunStream, "taskId" | "task" | "status" | "merged" | "reason">[];
+}
+
+/** What earlier streams of the run have done, where there were any. */
+function done(streams: SoFar["streams"]): string[] {
+  const lines = streams.map(({ taskId, task, status, merged, reason }) => {
+    const end = merged ? "merged" : `${status}${reason === null ? "" : `, ${oneLine(reason, 300)}`}`;
+    return `- ${named(taskId)}: ${oneLine(task, 300)} (${end})`;
+  });
+  return lines.length === 0 ? [] : [`## Tasks that were worked on before\n${lines.join("\n")}`];
+}
+
+export function specPrompt(about: Background, { spec, streams }: SoFar): string {
+  const again = spec !== "" || streams.length > 0;
   return join([
     ...background(about),
-    "Write the specification for this request. Look at the project first. Reply with the specification alone.",
+    ...section("The specification so far", spec),
+    ...done(streams),
+    again
+      ? "Write the specification for what is to be done next. Look at the project first: it holds what was done. Say what of the specification so far still stands. Reply with the specification alone."
+      : "Write the specification for this request. Look at the project first. Reply with the specification alone.",
   ]);
 }
 
-export function decomposePrompt(about: Background, spec: string, marker: string): string {
+export function decomposePrompt(about: Background, { spec, streams }: SoFar, marker: string): string {
   return join([
     ...background(about),
     ...section("Specification", spec),
+    ...done(streams),
+    ...(streams.length > 0 ? ["The project holds what was merged. Do not list it again; list what is still to be done."] : []),
     [
       "Split this specification into tasks that one engineer each can do, with tests. As few as make sense; one is fine, and " +
         `never more than ${MAX_TASKS}. Tasks without "dependsOn" are done at the same time by people who do not see each other's work, so they must not touch the same lines.`,
@@ -76,11 +100,12 @@ export function repairPrompt(asked: string, reply: string, problem: string): str
   ]);
 }
 
-export function designPrompt(about: Background, spec: string, tasks: readonly SwarmTask[]): string {
+export function designPrompt(about: Background, { spec, tasks, design }: SoFar): string {
   const frontend = tasks.filter((task) => task.frontend);
   return join([
     ...background(about),
     ...section("Specification", spec),
+    ...section("The design so far", design),
     `## Frontend tasks\n${frontend.map(describeTask).join("\n\n")}`,
     "Make the design for these tasks. Reply with the design alone.",
   ]);

@@ -20,25 +20,26 @@ export const spec = phaseKind({
     reviews: Reviews,
     condition: Condition.optional(),
   }),
+  usedBy: ["decompose", "design", "implement"],
   members: ({ agent, reviews }) => [{ name: agent, duty: "plan", label: "writes" }, ...reviewMembers(reviews)],
   mostCalls: ({ reviews }) => mostCallsWithReviews({ reviews, asksBack: false }),
-  firstAsked: ({ agent }, { pipeline, cwd }) => [
-    { key: draftKey(name, agent), agent, duty: "plan", model: pipeline.primaryModel, cwd },
+  firstAsked: ({ id, agent }, { pipeline, cwd }) => [
+    { key: draftKey(id, agent), agent, duty: "plan", model: pipeline.primaryModel, cwd },
   ],
-  reviewers: ({ reviews }) => reviewersOf(name, reviews),
+  reviewers: ({ id, reviews }) => reviewersOf(id, reviews),
   async run(context, phase, progress) {
     const text = await writeText(context, {
-      phase: name,
+      phase: phase.id,
       what: "specification",
       agent: phase.agent,
-      prompt: specPrompt(context.about),
+      prompt: specPrompt(context.about, progress),
       spec: "",
       reviews: phase.reviews,
       next: context.firstAskedAfter(phase),
     });
-    context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, text, context.served(name));
+    context.documents.write(`${phase.agent}.md`, `Specification by ${phase.agent}`, text, context.served(phase.id));
     return { ...progress, spec: text };
   },
   documents: ({ agent }) => [`${agent}.md`],
-  askAgain: ({ reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(name, reviews), loop)),
+  askAgain: ({ id, reviews }, steps) => lastRounds(steps, (loop) => isDemanded(reviewersOf(id, reviews), loop)),
 });

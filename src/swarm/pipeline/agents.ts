@@ -7,13 +7,13 @@ import { oneLine } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { ruleOf } from "../../lib/validation.ts";
 import { readSmallYaml } from "../../lib/yaml.ts";
+import { readToolWords, splitWords, type ToolName } from "./tool-words.ts";
+
+export type { ToolName } from "./tool-words.ts";
 
 export const BUILTIN = "builtin:";
 /** Far longer than any instructions. */
 const MAX_BYTES = 1_000_000;
-
-/** The tools of pipeline agents; which of them one gets depends on its duty. */
-export type ToolName = "shell" | "file_ops" | "file_ops_read";
 
 /** A role of a pipeline. */
 export interface Agent {
@@ -22,7 +22,12 @@ export interface Agent {
   path: string;
   /** Can only narrow what its duty allows. */
   tools?: ToolName[];
+  /** The word that would let it change files, in the language of its own file. */
+  editWord?: string;
+  /** The name it is asked by; for a list of models, all of them. */
   model?: string;
+  /** The models of a list, of which the first that is there is asked. */
+  modelChoices?: readonly string[];
 }
 
 export interface AgentPlaces {
@@ -36,13 +41,16 @@ export interface AgentPlaces {
   discreet?: boolean;
 }
 
-export type AgentFound = { agent: Agent; notes: string[] } | { problem: string } | { unseen: string };
+export type AgentFound = { agent: Agent; notes: string[] } | { problem: string; missing?: true } | { unseen: string };
 type AgentRead = Exclude<AgentFound, { unseen: string }>;
 
+const Model = z.string().trim().min(1);
 const FrontMatter = z.object({
-  tools: z.union([z.array(z.string()), z.string()]).optional(),
-  model: z.string().trim().min(1).optional(),
+  tools: z.union([z.array(z.string()), z.string()]).nullish(),
+  model: z.union([z.array(Model).min(1), Model]).nullish(),
 });
+/** Claude Code's word for: the same as whoever calls. */
+const INHERIT = "inherit";
 
 /** Finds an agent's instructions by its source in the pipeline file, or else by its name. */
 export function findAgent(name: string, source: string | undefined, places: AgentPlaces): AgentFound {
@@ -55,7 +63,7 @@ export function findAgent(name: string, source: string | undefined, places: Agen
     }
     const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
     const hint = near === undefined ? "" : `. Did you mean "${BUILTIN}${near}"?`;
-    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}` };
+    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}`, missing: true };
   }
   return findFile(name, source ?? "", places.root);
 }
@@ -116,40 +124,20 @@ export function parseAgent(name: string, path: string, text: string): AgentRead 
     return { problem: `${path}: front matter ${issue.path.join(".") || "(top)"} ${ruleOf(issue)}` };
   }
   const { tools, model } = front.data;
-  const named = tools === undefined ? undefined : Array.isArray(tools) ? tools : tools.split(",").map((tool) => tool.trim());
-  const { known, unknown } = readTools(named ?? []);
+  const words = (typeof tools === "string" ? splitWords(tools) : (tools ?? [])).map((word) => word.trim());
+  const { tools: known, edit, notes } = readToolWords(words.filter((word) => word !== ""));
   return {
-    agent: { name, path, instructions, ...(named ? { tools: known } : {}), ...(model ? { model } : {}) },
-    notes: unknown.map(
-      (tool) => `${path}: "${tool}" is no tool of a pipeline agent and is left out (there are shell and file_ops)`,
-    ),
+    agent: { name, path, instructions, ...(tools != null && { tools: known, editWord: edit }), ...modelOf(model) },
+    notes: notes.map((note) => `${path}: ${note}`),
   };
 }
 
-/** What agent files call the tools. */
-const TOOL_WORDS: Record<string, ToolName[]> = {
-  "*": ["shell", "file_ops"],
-  all: ["shell", "file_ops"],
-  shell: ["shell"],
-  bash: ["shell"],
-  execute: ["shell"],
-  file_ops: ["file_ops"],
-  edit: ["file_ops"],
-  write: ["file_ops"],
-  file_ops_read: ["file_ops_read"],
-  read: ["file_ops_read"],
-  search: ["file_ops_read"],
-};
-
-function readTools(words: string[]): { known: ToolName[]; unknown: string[] } {
-  const known = new Set<ToolName>();
-  const unknown: string[] = [];
-  for (const word of words.filter((each) => each !== "")) {
-    const tools = Object.hasOwn(TOOL_WORDS, word.toLowerCase()) ? TOOL_WORDS[word.toLowerCase()] : undefined;
-    if (!tools) unknown.push(word);
-    else for (const tool of tools) known.add(tool);
-  }
-  return { known: [...known], unknown };
+/** A list of models is asked for by the names of all, so that one name stands for it whichever is there. */
+function modelOf(named: string | string[] | null | undefined): Pick<Agent, "model" | "modelChoices"> {
+  const models = [...new Set(typeof named === "string" ? [named] : (named ?? []))].filter((model) => model !== INHERIT);
+  const [model] = models;
+  if (model === undefined) return {};
+  return models.length === 1 ? { model } : { model: models.join(" or "), modelChoices: models };
 }
 
 export type Duty = "plan" | "review" | "qa" | "build";
@@ -178,4 +166,9 @@ export function toolsFor(agent: Agent, duty: Duty): ToolName[] {
 export function inside(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === "" || (!way.startsWith("..") && !isAbsolute(way));
+}
+
+/** Whether an agent has a way to change files in a duty. */
+export function canWrite(agent: Agent, duty: Duty): boolean {
+  return toolsFor(agent, duty).some((tool) => tool === "file_ops" || tool === "shell");
 }

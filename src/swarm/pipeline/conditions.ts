@@ -50,6 +50,8 @@ export interface ConditionFacts {
   /** The models that serve whoever did the work and whoever reviews it. */
   models: { primary: RunModel; review: RunModel };
   tasks: readonly { frontend: boolean }[];
+  /** Whether the request came from a plan. */
+  planned: boolean;
 }
 
 /** The kind of phase that has to come before one with this condition. */
@@ -68,6 +70,7 @@ const TESTS = {
         : `${primary.model} serves for both ${primary.name} and ${review.name}`;
     return `${same} (differentReviewModel)`;
   },
+  noPlanProvided: ({ planned }: ConditionFacts) => (planned ? "the request is a plan (noPlanProvided)" : undefined),
 } as const satisfies Record<Condition, (facts: ConditionFacts) => string | undefined>;
 
 /** Why a phase is left out, or undefined when it runs. */

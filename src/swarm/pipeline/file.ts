@@ -9,9 +9,11 @@ import type { YamlRead } from "../../lib/yaml-parse.ts";
 import { type Agent, type AgentPlaces, inside } from "./agents.ts";
 import { lineOf, type Report, spell } from "./file-places.ts";
 import type { DeclaredKind } from "./kind.ts";
+import { withoutNulls } from "./nulls.ts";
 import { explain, type Problem, WrongPipeline } from "./problems.ts";
-import { DEFAULT_MODELS, pipelineSchema, type ResolvedPipeline } from "./schema.ts";
-import { checkSense } from "./sense.ts";
+import { DEFAULT_MODELS, type Pipeline, pipelineSchema, placed, type ResolvedPipeline } from "./schema.ts";
+import { checkSense, checkWriting } from "./sense.ts";
+import { VARIABLES } from "./settings.ts";
 
 export const FILE_NAME = "swarm.config.yaml";
 /** Far longer than anybody writes one. */
@@ -21,14 +23,18 @@ export interface LoadedPipeline {
   /** The file it came from. */
   path: string;
   pipeline: ResolvedPipeline;
-  /** Who named the two models. */
-  namedBy: Record<keyof Models, NamedBy>;
+  /** Who named the models. */
+  namedBy: Record<ModelKey, NamedBy>;
   agents: ReadonlyMap<string, Agent>;
   notes: string[];
 }
 
+/** The keys that name a model for all. */
+export const MODEL_KEYS = ["primaryModel", "reviewModel", "fastModel"] as const;
+export type ModelKey = (typeof MODEL_KEYS)[number];
+
 /** The environment, a line of the file, or nobody. */
-export type NamedBy = { by: "environment" } | { by: "file"; line: number } | { by: "default" };
+export type NamedBy = { by: "environment"; variable: string } | { by: "file"; line: number } | { by: "default" };
 
 export interface Models {
   primaryModel?: string | undefined;
@@ -37,7 +43,7 @@ export interface Models {
 
 /** How a pipeline file is read. */
 export interface Reading {
-  /** The kinds of phases that the file may name, in the order they have to stand in. */
+  /** The kinds of phases that the file may name. */
   kinds: readonly DeclaredKind[];
   /** Where agents are looked for. */
   places: AgentPlaces;
@@ -78,33 +84,46 @@ export async function readPipeline(
   const content = contentOf(await readYaml(text));
   if ("problems" in content) return { ...content, notes: [] };
 
-  const { raw, lines } = content;
+  const { lines } = content;
+  const schema = pipelineSchema(kinds);
+  const raw = withoutNulls(content.raw, schema, kinds);
   const problems: Problem[] = [];
   const report: Report = (path, message, key) => {
     const place = key === undefined ? path : [...path, key];
     problems.push({ line: lineOf(lines, place), path: spell(place), message });
   };
-  const schema = pipelineSchema(kinds);
   const parsed = schema.safeParse(raw);
   for (const issue of parsed.error?.issues ?? []) explain(issue, { raw, pipeline: schema, kinds }, report);
   const { agents, notes } = checkSense(raw, kinds, places, report);
+  if (parsed.success) checkWriting(parsed.data.pipeline, kinds, agents, report);
+  if (parsed.data?.checks && parsed.data.verify) report(["verify"], '"checks" lists the commands already; keep one of the two');
   if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };
-  const namedBy = (key: keyof Models): NamedBy => {
-    if (models[key] !== undefined) return { by: "environment" };
+  const namedBy = (key: ModelKey): NamedBy => {
+    if (key !== "fastModel" && models[key] !== undefined) return { by: "environment", variable: VARIABLES[key] };
     if (parsed.data[key] === undefined) return { by: "default" };
     return { by: "file", line: lineOf(lines, [key]) };
   };
+  const { verify, pipeline: phases, ...rest } = parsed.data;
+  const checks = rest.checks ?? commandsOf(verify);
   const pipeline: ResolvedPipeline = {
-    ...parsed.data,
+    ...rest,
+    pipeline: placed(phases),
+    ...(checks && { checks }),
     primaryModel: models.primaryModel ?? parsed.data.primaryModel ?? DEFAULT_MODELS.primaryModel,
     reviewModel: models.reviewModel ?? parsed.data.reviewModel ?? DEFAULT_MODELS.reviewModel,
   };
   return {
     pipeline,
-    namedBy: { primaryModel: namedBy("primaryModel"), reviewModel: namedBy("reviewModel") },
+    namedBy: { primaryModel: namedBy("primaryModel"), reviewModel: namedBy("reviewModel"), fastModel: namedBy("fastModel") },
     agents,
     notes,
   };
+}
+
+/** The checks of a file that names them by their purpose, in the order in which they help. */
+function commandsOf(verify: Pipeline["verify"]): string[] | undefined {
+  const commands = [verify?.build, verify?.lint, verify?.test].filter((command) => command !== undefined);
+  return commands.length === 0 ? undefined : commands;
 }
 
 /** The content of a YAML text, if it can be a pipeline at all. */

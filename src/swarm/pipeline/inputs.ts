@@ -21,6 +21,8 @@ export const Inputs = z.object({
   models: z.array(RunModel).default([]),
   /** Nobody watches it: a daemon resumes it by itself. */
   unattended: z.boolean().default(false),
+  /** The request came from a plan. */
+  plan: z.boolean().default(false),
   decisions: z.array(z.string()),
   settings: z.object({
     verbose: z.boolean(),
@@ -48,9 +50,9 @@ export function kept({ issue: _, agentsDirSet: __, primaryModel, reviewModel, ..
 export type Fingerprint = Pick<Inputs, "pipelineHash" | "agents" | "issueHash" | "primaryModel" | "reviewModel">;
 
 export function fingerprint({ pipeline, agents }: LoadedPipeline, issue: string): Fingerprint {
-  const { primaryModel, reviewModel, ...rest } = pipeline;
+  const { primaryModel, reviewModel, pipeline: phases, ...rest } = pipeline;
   return {
-    pipelineHash: hashOf(rest),
+    pipelineHash: hashOf({ ...rest, pipeline: phases.map(({ id: _, ...phase }) => phase) }),
     agents: Object.fromEntries(
       [...agents].map(([name, agent]) => [name, hashOf([agent.instructions, agent.tools, agent.model])]),
     ),

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Duty } from "./agents.ts";
-import type { Phase, PhaseSchema, Qa, ResolvedPipeline, Review } from "./schema.ts";
+import type { Phase, PhaseSchema, Placed, Qa, ResolvedPipeline, Review } from "./schema.ts";
 
 /** Somebody who may be asked in a phase. */
 export interface Member {
@@ -8,8 +8,16 @@ export interface Member {
   duty: Duty;
   /** What the member does, for the plan. */
   label: string;
-  /** Asked on the review model, unless it has one of its own. */
-  review?: boolean;
+  /** The phase's key that names it, if it is not `agent`. */
+  key?: string;
+  /** Which model it is asked on, unless it has one of its own; `primary` if nothing is said. */
+  on?: "primary" | "review" | "fast";
+}
+
+/** Somebody who has approved the work, and looks again when a later phase changes it. */
+export interface Approver extends Qa {
+  duty: "review" | "qa";
+  on?: Member["on"];
 }
 
 /** What is known of a kind of phase before anything runs. `P` is such a phase as the file has it. */
@@ -19,13 +27,17 @@ export interface DeclaredKind<P extends Phase = Phase> {
   schema: PhaseSchema;
   /** A kind that must come before this one. */
   needs?: string;
+  /** The kinds that use what this one makes: where there are any, one must come after it. */
+  usedBy?: readonly string[];
   members(phase: P): Member[];
-  /** The most agent calls, before retries of a call. */
-  mostCalls(phase: P, given: { maxRetries: number; pipeline: ResolvedPipeline }): number;
+  /** Whoever approves the project's state in this phase. */
+  approvers?(phase: P): Approver[];
+  /** The most agent calls, before retries of a call; `approvers` are those of the phases before. */
+  mostCalls(phase: P, given: { maxRetries: number; approvers: readonly Approver[] }): number;
   /** `mostCalls` counts the calls of a single task. */
   perTask?: boolean;
   /** Whose models `differentReviewModel` compares; without this, the two models of the file. */
-  compares?(phase: P, pipeline: ResolvedPipeline): { builder: string | undefined; reviewer: string };
+  compares?(phase: Placed<P>, pipeline: ResolvedPipeline): { builder: string | undefined; reviewer: string };
 }
 
 export function kindOf<K extends DeclaredKind>(kinds: readonly K[], { phase }: Phase): K {
@@ -34,12 +46,22 @@ export function kindOf<K extends DeclaredKind>(kinds: readonly K[], { phase }: P
   return kind;
 }
 
-/** The phase of a kind, if the pipeline has one. */
-export function phaseOf<S extends PhaseSchema>(
+/** The last phase of a kind before another one, or the first after it. */
+export function phaseNextTo<S extends PhaseSchema>(
   { pipeline }: Pick<ResolvedPipeline, "pipeline">,
+  { id }: Pick<Placed, "id">,
+  where: "before" | "after",
   kind: { name: string; schema: S },
-): z.infer<S> | undefined {
-  return pipeline.find((phase): phase is z.infer<S> => phase.phase === kind.name);
+): Placed<z.infer<S>> | undefined {
+  const at = pipeline.findIndex((phase) => phase.id === id);
+  const there = where === "before" ? pipeline.slice(0, at).reverse() : pipeline.slice(at + 1);
+  return there.find((phase): phase is Placed<z.infer<S>> => phase.phase === kind.name);
+}
+
+/** Adds the approvers of one more phase; who is among them for an earlier phase is not asked twice. */
+export function withApprovers(known: readonly Approver[], more: readonly Approver[] = []): Approver[] {
+  const same = (a: Approver, b: Approver) => a.agent === b.agent && a.duty === b.duty && a.on === b.on;
+  return [...known, ...more.filter((each) => !known.some((other) => same(each, other)))];
 }
 
 /** The members that review, and those who answer their questions. */

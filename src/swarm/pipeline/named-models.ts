@@ -1,10 +1,14 @@
 import { relative } from "node:path";
 import type { RunModel } from "../../protocol/runs.ts";
 import { inside } from "./agents.ts";
-import type { LoadedPipeline } from "./file.ts";
-import { type DeclaredKind, kindOf } from "./kind.ts";
-import type { Phase } from "./schema.ts";
-import { VARIABLES } from "./settings.ts";
+import { type LoadedPipeline, MODEL_KEYS, type ModelKey } from "./file.ts";
+import { type DeclaredKind, kindOf, type Member } from "./kind.ts";
+import type { Placed, ResolvedPipeline } from "./schema.ts";
+
+/** The model of a pipeline for those who have none of their own. */
+export function modelOn({ primaryModel, reviewModel, fastModel }: ResolvedPipeline, on: Member["on"] = "primary"): string {
+  return { primary: primaryModel, review: reviewModel, fast: fastModel ?? primaryModel }[on];
+}
 
 /** A model as a pipeline names it. */
 export interface NamedModel {
@@ -13,6 +17,8 @@ export interface NamedModel {
   where: string | undefined;
   /** Whether anybody is asked on it, or a condition depends on it. */
   used: boolean;
+  /** Set for a list of models, which the name stands for: the first that is there is asked. */
+  anyOf?: readonly string[];
 }
 
 export interface ModelPlaces {
@@ -29,18 +35,13 @@ export function namedModels(
 ): NamedModel[] {
   const members = pipeline.pipeline.flatMap((phase) => kindOf(kinds, phase).members(phase));
   const place = (file: string) => (inside(root, file) ? relative(root, file) : file);
-  const general = (key: "primaryModel" | "reviewModel", used: boolean): NamedModel => {
+  const whereNamed = (key: ModelKey): string | undefined => {
     const named = namedBy[key];
-    const where =
-      named.by === "environment"
-        ? VARIABLES[key]
-        : named.by === "file" && path !== shipped.pipeline
-          ? `${place(path)}:${named.line}: ${key}`
-          : undefined;
-    return { name: pipeline[key], where, used };
+    if (named.by === "environment") return named.variable;
+    return named.by === "file" && path !== shipped.pipeline ? `${place(path)}:${named.line}: ${key}` : undefined;
   };
-  const asked = (review: boolean) =>
-    members.some((member) => (member.review ?? false) === review && agents.get(member.name)?.model === undefined);
+  const asked = (model: string) =>
+    members.some((member) => agents.get(member.name)?.model === undefined && modelOn(pipeline, member.on) === model);
   const compared = pipeline.pipeline.some(
     (phase) => phase.condition === "differentReviewModel" && !kindOf(kinds, phase).compares,
   );
@@ -48,14 +49,20 @@ export function namedModels(
     const agent = agents.get(name);
     if (agent?.model === undefined) return [];
     const ours = inside(shipped.agents, agent.path);
-    return [{ name: agent.model, where: ours ? undefined : `${place(agent.path)}: model`, used: true }];
+    const { model, modelChoices: anyOf } = agent;
+    return [{ name: model, where: ours ? undefined : `${place(agent.path)}: model`, used: true, ...(anyOf && { anyOf }) }];
   });
-  return [general("primaryModel", asked(false) || compared), general("reviewModel", asked(true) || compared), ...own];
+  const general = MODEL_KEYS.flatMap((key): NamedModel[] => {
+    const name = pipeline[key];
+    const used = name !== undefined && (asked(name) || (compared && key !== "fastModel"));
+    return name === undefined ? [] : [{ name, where: whereNamed(key), used }];
+  });
+  return [...general, ...own];
 }
 
 /** The two models that `differentReviewModel` compares for a phase. */
 export function comparedModels(
-  phase: Phase,
+  phase: Placed,
   { pipeline, agents }: Pick<LoadedPipeline, "pipeline" | "agents">,
   kind: DeclaredKind,
   serving: (name: string) => RunModel,

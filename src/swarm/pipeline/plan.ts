@@ -1,7 +1,8 @@
 import { toolsFor } from "./agents.ts";
 import type { LoadedPipeline } from "./file.ts";
-import { type DeclaredKind, kindOf, type Member } from "./kind.ts";
+import { type Approver, type DeclaredKind, kindOf, type Member, withApprovers } from "./kind.ts";
 import { MAX_TASKS } from "./limits.ts";
+import { modelOn } from "./named-models.ts";
 
 export interface PlannedAgent {
   name: string;
@@ -25,6 +26,7 @@ export interface Plan {
   file: string;
   primaryModel: string;
   reviewModel: string;
+  fastModel: string | null;
   concurrency: number;
   checks: string[] | null;
   phases: PlannedPhase[];
@@ -38,23 +40,26 @@ export interface Plan {
 /** Resolves a pipeline: who does what on which model with which tools, and the most calls it can cost. */
 export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind[], maxRetries: number): Plan {
   const { pipeline, agents } = loaded;
-  const planned = ({ name, duty, label, review }: Member): PlannedAgent => {
+  const planned = ({ name, duty, label, on }: Member): PlannedAgent => {
     const agent = agents.get(name);
     return {
       name,
       duty: label,
-      model: agent?.model ?? (review ? pipeline.reviewModel : pipeline.primaryModel),
+      model: agent?.model ?? modelOn(pipeline, on),
       tools: agent ? toolsFor(agent, duty) : [],
       path: agent?.path ?? "",
     };
   };
+  let approvers: Approver[] = [];
   const phases = pipeline.pipeline.map((phase): PlannedPhase => {
     const kind = kindOf(kinds, phase);
+    const maxCalls = kind.mostCalls(phase, { maxRetries, approvers });
+    approvers = withApprovers(approvers, kind.approvers?.(phase));
     return {
-      phase: phase.phase,
+      phase: phase.id,
       condition: phase.condition ?? null,
       agents: kind.members(phase).map(planned),
-      maxCalls: kind.mostCalls(phase, { maxRetries, pipeline }),
+      maxCalls,
       perTask: kind.perTask ?? false,
     };
   });
@@ -64,6 +69,7 @@ export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind
     file: loaded.path,
     primaryModel: pipeline.primaryModel,
     reviewModel: pipeline.reviewModel,
+    fastModel: pipeline.fastModel ?? null,
     concurrency: pipeline.concurrency,
     checks: pipeline.checks ?? null,
     phases,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-export const CONDITIONS = ["hasFrontendTasks", "differentReviewModel"] as const;
+export const CONDITIONS = ["hasFrontendTasks", "differentReviewModel", "noPlanProvided"] as const;
 export const DEFAULT_MODELS = { primaryModel: "claude-opus-4-6-fast", reviewModel: "gpt-5.2-codex" } as const;
 export const CLARIFICATION_KEYWORD = "CLARIFICATION_NEEDED";
 export const FRONTEND_MARKER = "[FRONTEND]";
@@ -50,8 +50,24 @@ export interface Phase {
   condition?: Condition | undefined;
 }
 
+/** A phase at its place in a pipeline. */
+export type Placed<P extends Phase = Phase> = P & {
+  /** What it is called in records and keys: its kind's name, and from the second of a kind on its count, as in `spec~2`. */
+  id: string;
+};
+
+/** Names the phases of a pipeline; the first of each kind has the name it had when a kind could stand there only once. */
+export function placed(phases: readonly Phase[]): Placed[] {
+  return phases.map((phase, index) => {
+    const count = phases.slice(0, index + 1).filter((each) => each.phase === phase.phase).length;
+    return { ...phase, id: count === 1 ? phase.phase : `${phase.phase}~${count}` };
+  });
+}
+
 /** The schema of one kind of phase: a strict object whose `phase` is the kind's name. */
 export type PhaseSchema = z.ZodObject<{ phase: z.ZodLiteral<string> }, z.core.$strict>;
+
+const Command = z.string().trim().min(1);
 
 /** Everything `swarm.config.yaml` may say. A key that is not here is an error. */
 export function pipelineSchema(kinds: readonly { schema: PhaseSchema }[]) {
@@ -61,21 +77,37 @@ export function pipelineSchema(kinds: readonly { schema: PhaseSchema }[]) {
   return z.strictObject({
     primaryModel: z.string().trim().min(1).optional(),
     reviewModel: z.string().trim().min(1).optional(),
+    fastModel: z.string().trim().min(1).optional().describe("Asked for the list of tasks; without it primaryModel."),
     agents: z
       .record(AgentName, z.string().trim().min(1))
       .default({})
       .describe("Name to source: builtin:<name>, or a file of the repo."),
     pipeline: z.array(phase).min(1),
     concurrency: z.number().int().min(1).max(32).default(4).describe("How many streams work at once."),
-    checks: z.array(z.string().trim().min(1)).optional().describe("The commands that show whether the code works."),
+    checks: z.array(Command).optional().describe("The commands that show whether the code works."),
+    verify: z
+      .strictObject({ build: Command.optional(), test: Command.optional(), lint: Command.optional() })
+      .optional()
+      .describe("The same by their purpose, in place of checks."),
   });
 }
 export type Pipeline = z.infer<ReturnType<typeof pipelineSchema>>;
 
-/** A pipeline with both models decided: the environment over the file over the defaults. */
-export type ResolvedPipeline = Pipeline & { primaryModel: string; reviewModel: string };
+/** A pipeline with its models decided: the environment over the file over the defaults. */
+export type ResolvedPipeline = Omit<Pipeline, "pipeline" | "verify"> & {
+  primaryModel: string;
+  reviewModel: string;
+  pipeline: Placed[];
+};
 
 /** The JSON Schema for editors. */
 export function pipelineJsonSchema(kinds: readonly { schema: PhaseSchema }[]): unknown {
-  return { title: "Swarm pipeline", ...z.toJSONSchema(pipelineSchema(kinds), { io: "input" }) };
+  const schema = z.toJSONSchema(pipelineSchema(kinds), { io: "input", override: ({ jsonSchema }) => allowNull(jsonSchema) });
+  return { title: "Swarm pipeline", ...schema };
+}
+
+/** What is optional may be null too. */
+function allowNull({ properties = {}, required = [] }: z.core.JSONSchema.BaseSchema): void {
+  for (const [key, value] of Object.entries(properties))
+    if (!required.includes(key) && typeof value === "object") properties[key] = { anyOf: [value, { type: "null" }] };
 }

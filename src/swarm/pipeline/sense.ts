@@ -1,9 +1,18 @@
 import { nearest } from "../../lib/config.ts";
-import { type Agent, type AgentPlaces, agentsThere, BUILTIN, findAgent } from "./agents.ts";
+import { quoted } from "../../lib/quoted.ts";
+import { type Agent, type AgentPlaces, agentsThere, BUILTIN, canWrite, findAgent, toolsFor } from "./agents.ts";
 import { neededFor } from "./conditions.ts";
 import { isRecord, type Path, type Report, valueAt } from "./file-places.ts";
+import { type DeclaredKind, kindOf } from "./kind.ts";
+import type { Phase } from "./schema.ts";
 
-type KindOrder = readonly { name: string; needs?: string }[];
+type KindOrder = readonly Pick<DeclaredKind, "name" | "needs" | "usedBy">[];
+
+/** The kinds of the phases around one. */
+interface Around {
+  before: readonly string[];
+  after: readonly string[];
+}
 
 /** Checks what no schema can: that agents exist, that the order of phases works, that keywords can be told apart. */
 export function checkSense(
@@ -12,18 +21,18 @@ export function checkSense(
   places: AgentPlaces,
   report: Report,
 ): { agents: Map<string, Agent>; notes: string[] } {
-  const { agents, notes, refer } = findAgents(raw, places, report);
-  const phases = valueAt(raw, ["pipeline"]);
-  const seen: string[] = [];
-  for (const [index, phase] of (Array.isArray(phases) ? phases : []).entries()) {
+  const listed = valueAt(raw, ["pipeline"]);
+  const phases: unknown[] = Array.isArray(listed) ? listed : [];
+  const names = phases.map((phase) => (isRecord(phase) ? kindNameOf(phase) : ""));
+  const { agents, notes, refer } = findAgents(raw, agentsUsed(phases), places, report);
+  for (const [index, phase] of phases.entries()) {
     if (!isRecord(phase)) continue;
     const at: Path = ["pipeline", index];
     for (const key of agentKeys(phase)) refer([...at, key]);
     if ("clarificationKeyword" in phase && !("clarificationAgent" in phase)) {
       report([...at, "clarificationKeyword"], 'nobody answers: name a "clarificationAgent" too');
     }
-    checkOrder(at, phase, seen, kinds, report);
-    seen.push(kindNameOf(phase));
+    checkOrder(at, phase, { before: names.slice(0, index), after: names.slice(index + 1) }, kinds, report);
     for (const [place, review] of (Array.isArray(phase.reviews) ? phase.reviews : []).entries()) {
       if (isRecord(review)) checkReview([...at, "reviews", place], review, refer, report);
     }
@@ -32,8 +41,40 @@ export function checkSense(
   return { agents, notes };
 }
 
-/** Finds the agents under "agents"; `refer` finds those that are only named elsewhere. */
-function findAgents(raw: object, places: AgentPlaces, report: Report) {
+/** Reports agents that have to change files and whose own front matter leaves them no way to. */
+export function checkWriting(
+  phases: readonly Phase[],
+  kinds: readonly DeclaredKind[],
+  agents: ReadonlyMap<string, Agent>,
+  report: Report,
+): void {
+  for (const [index, phase] of phases.entries()) {
+    for (const { name, duty, key = "agent" } of kindOf(kinds, phase).members(phase)) {
+      const agent = agents.get(name);
+      if (duty !== "build" || !agent || canWrite(agent, duty)) continue;
+      const word = agent.editWord ?? "edit";
+      report(
+        ["pipeline", index],
+        `"${name}" has to change files here and could not: ${agent.path} narrows its tools to ${toolsFor(agent, duty).join(", ") || "none"}. Add "${word}" to its "tools", or leave "tools" out`,
+        key,
+      );
+    }
+  }
+}
+
+/** The names of all agents that a phase, a review or a test names. */
+function agentsUsed(value: unknown): Set<string> {
+  if (Array.isArray(value)) return new Set(value.flatMap((each) => [...agentsUsed(each)]));
+  if (!isRecord(value)) return new Set();
+  const own = agentKeys(value).flatMap((key) => (typeof value[key] === "string" ? [value[key]] : []));
+  return new Set([...own, ...Object.values(value).flatMap((each) => [...agentsUsed(each)])]);
+}
+
+/**
+ * Finds the agents under "agents"; `refer` finds those that are only named elsewhere. One that ships elsewhere and that nobody
+ * uses may be missing; a file may not.
+ */
+function findAgents(raw: object, used: ReadonlySet<string>, places: AgentPlaces, report: Report) {
   const agents = new Map<string, Agent>();
   const notes: string[] = [];
   const bad = new Set<string>();
@@ -46,7 +87,9 @@ function findAgents(raw: object, places: AgentPlaces, report: Report) {
   for (const [name, source] of sources) {
     if (source.trim() === "") continue;
     const found = findAgent(name, source.trim(), places);
-    if ("problem" in found) {
+    if ("missing" in found && !used.has(name) && source.startsWith(BUILTIN)) {
+      notes.push(`agents.${name}: no agent ${quoted(source)} ships here; nobody uses it`);
+    } else if ("problem" in found) {
       bad.add(name);
       report(["agents", name], `${source.startsWith(BUILTIN) ? `"${source}": ` : ""}${found.problem}`);
     } else if ("unseen" in found) {
@@ -85,13 +128,12 @@ function kindNameOf({ phase }: Record<string, unknown>): string {
   return typeof phase === "string" ? phase : "";
 }
 
-function checkOrder(at: Path, phase: Record<string, unknown>, before: readonly string[], kinds: KindOrder, report: Report): void {
+function checkOrder(at: Path, phase: Record<string, unknown>, { before, after }: Around, kinds: KindOrder, report: Report): void {
   const name = kindNameOf(phase);
-  const place = kinds.findIndex((kind) => kind.name === name);
-  const kind = kinds[place];
-  if (before.includes(name)) report([...at, "phase"], `"${name}" is there twice; a phase runs once`);
-  const later = kinds.find((each, index) => index > place && before.includes(each.name));
-  if (kind && later) report([...at, "phase"], `"${name}" must stand before "${later.name}"`);
+  const kind = kinds.find((each) => each.name === name);
+  const users = kind?.usedBy?.filter((user) => before.includes(user) || after.includes(user)) ?? [];
+  if (users[0] !== undefined && !users.some((user) => after.includes(user)))
+    report([...at, "phase"], `"${name}" must stand before "${users[0]}": nothing that follows uses what it makes`);
   const needed = neededFor(phase.condition);
   if (needed !== undefined && !before.includes(needed)) {
     report([...at, "condition"], `"${phase.condition}" needs a "${needed}" phase before it`);

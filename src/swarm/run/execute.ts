@@ -4,13 +4,14 @@ import type { ReviewLoop, Run, RunOutcome, RunPhase } from "../../protocol/runs.
 import { decisionsOf } from "../phases/decisions.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
-import { kindOf } from "../pipeline/kind.ts";
+import { kindOf, withApprovers } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
-import type { Phase } from "../pipeline/schema.ts";
+import type { Placed } from "../pipeline/schema.ts";
 import { passed, unbound } from "../streams/checks.ts";
 import { findWorth } from "../streams/worth.ts";
 import type { Progress, RunContext } from "./context.ts";
 import { currentEvidence } from "./current-evidence.ts";
+import { documentsOfPhase } from "./document-names.ts";
 import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
 import { recordKeys, runKeys } from "./keys.ts";
 
@@ -25,14 +26,14 @@ export interface Ending {
 /** Runs a pipeline's phases in order, and says how that ended. Throws only when it was stopped, or for a fault of ours. */
 export async function execute(context: RunContext, kinds: readonly PhaseKind[], view: () => Run): Promise<Ending> {
   const { pipeline, journal } = context;
-  let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "" };
+  let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "", approvers: [] };
   try {
     const baseTree = await startingTree(context, kinds);
     progress = { ...progress, baseTree, tree: baseTree };
     if (baseTree !== "") context.checks.begin(() => findWorth(context, baseTree));
     // Where everybody works in one place, nothing may change there meanwhile.
     if (context.workplace.kind === "in place") await context.checks.settled();
-    for (const phase of pipeline.pipeline) progress = await runPhase(context, kindOf(kinds, phase), phase, progress);
+    for (const phase of pipeline.pipeline) progress = await runPhase(context, kinds, phase, progress);
     journal.put({ key: runKeys.decisions, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { status: "done", ...judge(view(), progress), tree: progress.tree || null };
   } catch (error) {
@@ -52,37 +53,41 @@ function startingTree({ journal, workplace, pipeline }: RunContext, kinds: reado
   }));
 }
 
-async function runPhase(context: RunContext, kind: PhaseKind, phase: Phase, progress: Progress): Promise<Progress> {
+async function runPhase(context: RunContext, kinds: readonly PhaseKind[], phase: Placed, progress: Progress): Promise<Progress> {
+  const kind = kindOf(kinds, phase);
   const { journal, tell } = context;
-  const head = { key: recordKeys.phase(phase.phase), kind: "phase" as const, phase: phase.phase };
+  const head = { key: recordKeys.phase(phase.id), kind: "phase" as const, phase: phase.id };
   const startedAt = new Date().toISOString();
   const end = (status: RunPhase["status"], reason: string | null) => {
-    const record: RunPhase = { name: phase.phase, status, reason, startedAt, finishedAt: new Date().toISOString() };
+    const record: RunPhase = { name: phase.id, status, reason, startedAt, finishedAt: new Date().toISOString() };
     journal.put(head, status === "failed" ? "failed" : "done", record, reason ?? undefined);
     tell("phase.finished", { ...record });
   };
 
   const models = comparedModels(phase, context, kind, context.serving);
-  const skipped = whySkipped(phase.condition, { models, tasks: progress.tasks }) ?? kind.whySkipped?.(phase, progress);
+  const skipped =
+    whySkipped(phase.condition, { models, tasks: progress.tasks, planned: context.planned }) ??
+    kind.whySkipped?.(phase, progress);
   if (skipped !== undefined) {
     for (const reviewer of kind.reviewers?.(phase) ?? []) context.recordLoop(skippedLoop(phase, reviewer));
     end("skipped", skipped);
     return progress;
   }
-  const begun: RunPhase = { name: phase.phase, status: "running", reason: null, startedAt, finishedAt: null };
+  const begun: RunPhase = { name: phase.id, status: "running", reason: null, startedAt, finishedAt: null };
   journal.put(head, "begun", begun);
   tell("phase.started", { ...begun });
   try {
-    const next = await kind.run(context, phase, progress);
+    const documents = documentsOfPhase(context.documents, phase, context.pipeline.pipeline, kinds);
+    const next = await kind.run({ ...context, documents }, phase, progress);
     end("done", null);
-    return next;
+    return { ...next, approvers: withApprovers(next.approvers, kind.approvers?.(phase)) };
   } catch (error) {
     if (!(error instanceof RunStopped)) end("failed", messageOf(error));
     throw error;
   }
 }
 
-function skippedLoop({ phase }: Phase, { key, agent }: { key: string; agent: string }): ReviewLoop {
+function skippedLoop({ id: phase }: Placed, { key, agent }: { key: string; agent: string }): ReviewLoop {
   return { key, phase, stream: null, agent, outcome: "skipped", reviews: 0, revisions: 0, approved: null, findings: null };
 }
 

@@ -4,7 +4,7 @@ import { type Emit, newsOf } from "../../protocol/events.ts";
 import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
-import { IMPLEMENT, recordKeys } from "./keys.ts";
+import { recordKeys } from "./keys.ts";
 import { readResult, unreadable } from "./stored.ts";
 
 /** Thrown when a run is told to stop, so that its journal ends where it is. */
@@ -128,8 +128,8 @@ export function recorders({ put }: Pick<Journal, "put">) {
       const { key, phase, stream, agent } = loop;
       put({ key: recordKeys.loop(key), kind: "loop", phase, stream, agent }, "done", loop);
     },
-    recordStream: (stream: RunStream) => {
-      const head = { key: recordKeys.stream(stream.number), kind: "stream" as const, phase: IMPLEMENT, stream: stream.number };
+    recordStream: (stream: RunStream, phase: string) => {
+      const head = { key: recordKeys.stream(stream.number), kind: "stream" as const, phase, stream: stream.number };
       put(head, stream.status === "failed" ? "failed" : "done", stream, stream.reason ?? undefined);
     },
   };

@@ -16,9 +16,9 @@ export const runKeys = {
   summary: "run/summary",
 } as const;
 
-/** What is recorded about a run besides its steps. */
+/** What is recorded about a run besides its steps. A phase is named by its id, which for the first of a kind is the kind's name. */
 export const recordKeys = {
-  phase: (name: string) => `phase:${name}`,
+  phase: (id: string) => `phase:${id}`,
   loop: (reviewerKey: string) => `loop:${reviewerKey}`,
   stream: (number: number) => `stream:${number}`,
   note: (hash: string) => `note:${hash.slice(0, 12)}`,
@@ -27,7 +27,7 @@ export const recordKeys = {
 /** The first version of a text. */
 export const draftKey = (phase: string, agent: string) => `${phase}/draft:${agent}`;
 /** One request for the list of tasks. */
-export const tasksKey = (agent: string, round: number) => `decompose/tasks:${agent}/${round}`;
+export const tasksKey = (phase: string, agent: string, round: number) => `${phase}/tasks:${agent}/${round}`;
 
 /** A call that came back with a question: the call that answers it, and the one that goes on with the answer. */
 export const questionKeys = (call: string, round: number) => ({
@@ -42,6 +42,8 @@ export const checksKey = (prefix: string, tree: string) => `${prefix}/checks/${t
 /** A reviewer; the same agent a second time in one list is another reviewer. */
 export const reviewerKey = (prefix: string, agent: string, occurrence = 1) =>
   `${prefix}/review:${agent}${occurrence > 1 ? `~${occurrence}` : ""}`;
+/** The runtime's own checks, as what judges in a phase of their own. */
+export const checksJudge = (phase: string) => `${phase}/checks`;
 export const qaKey = (prefix: string, agent: string) => `${prefix}/qa:${agent}`;
 /** The prefix for reviewers of an earlier phase who look once more. */
 export const secondLook = (phase: string) => `${phase}/again`;
@@ -63,14 +65,20 @@ export const roundKeys = (reviewer: string, round: number) => {
 /** Whether a step is a round's review or follows from it. */
 export const belongsToRound = (step: string, review: string) => step === review || step.startsWith(`${review}/`);
 
-/** The phase in which streams work. */
+/** The kind of phase in which streams work. */
 export const IMPLEMENT = "implement";
-export const implementKeys = { result: `${IMPLEMENT}/result`, turn: (number: number) => `${IMPLEMENT}/turn/${number}` };
+export const implementKeys = (phase: string) => ({
+  /** Where the streams of a later phase of the kind begin. */
+  begin: `${phase}/begin`,
+  result: `${phase}/result`,
+  turn: (number: number) => `${phase}/turn/${number}`,
+});
 
-/** One stream of `implement`. */
-export const streamKeys = (number: number) => {
-  const prefix = `${IMPLEMENT}/stream-${number}`;
+/** One stream of `implement`. Streams are counted over the whole run. */
+export const streamKeys = (phase: string, number: number) => {
+  const prefix = `${phase}/stream-${number}`;
   return {
+    phase,
     prefix,
     open: `${prefix}/open`,
     draft: `${prefix}/draft`,
@@ -90,8 +98,9 @@ export const streamKeys = (number: number) => {
 export const attemptSession = (runId: string, call: string, attempt: number) => sessionOf(runId, `${call}#${attempt}`);
 /** The one session of a stream's engineer. */
 export const engineerSession = (runId: string, stream: number) => sessionOf(runId, `stream-${stream}`);
-/** The one session of whoever meets the findings of the cross-model review. */
-export const fixerSession = (runId: string) => sessionOf(runId, "cross-model-fix");
+/** The one session of whoever meets the findings of a phase that looks at everything together. */
+export const fixerSession = (runId: string, phase: string) =>
+  sessionOf(runId, phase === "cross-model-review" ? "cross-model-fix" : `${phase}-fix`);
 
 /** The owner of a turn, to whom its tool calls are booked. */
 export const turnOwner = (runId: string, call: string, attempt: number) => `${runId}/${call}#${attempt}`;

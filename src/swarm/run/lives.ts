@@ -19,6 +19,8 @@ import { putAway } from "./workplace.ts";
 
 export interface RunHandle {
   id: string;
+  /** What a person should know of its pipeline and agents; the run's notes have it too. */
+  notes: readonly string[];
   /** The run as it ended. Never rejects. */
   finished: Promise<Run>;
   cancel(): void;
@@ -69,6 +71,7 @@ export function createLives(deps: LivesDeps) {
       const row = records.known(id);
       const tell = records.teller(row);
       tell("run.started", { ...records.summary(id) });
+      for (const note of loaded.notes) log.warn(note, { run: id });
       const finished = forget(staleSessions)
         .then(() => work(deps, { row, loaded, inputs, settings, signal, tell }))
         .then(({ ending, cleanUp }) => {
@@ -87,6 +90,7 @@ export function createLives(deps: LivesDeps) {
       active.set(id, { stop, finished });
       return {
         id,
+        notes: loaded.notes,
         finished,
         cancel: () => {
           runs.askToCancel(id);
@@ -148,6 +152,7 @@ async function work(deps: LivesDeps, life: RunLife): Promise<Worked> {
   const { row, inputs, settings } = life;
   const { id } = row;
   const context = await openRun({ ...deps, runs }, life);
+  life.loaded.notes.forEach(context.note);
   const { workplace, caller } = context;
   const target = inputs.apply ? await branchToApplyTo(context) : null;
   const ending = await execute(context, kinds, () => records.view(id)).finally(context.end);

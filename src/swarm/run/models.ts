@@ -1,4 +1,4 @@
-import type { Engine } from "../../engine/port.ts";
+import type { Engine, Serving } from "../../engine/port.ts";
 import { nearest } from "../../lib/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import { named as asName, quoted } from "../../lib/quoted.ts";
@@ -37,8 +37,10 @@ export async function resolveModels(
   named: readonly NamedModel[],
   standIns: boolean,
 ): Promise<RunModel[]> {
-  const names = [...new Set(named.map(({ name }) => name))];
-  const models = await Promise.all(names.map(async (name): Promise<RunModel> => ({ name, ...(await engine.serving(name)) })));
+  const names = [...new Map(named.map(({ name, anyOf = [name] }) => [name, anyOf]))];
+  const models = await Promise.all(
+    names.map(async ([name, anyOf]): Promise<RunModel> => ({ name, ...(await firstThere(engine, anyOf)) })),
+  );
   const isMissing = (name: string) => models.some((model) => model.name === name && model.standsIn);
   const missing = named.flatMap(({ name, where }) => (where !== undefined && isMissing(name) ? [{ name, where }] : []));
   if (missing.length > 0 && !standIns)
@@ -47,6 +49,12 @@ export async function resolveModels(
       (await engine.models()).map(({ id }) => id),
     );
   return models.filter(({ name }) => named.some((each) => each.name === name && each.used));
+}
+
+/** The first of some models that is there; else whoever stands in for the first. */
+async function firstThere(engine: Pick<Engine, "serving">, names: readonly string[]): Promise<Serving> {
+  const serving = await Promise.all(names.map((name) => engine.serving(name)));
+  return serving.find(({ standsIn }) => !standsIn) ?? serving[0]!;
 }
 
 /** The model to ask for a name. */

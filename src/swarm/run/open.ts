@@ -8,7 +8,7 @@ import type { LoadedPipeline } from "../pipeline/file.ts";
 import type { Inputs } from "../pipeline/inputs.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
-import type { Phase } from "../pipeline/schema.ts";
+import type { Placed } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { createChecks } from "../streams/checks.ts";
 import { createAgentSessions } from "./agent-sessions.ts";
@@ -69,9 +69,17 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     conventions,
   });
   const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
-  const firstAsked = (phase: Phase, cwd: string): Expected[] => kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   const ended = new AbortController();
   const untilEnd = AbortSignal.any([signal, ended.signal]);
+  const firstAsked = (phase: Placed, cwd: string): Expected[] =>
+    kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
+  /** Whether a phase is bound to be skipped, as far as that is known before it comes. */
+  const isSkipped = (phase: Placed) => {
+    if (phase.condition === "hasFrontendTasks") return false;
+    const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
+    return whySkipped(phase.condition, { models, tasks: [], planned: inputs.plan }) !== undefined;
+  };
+  const asked = pipeline.pipeline.filter((phase) => !isSkipped(phase));
   const workplace = await openRunWorkplace({
     git,
     runs,
@@ -81,19 +89,13 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     settings,
     folder,
     signal: untilEnd,
-    onPlace: (cwd) => caller.expect(pipeline.pipeline.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
+    onPlace: (cwd) => caller.expect(asked.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   const record = recorders(journal);
   // In a later life the run's own documents are among the changes.
   if (row.lives === 1 && workplace.kind === "branch" && workplace.repo.dirty && workplace.repo.head !== null) {
     record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
   }
-  /** Whether a phase is bound to be skipped because no other model would review. */
-  const isSkipped = (phase: Phase) => {
-    if (phase.condition !== "differentReviewModel") return false;
-    const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
-    return whySkipped(phase.condition, { models, tasks: [] }) !== undefined;
-  };
   const checks = createChecks({
     journal,
     configured: pipeline.checks,
@@ -117,6 +119,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     documents,
     workplace,
     about: { issue: row.issue, decisions: inputs.decisions },
+    planned: inputs.plan,
     signal,
     tell,
     serving,
@@ -125,9 +128,9 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
       return servedLine(calls.map(stepOf), inputs.models);
     },
     firstAskedAfter: (phase) =>
-      pipeline.pipeline
-        .slice(pipeline.pipeline.indexOf(phase) + 1)
-        .filter((later) => !isSkipped(later))
+      asked
+        .slice(asked.indexOf(phase) + 1)
+        .filter((later) => later.id === later.phase)
         .flatMap((later) => firstAsked(later, workplace.workspace.cwd)),
     ...record,
     async end() {

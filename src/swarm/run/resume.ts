@@ -11,9 +11,10 @@ export function stepsToRepeat(
   kinds: readonly PhaseKind[],
 ): StepRow[] {
   const failed = steps.filter((step) => step.state === "failed");
-  const phases = pipeline.filter(({ phase }) => failed.some((step) => step.kind === "phase" && step.phase === phase));
+  const phases = pipeline.filter(({ id }) => failed.some((step) => step.kind === "phase" && step.phase === id));
   const repeated = phases.flatMap((phase) => {
-    const own = steps.filter((step) => step.phase === phase.phase);
+    // Checks of the whole are run once a tree, by whichever phase comes first.
+    const own = steps.filter((step) => step.phase === phase.id || (step.kind === "checks" && step.stream === null));
     return kindOf(kinds, phase).askAgain?.(phase, own) ?? [];
   });
   return [...new Set([...failed, ...repeated])];

@@ -28,6 +28,8 @@ export interface RunInput {
   apply?: boolean | undefined;
   /** Let other models stand in for those that a person named and that are not there. */
   standIns?: boolean | undefined;
+  /** The request is a plan, as `plan` writes it. */
+  plan?: boolean | undefined;
   /** What a squad has decided for this project. */
   decisions?: string[] | undefined;
   squad?: string | undefined;
@@ -89,6 +91,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       apply,
       standIns = false,
       unattended,
+      plan = false,
       decisions,
       ...of
     }: RunInput): Promise<RunHandle> {
@@ -103,6 +106,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         standIns,
         models: await modelsFor(loaded, projectPath, standIns),
         unattended: unattended ?? false,
+        plan,
         decisions: decisions ?? [],
         settings: kept(settings),
       };

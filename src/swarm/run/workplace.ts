@@ -6,6 +6,7 @@ import type { PhaseKind } from "../phases/kind.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import type { ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
+import { documentsOf } from "./document-names.ts";
 import { documentNames } from "./documents.ts";
 import { openWorkplace, removeEmpty, streamBranch, type Workplace, type WorkplaceDeps } from "./workspace.ts";
 
@@ -30,8 +31,7 @@ export async function openRunWorkplace({
   ...place
 }: RunWorkplaceDeps): Promise<Workplace> {
   const parallel = phases.some((phase) => kindOf(kinds, phase).workplace?.(phase) === "branch");
-  const written = phases.flatMap((phase) => kindOf(kinds, phase).documents(phase));
-  const leftOut = documentNames(written, settings);
+  const leftOut = documentNames(documentsOf(phases, kinds), settings);
   const workplace = await openWorkplace(
     { projectPath: row.project_path, runId: row.id, parallel, leftOut, ...place },
     row.base === null ? undefined : { base: row.base },

@@ -7,17 +7,22 @@ import { futureCwdOfStream } from "../run/workspace.ts";
 const PREPARED = 4;
 
 type Place = Pick<RunContext, "pipeline" | "workplace" | "runId">;
+type Implementing = { id: string; agent: string; parallel: boolean };
 
-/** The engineers of the first streams. */
-export function firstEngineers(place: Place, agent: string): Expected[] {
-  const count = place.workplace.kind === "branch" ? Math.min(place.pipeline.concurrency, PREPARED) : 1;
-  return Array.from({ length: count }, (_, index) => engineerOf(place, agent, index + 1)).flat();
+/** The engineers of the first streams of a phase; `before` is how many streams earlier phases had. */
+export function firstEngineers(place: Place, phase: Implementing, before: number): Expected[] {
+  const count = place.workplace.kind === "branch" && phase.parallel ? Math.min(place.pipeline.concurrency, PREPARED) : 1;
+  return Array.from({ length: count }, (_, index) => engineerOf(place, phase, before + index + 1)).flat();
 }
 
 /** The engineer of one stream, unless the folder it will work in cannot be made in advance. */
-export function engineerOf({ pipeline, workplace, runId }: Place, agent: string, number: number): Expected[] {
+export function engineerOf(
+  { pipeline, workplace, runId }: Place,
+  { id, agent }: Pick<Implementing, "id" | "agent">,
+  number: number,
+): Expected[] {
   const cwd = futureCwdOfStream(workplace, number);
   if (cwd === undefined) return [];
   const session = engineerSession(runId, number);
-  return [{ key: streamKeys(number).draft, agent, duty: "build", model: pipeline.primaryModel, cwd, session }];
+  return [{ key: streamKeys(id, number).draft, agent, duty: "build", model: pipeline.primaryModel, cwd, session }];
 }

@@ -8,7 +8,7 @@ import { conflictPrompt, describeTask, mendPrompt } from "../phases/prompts.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
 import type { RunContext } from "../run/context.ts";
 import { RunFailed } from "../run/journal.ts";
-import { IMPLEMENT, RUN_CHECKS } from "../run/keys.ts";
+import { RUN_CHECKS } from "../run/keys.ts";
 import type { BranchWorkplace } from "../run/workspace.ts";
 import { passed } from "./checks.ts";
 import { review, type Stream, title } from "./stream.ts";
@@ -51,7 +51,7 @@ export async function mergeStream(stream: Stream, deps: MergeDeps): Promise<Resu
 /** Takes a stream's merges off the run's branch again. */
 async function undo(stream: Stream, { context, workplace }: MergeDeps, merges: readonly Merge[]): Promise<void> {
   const { number } = stream.record;
-  const head = { phase: IMPLEMENT, stream: number, kind: "git" as const, key: stream.keys.undo(merges.length) };
+  const head = { phase: stream.keys.phase, stream: number, kind: "git" as const, key: stream.keys.undo(merges.length) };
   await context.journal.step(z.string(), head, { merges }, async () => {
     const ref = await workplace.workspace.tidy?.(`undo-${number}-${merges.length}`);
     if (ref) context.note(`what was in the run's tree when the merge of stream ${number} was undone is set aside as ${ref}`);
@@ -83,7 +83,7 @@ async function mergeAndMend(stream: Stream, deps: MergeDeps, merges: Merge[]): P
 }
 
 const stepOf = (stream: Stream, key: string) => ({
-  phase: IMPLEMENT,
+  phase: stream.keys.phase,
   stream: stream.record.number,
   kind: "git" as const,
   key,
@@ -103,7 +103,7 @@ function checkMerged(stream: Stream, { context, workplace }: MergeDeps, round: n
   const { number } = stream.record;
   return context.checks.run({
     prefix: RUN_CHECKS,
-    phase: IMPLEMENT,
+    phase: stream.keys.phase,
     folder: workplace.workspace.cwd,
     changed: workplace.workspace.changed,
     tree,

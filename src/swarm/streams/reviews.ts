@@ -6,7 +6,7 @@ import { reviewersOf, testersOf } from "../review/reviewers.ts";
 import { readVerdict } from "../review/verdict.ts";
 import type { Expected } from "../run/caller.ts";
 import type { Progress, RunContext } from "../run/context.ts";
-import { IMPLEMENT, roundKeys } from "../run/keys.ts";
+import { roundKeys } from "../run/keys.ts";
 import type { Reply } from "../run/reply.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import type { StreamTree } from "./stream-tree.ts";
@@ -21,6 +21,8 @@ export function streamReviewers(
 
 export interface StreamReviewsDeps {
   context: RunContext;
+  /** The phase's id. */
+  phase: string;
   progress: Progress;
   record: RunStream;
   reviewers: readonly Reviewer[];
@@ -36,9 +38,9 @@ export interface StreamReviewsDeps {
 
 /** A stream's tree as its reviewers judge it and its engineer revises it. */
 export function reviewedStream(deps: StreamReviewsDeps): { work: Reviewed; firstRounds: Expected[] } {
-  const { context, progress, record, reviewers, isTester, told, tree, fix, engineer } = deps;
+  const { context, phase, progress, record, reviewers, isTester, told, tree, fix, engineer } = deps;
   const { caller, about, pipeline } = context;
-  const base = { phase: IMPLEMENT, stream: record.number, model: pipeline.primaryModel, cwd: tree.cwd };
+  const base = { phase, stream: record.number, model: pipeline.primaryModel, cwd: tree.cwd };
   const asked = (reviewer: Reviewer, round: number): Expected => ({
     ...base,
     key: roundKeys(reviewer.key, round).review,

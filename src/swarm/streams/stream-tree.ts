@@ -1,13 +1,14 @@
 import { z } from "zod";
 import type { CheckEvidence } from "../../protocol/runs.ts";
 import type { RunContext } from "../run/context.ts";
-import { IMPLEMENT, type roundKeys, streamKeys } from "../run/keys.ts";
+import type { roundKeys, streamKeys } from "../run/keys.ts";
 import type { Workspace } from "../run/workspace.ts";
 
 export const SavedState = z.object({ tree: z.string(), commit: z.string().nullable() });
 
 export interface StreamTreeDeps {
   context: RunContext;
+  keys: ReturnType<typeof streamKeys>;
   /** The stream's number. */
   number: number;
   workspace: Workspace;
@@ -22,10 +23,9 @@ export interface TreeState {
 }
 
 /** The working tree of one stream: what is in it is committed and checked, what commands leave behind is set aside. */
-export function createStreamTree({ context, number, workspace, baseTree }: StreamTreeDeps) {
+export function createStreamTree({ context, keys, number, workspace, baseTree }: StreamTreeDeps) {
   const { journal, checks } = context;
-  const keys = streamKeys(number);
-  const at = { kind: "git" as const, phase: IMPLEMENT, stream: number };
+  const at = { kind: "git" as const, phase: keys.phase, stream: number };
   let state: TreeState = { tree: baseTree, commit: null, evidence: [] };
   let commits = 0;
 
@@ -48,7 +48,7 @@ export function createStreamTree({ context, number, workspace, baseTree }: Strea
   function check(tree: string, keepChanged: boolean): Promise<CheckEvidence[]> {
     return checks.run({
       prefix: keys.prefix,
-      phase: IMPLEMENT,
+      phase: keys.phase,
       stream: number,
       folder: workspace.cwd,
       tree,

@@ -7,7 +7,7 @@ import { createLoops, type Loops, type Reviewer } from "../review/loop.ts";
 import type { Expected } from "../run/caller.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
-import { engineerSession, IMPLEMENT, qaKey, streamKeys } from "../run/keys.ts";
+import { engineerSession, qaKey, streamKeys } from "../run/keys.ts";
 import type { Reply } from "../run/reply.ts";
 import type { Workspace } from "../run/workspace.ts";
 import { reviewedStream, streamReviewers } from "./reviews.ts";
@@ -15,7 +15,11 @@ import { createStreamTree, type TreeState } from "./stream-tree.ts";
 
 /** What the pipeline file says of how streams are worked on. */
 export interface StreamRules {
+  /** The phase's. */
+  id: string;
   agent: string;
+  /** Streams may work side by side. */
+  parallel: boolean;
   reviews: readonly Review[];
   qa?: Qa | undefined;
   clarificationAgent?: string | undefined;
@@ -49,8 +53,8 @@ export interface StreamDeps {
 
 export function createStream({ context, rules, progress, record, task, workspace, baseTree }: StreamDeps): Stream {
   const { number } = record;
-  const keys = streamKeys(number);
-  const tree = createStreamTree({ context, number, workspace, baseTree });
+  const keys = streamKeys(rules.id, number);
+  const tree = createStreamTree({ context, keys, number, workspace, baseTree });
   const reviewers = streamReviewers(keys.prefix, rules);
   const testerKey = rules.qa && qaKey(keys.prefix, rules.qa.agent);
   let report = "";
@@ -63,6 +67,7 @@ export function createStream({ context, rules, progress, record, task, workspace
 
   const { work, firstRounds } = reviewedStream({
     context,
+    phase: rules.id,
     progress,
     record,
     reviewers,
@@ -76,7 +81,7 @@ export function createStream({ context, rules, progress, record, task, workspace
       return reply;
     },
   });
-  const loops = createLoops({ reviewers, phase: IMPLEMENT, stream: number, record: context.recordLoop, work });
+  const loops = createLoops({ reviewers, phase: rules.id, stream: number, record: context.recordLoop, work });
   return { record, task, keys, loops, state: () => ({ ...tree.state(), report }), engineer, settle: tree.settle };
 }
 
@@ -92,7 +97,7 @@ function askEngineer(
   prompt: string,
   next: readonly Expected[],
 ): Promise<Reply> {
-  const base = { phase: IMPLEMENT, stream: number, model: pipeline.primaryModel, cwd };
+  const base = { phase: rules.id, stream: number, model: pipeline.primaryModel, cwd };
   const { agent, clarificationAgent, clarificationKeyword = CLARIFICATION_KEYWORD } = rules;
   const session = engineerSession(runId, number);
   return askWithAnswers(

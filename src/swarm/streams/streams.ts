@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { addWorktree, type Saved } from "../../git/worktrees.ts";
+import { addWorktree, current, type Saved } from "../../git/worktrees.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
 import { describeTask } from "../phases/prompts.ts";
@@ -15,23 +15,30 @@ import { createTurns, type Turns } from "./merge-order.ts";
 import { createStream, type Stream, type StreamRules, work } from "./stream.ts";
 import { SavedState } from "./stream-tree.ts";
 
+const Began = z.object({ commit: z.string(), tree: z.string() });
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
 /** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
 export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<RunStream[]> {
   const { workplace } = context;
-  const limit = workplace.kind === "branch" ? context.pipeline.concurrency : 1;
+  const limit = workplace.kind === "branch" && rules.parallel ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
   let wake = () => {};
   const turns = createTurns({
     give: (turn, first) =>
-      context.journal.step(z.number(), { key: implementKeys.turn(turn), kind: "git", phase: IMPLEMENT }, {}, async () => ({
-        value: first,
-      })),
+      context.journal.step(
+        z.number(),
+        { key: implementKeys(rules.id).turn(turn), kind: "git", phase: rules.id },
+        {},
+        async () => ({
+          value: first,
+        }),
+      ),
     onAwait: () => wake(),
   });
-  const tip: Tip = { at: { commit: workplace.kind === "branch" ? workplace.base : "", tree: progress.baseTree } };
-  const waiting = progress.tasks.map((task, index) => ({ task, number: index + 1 }));
+  const tip: Tip = { at: await startOf(context, rules, progress) };
+  const before = progress.streams.length;
+  const waiting = progress.tasks.map((task, index) => ({ task, number: before + index + 1 }));
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
   let crash: { error: unknown } | undefined;
@@ -44,7 +51,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
         task.id,
         needs === undefined
           ? await runStream({ context, rules, progress, workplace, turns, tip, failures }, task, record)
-          : finish(context, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
+          : finish(context, rules, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
       );
     } catch (error) {
       crash ??= { error };
@@ -68,8 +75,17 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   if (crash) throw crash.error;
   const streams = progress.tasks.map((task) => ended.get(task.id)!);
   if (streams.some((stream) => stream.status !== "failed")) return streams;
-  const reason = `implement: no stream came to an end. Stream 1: ${streams[0]?.reason ?? "failed"}`;
+  const reason = `${rules.id}: no stream came to an end. Stream ${before + 1}: ${streams[0]?.reason ?? "failed"}`;
   throw failures.every((error) => error instanceof NotApproved) ? new NotApproved(reason) : new RunFailed(reason);
+}
+
+/** The state that the first streams of a phase begin from: where the run began, or what earlier phases of the kind have led to. */
+async function startOf({ journal, workplace }: RunContext, { id }: StreamRules, { baseTree }: Progress): Promise<Saved> {
+  if (workplace.kind === "in place") return { commit: "", tree: baseTree };
+  if (id === IMPLEMENT) return { commit: workplace.base, tree: baseTree };
+  return journal.step(Began, { key: implementKeys(id).begin, kind: "git", phase: id }, {}, async () => ({
+    value: await current(workplace.workspace.tree),
+  }));
 }
 
 /** Where new streams begin: the latest state of the run's branch that can no longer be undone. */
@@ -91,7 +107,7 @@ interface StreamSetting {
 /** Runs one stream to its end. Only a stop, or a fault of ours, is thrown: it ends the other streams too. */
 async function runStream(setting: StreamSetting, task: SwarmTask, record: RunStream): Promise<RunStream> {
   const { context, rules, workplace, failures } = setting;
-  context.recordStream({ ...record, status: "running" });
+  context.recordStream({ ...record, status: "running" }, rules.id);
   context.tell("stream.started", { ...record, status: "running" });
   let stream: Stream | undefined;
   const onStream = (begun: Stream) => {
@@ -102,23 +118,23 @@ async function runStream(setting: StreamSetting, task: SwarmTask, record: RunStr
       workplace.kind === "in place"
         ? await workInPlace(setting, workplace, task, record, onStream)
         : await workOnBranch(setting, workplace, task, record, onStream);
-    return finish(context, done, stream, rules.agent);
+    return finish(context, rules, done, stream);
   } catch (error) {
     if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
     failures.push(error);
     return finish(
       context,
+      rules,
       { ...(stream?.record ?? record), status: "failed", tree: stream?.state().tree ?? null, reason: messageOf(error) },
       stream,
-      rules.agent,
     );
   }
 }
 
-const openStep = (number: number) => ({
-  key: streamKeys(number).open,
+const openStep = (phase: string, number: number) => ({
+  key: streamKeys(phase, number).open,
   kind: "git" as const,
-  phase: IMPLEMENT,
+  phase,
   stream: number,
 });
 
@@ -129,7 +145,7 @@ async function workInPlace(
   record: RunStream,
   onStream: (stream: Stream) => void,
 ): Promise<RunStream> {
-  const { tree } = await context.journal.step(SavedState, openStep(record.number), {}, async () => ({
+  const { tree } = await context.journal.step(SavedState, openStep(rules.id, record.number), {}, async () => ({
     value: await workspace.save(""),
   }));
   const stream = createStream({ context, rules, progress, record, task, workspace, baseTree: tree });
@@ -147,8 +163,8 @@ async function workOnBranch(
   onStream: (stream: Stream) => void,
 ): Promise<RunStream> {
   const { number } = record;
-  context.caller.expect(engineerOf(context, rules.agent, number));
-  const opened = await context.journal.step(Opened, openStep(number), {}, async () => ({
+  context.caller.expect(engineerOf(context, rules, number));
+  const opened = await context.journal.step(Opened, openStep(rules.id, number), {}, async () => ({
     value: await openStream(workplace, number, tip.at),
   }));
   await addWorktree(workplace.repo, { ...opened, kept: true });
@@ -182,15 +198,15 @@ function newRecord(task: SwarmTask, number: number): RunStream {
   };
 }
 
-function finish(context: RunContext, record: RunStream, stream?: Stream, agent?: string): RunStream {
+function finish(context: RunContext, { id, agent }: StreamRules, record: RunStream, stream?: Stream): RunStream {
   stream?.loops.close();
-  context.recordStream(record);
-  if (stream && agent)
+  context.recordStream(record, id);
+  if (stream)
     context.documents.write(
       `${agent}-stream-${record.number}.md`,
       `Stream ${record.number} by ${agent}`,
       describe(record, stream),
-      context.served(IMPLEMENT, record.number),
+      context.served(id, record.number),
     );
   context.tell("stream.finished", { ...record });
   return record;

@@ -18,10 +18,10 @@ export const note = phaseKind({
   }),
   members: ({ agent }) => [{ name: agent, duty: "plan", label: "notes" }],
   mostCalls: () => 1,
-  async run(context, { agent, mustMention = "" }, progress) {
+  async run(context, { id, agent, mustMention = "" }, progress) {
     const reply = await context.caller.ask({
-      key: draftKey(name, agent),
-      phase: name,
+      key: draftKey(id, agent),
+      phase: id,
       agent,
       duty: "plan",
       model: context.pipeline.primaryModel,
@@ -30,7 +30,7 @@ export const note = phaseKind({
     });
     if (!reply.ok) throw new RunFailed(`note: ${agent} gave no note: ${reply.reason}`);
     if (!reply.text.includes(mustMention)) throw new RunFailed(`note: ${agent} did not mention ${mustMention}`);
-    context.documents.write("release-note.md", `Note by ${agent}`, reply.text, context.served(name));
+    context.documents.write("release-note.md", `Note by ${agent}`, reply.text, context.served(id));
     return progress;
   },
   documents: () => ["release-note.md"],

@@ -1,0 +1,132 @@
+import type { Approver, Member } from "../pipeline/kind.ts";
+import { modelOn } from "../pipeline/named-models.ts";
+import { createLoops, type Reviewed, type Reviewer } from "../review/loop.ts";
+import { readVerdict } from "../review/verdict.ts";
+import type { Progress, RunContext } from "../run/context.ts";
+import { fixerSession, qaKey, reviewerKey, roundKeys, secondLook } from "../run/keys.ts";
+import type { Reply } from "../run/reply.ts";
+import { passed } from "../streams/checks.ts";
+import { openMergedTree } from "../streams/merged-tree.ts";
+import { fixPrompt, reviewPrompt } from "./prompts.ts";
+
+/** Somebody who judges everything together. */
+interface Seat {
+  reviewer: Reviewer;
+  duty: Approver["duty"];
+  on?: Member["on"];
+}
+
+/** What a phase does with the result of all streams. */
+export interface Whole {
+  /** The phase's. */
+  id: string;
+  /** Who judges first; what is changed then, whoever approved before looks at again. */
+  first: Reviewer;
+  /** Judges in place of an agent. */
+  judge?: (result: MergedTree) => Reply;
+  on?: Member["on"];
+  /** Who changes what does not pass. */
+  fixAgent: string;
+}
+
+export type MergedTree = ReturnType<typeof openMergedTree>;
+
+/** Takes the result of all streams through a judge, and has the fixing agent meet what it finds. */
+export async function reviewWhole(context: RunContext, progress: Progress, whole: Whole) {
+  const { id, first, on } = whole;
+  const seats: Seat[] = [{ reviewer: first, duty: "review", ...(on && { on }) }, ...againFor(whole, progress)];
+  const result = openMergedTree(context, id, progress.tree);
+  const replies: string[] = [];
+  await result.check();
+  const loops = createLoops({
+    reviewers: seats.map(({ reviewer }) => reviewer),
+    phase: id,
+    stream: null,
+    record: context.recordLoop,
+    work: reviewedWhole({
+      ...{ context, progress, whole, result },
+      seatOf: ({ key }) => seats.find(({ reviewer }) => reviewer.key === key)!,
+      onReply: (heading, text) => replies.push(`## ${heading}\n\n${text}`),
+    }),
+  });
+  const wentOn = await loops.run();
+  loops.close();
+  return { wentOn, tree: result.tree(), replies };
+}
+
+/** A fix voids earlier approvals, so whoever approved a part then looks at the whole. */
+function againFor({ id, first, on }: Whole, { approvers, tree }: Progress): Seat[] {
+  const others = approvers.filter((each) => each.agent !== first.agent || each.duty !== "review" || each.on !== on);
+  return others.map(({ duty, on: model, ...approver }, index) => {
+    const count = others.slice(0, index + 1).filter((each) => each.agent === approver.agent && each.duty === duty).length;
+    const prefix = secondLook(id);
+    const key = duty === "qa" ? qaKey(prefix, approver.agent) : reviewerKey(prefix, approver.agent, count);
+    return { reviewer: { ...approver, key, approvedBefore: tree }, duty, ...(model && { on: model }) };
+  });
+}
+
+interface ReviewedWholeDeps {
+  context: RunContext;
+  progress: Progress;
+  whole: Whole;
+  result: MergedTree;
+  seatOf: (reviewer: Reviewer) => Seat;
+  onReply: (heading: string, text: string) => void;
+}
+
+/** The result of all streams, as it is judged and as the fixing agent changes it. */
+function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: ReviewedWholeDeps): Reviewed {
+  const { caller, journal, about, pipeline, workplace } = context;
+  const { id, first, judge, fixAgent } = whole;
+  const base = { phase: id, cwd: workplace.workspace.cwd };
+  const isTester = (reviewer: Reviewer) => seatOf(reviewer).duty === "qa";
+
+  async function ask(reviewer: Reviewer, number: number, findings: readonly string[]): Promise<Reply> {
+    const { agent, approvalKeyword } = reviewer;
+    const { duty, on } = seatOf(reviewer);
+    return caller.ask({
+      ...base,
+      key: roundKeys(reviewer.key, number).review,
+      agent,
+      duty,
+      model: modelOn(pipeline, on),
+      prompt: reviewPrompt({
+        about,
+        spec: progress.spec,
+        artefact: { diff: await result.diffFrom(progress.baseTree), tree: result.tree() },
+        evidence: result.evidence(),
+        findings,
+        approvalKeyword,
+      }),
+      verdict: (text) => readVerdict(text, approvalKeyword),
+    });
+  }
+
+  return {
+    state: result.tree,
+    async review({ reviewer, number, findings }) {
+      const reply = judge && reviewer.key === first.key ? judge(result) : await ask(reviewer, number, findings);
+      if (isTester(reviewer)) await result.afterTester(roundKeys(reviewer.key, number));
+      onReply(`${reviewer.agent}, round ${number}`, reply.ok ? reply.text : `No verdict: ${reply.reason}`);
+      return reply;
+    },
+    veto: (reviewer) =>
+      isTester(reviewer) && !passed(result.evidence())
+        ? "The runtime's own record of this tree does not bear this out."
+        : undefined,
+    async revise({ reviewer: { key, agent }, number, findings }) {
+      const keys = roundKeys(key, number);
+      const reply = await caller.ask({
+        ...base,
+        key: keys.fix(fixAgent),
+        agent: fixAgent,
+        duty: "build",
+        model: pipeline.primaryModel,
+        session: fixerSession(journal.runId, id),
+        prompt: fixPrompt(progress.spec, agent, findings.join("\n\n"), result.evidence()),
+      });
+      if (reply.ok) await result.commit(keys.commit, `Meet the findings of ${agent}\n`);
+      return reply;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { PhaseKind } from "../phases/kind.ts";
+import { kindOf } from "../pipeline/kind.ts";
+import type { Placed } from "../pipeline/schema.ts";
+import type { Documents } from "./documents.ts";
+
+/** The documents of one phase: what an earlier phase writes under the same name is not overwritten. */
+export function documentsOfPhase(
+  documents: Documents,
+  { id }: Placed,
+  phases: readonly Placed[],
+  kinds: readonly PhaseKind[],
+): Documents {
+  const at = phases.findIndex((phase) => phase.id === id);
+  const own = (name: string) => distinct(name, phases.slice(0, at), kinds);
+  return {
+    write: (name, ...rest) => documents.write(own(name), ...rest),
+    remove: (name) => documents.remove(own(name)),
+  };
+}
+
+/** All documents that the phases of a pipeline write. */
+export function documentsOf(phases: readonly Placed[], kinds: readonly PhaseKind[]): string[] {
+  return phases.flatMap((phase, index) =>
+    kindOf(kinds, phase)
+      .documents(phase)
+      .map((name) => distinct(name, phases.slice(0, index), kinds)),
+  );
+}
+
+/** A name as it stands, or with its count if earlier phases write it too. Streams are counted over the whole run anyway. */
+function distinct(name: string, before: readonly Placed[], kinds: readonly PhaseKind[]): string {
+  if (name.includes("*")) return name;
+  const count = 1 + before.filter((phase) => kindOf(kinds, phase).documents(phase).includes(name)).length;
+  return count === 1 ? name : name.replace(/(\.[^.]*)?$/, (end) => `~${count}${end}`);
+}
