@@ -1,9 +1,8 @@
 import { lstatSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { messageOf, UserError } from "../lib/errors.ts";
+import { UserError } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git } from "./command.ts";
-import { isAncestor, merging } from "./refs.ts";
 
 /** A repository as a run finds it. */
 export interface Repo {
@@ -107,21 +106,4 @@ export async function baseCommit(repo: Repo, indexFile: string, message: string)
   await repo.git.must(repo.root, ["add", "-A"], { env, writable });
   const tree = await repo.git.must(repo.root, ["write-tree"], { env, writable });
   return repo.git.must(repo.root, [...NAMELESS, "commit-tree", tree], { input: message });
-}
-
-/** Merges the run's branch into the user's own checkout; the reason when that cannot be. */
-export async function applyBranch(repo: Repo, branch: string): Promise<string | undefined> {
-  const git = repo.git.with({ writable: [repo.root] });
-  const now = await openRepo(repo.git, join(repo.root, repo.prefix)).catch((error: unknown) => {
-    if (error instanceof UserError) return messageOf(error);
-    throw error;
-  });
-  if (typeof now === "string") return now;
-  if (!now?.head) return "the checkout has no commit to merge into";
-  if (await isAncestor(git, repo.root, branch, "HEAD")) return undefined;
-  if (!now.branch) return "the checkout is on no branch (detached head)";
-  const merged = await git.run(repo.root, [...repo.identity, "merge", "-q", "--no-edit", branch]);
-  if (merged.code === 0) return undefined;
-  if (await merging(git, repo.root)) await git.run(repo.root, ["merge", "--abort"]);
-  return `git merge ${branch} failed: ${merged.output.trim().slice(-400)}`;
 }
