@@ -25,6 +25,7 @@ interface RunOptions {
   verbose?: boolean;
   apply?: boolean;
   standIns?: boolean;
+  yes?: boolean;
   json?: boolean;
 }
 
@@ -41,6 +42,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option("-p, --plan <file>", "take the issue from a plan, as `swarm plan` writes it")
     .option(...VERBOSE_OPTION)
     .option("--apply", "merge the result into the checkout when everything is approved")
+    .option("--yes", "outside git, work on a folder however large it is")
     .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
@@ -48,7 +50,11 @@ export function swarmCommands(program: Command, shell: Shell): void {
       const projectPath = await projectHere();
       const about = [`Project: ${projectPath}`];
       await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
-        open.start({ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns }),
+        open.start({
+          ...{ projectPath, issue: settings.issue, settings },
+          ...{ apply: options.apply, standIns: options.standIns, large: options.yes },
+          onNote: (text) => about.push(text),
+        }),
       );
     });
   planCommand(swarm, shell);

@@ -25,6 +25,9 @@ export interface Repo {
   identity: readonly string[];
 }
 
+/** Git is told to use a program that is not there. */
+export const LFS_REMEDY = "Install git-lfs, or undo its settings: git config --global --remove-section filter.lfs";
+
 export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
 
 /** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
@@ -76,7 +79,8 @@ function statusOf(output: string): Pick<Repo, "head" | "branch" | "dirty" | "ign
 function identityOf(named: string, user: { name?: string; email?: string }): readonly string[] {
   const has = (key: string) => named.split("\0").some((entry) => entry.startsWith(`user.${key}\n`));
   if (!has("email") && user.email === undefined) return NAMELESS;
-  const given = Object.entries({ name: user.name, email: user.email });
+  // Git would guess a name from the machine, and on some there is none to guess.
+  const given = Object.entries({ name: user.name ?? "Swarm", email: user.email });
   return given.flatMap(([key, value]) => (has(key) || value === undefined ? [] : ["-c", `user.${key}=${value}`]));
 }
 
@@ -93,7 +97,9 @@ function whyRefused({ ending, stderr }: ExecResult, root: string): string {
   const said = ending === "exited" ? stderr.trim().slice(0, 600) : ending;
   const remedy = /dubious ownership/.test(said)
     ? `If you trust it: git config --global --add safe.directory ${root}`
-    : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
+    : /git-lfs[^\n]{0,200}not found/.test(said)
+      ? LFS_REMEDY
+      : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
   return `git refuses ${root}, so nothing was begun there: ${said}\n${remedy}`;
 }
 

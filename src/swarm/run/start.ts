@@ -14,9 +14,11 @@ import type { createLives, RunHandle } from "./lives.ts";
 import { resolveModels } from "./models.ts";
 import type { Pipelines } from "./pipelines.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
+import { type PreflightDeps, preflight } from "./preflight.ts";
 import type { RunRecords } from "./records.ts";
 import { ownSessions, stepsToRepeat } from "./resume.ts";
 import { unreadable } from "./stored.ts";
+import { placeOf } from "./workplace.ts";
 
 export interface RunInput {
   projectPath: string;
@@ -32,6 +34,10 @@ export interface RunInput {
   decisions?: string[] | undefined;
   squad?: string | undefined;
   conversation?: string | undefined;
+  /** Work outside git on a folder that is larger than the limit. */
+  large?: boolean | undefined;
+  /** Told what is to be known of the project before anything is begun. */
+  onNote?: ((text: string) => void) | undefined;
   /** Nobody watches it: after a crash, whoever takes up `orphans` goes on with it. */
   unattended?: boolean | undefined;
 }
@@ -43,7 +49,7 @@ export interface ResumeInput {
   standIns?: boolean | undefined;
 }
 
-export interface StartDeps {
+export interface StartDeps extends PreflightDeps {
   engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
   bind: Bind;
   records: RunRecords;
@@ -54,7 +60,7 @@ export interface StartDeps {
 }
 
 /** Starts and resumes runs, and the planning before them. */
-export function createStart({ engine, bind, records, lives, pipelines, spending, now }: StartDeps) {
+export function createStart({ engine, bind, records, lives, pipelines, spending, now, git, env }: StartDeps) {
   const { runs } = records;
 
   /** Which model serves for each name; refuses if a person named one that is not there. */
@@ -90,18 +96,27 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       standIns = false,
       unattended,
       decisions,
+      large = false,
+      onNote,
       ...of
     }: RunInput): Promise<RunHandle> {
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
+      const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
+      const written = [...documents, settings.summaryFileName];
+      const [notes, models] = await Promise.all([
+        preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }),
+        modelsFor(loaded, projectPath, standIns),
+      ]);
+      for (const note of notes) onNote?.(note);
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
         apply: apply ?? false,
         standIns,
-        models: await modelsFor(loaded, projectPath, standIns),
+        models,
         unattended: unattended ?? false,
         decisions: decisions ?? [],
         settings: kept(settings),
