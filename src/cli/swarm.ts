@@ -4,6 +4,7 @@ import type { Run } from "../protocol/runs.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import type { RunHandle } from "../swarm/run/lives.ts";
 import { describeRun } from "../swarm/tools.ts";
+import { cleanCommand } from "./clean.ts";
 import type { Shell } from "./output.ts";
 import { createProgress } from "./progress.ts";
 import { createQuestionsHere } from "./swarm-approvals.ts";
@@ -59,6 +60,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     });
   planCommand(swarm, shell);
   recordCommands(swarm, shell);
+  cleanCommand(swarm, shell);
   swarm
     .command("resume")
     .description("go on with a run that was interrupted, cancelled or has failed")
@@ -117,7 +119,8 @@ async function follow(
 }
 
 function ending(run: Run): string {
-  const resume = run.status === "interrupted" ? `\nGo on with it: swarm resume ${run.id}` : "";
+  const resume =
+    run.status === "interrupted" ? `\nGo on with it: swarm resume ${run.id}    Remove what it left: swarm clean ${run.id}` : "";
   const look =
     run.branch && !run.applied && run.outcome === "approved"
       ? `\nLook at it: git diff ...${run.branch}    Take it: git merge ${run.branch}`

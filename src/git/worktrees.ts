@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
@@ -148,24 +148,40 @@ export async function setAside({ git, path }: Tree, ref: string): Promise<string
   return ref;
 }
 
-/** Takes a worktree away, unless it holds work that is committed nowhere. */
-export async function removeWorktree(repo: Repo, path: string, branch: string): Promise<"removed" | "kept"> {
-  if (!existsSync(path)) return "removed";
-  if (recordOf(repo, path) === undefined) return "kept";
-  const { git } = treeOf(repo, path, branch);
+/** How the folder of a worktree is called while it is being deleted. */
+export const LEAVING = ".leaving-";
+
+/** Takes a worktree away, unless it holds work that is committed nowhere. Whatever an earlier life began of it is ended. */
+export async function removeWorktree(
+  repo: Repo,
+  path: string,
+  branch: string,
+  { evenWithWork = false } = {},
+): Promise<"removed" | "kept"> {
+  const leaving = join(dirname(path), `${LEAVING}${basename(path)}`);
+  const record = recordOf(repo, path);
+  if (existsSync(path)) {
+    if (!evenWithWork && (record === undefined || (await holdsWork(treeOf(repo, path, branch))))) return "kept";
+    // In one step, so that one which is cut off half-way is not taken for a worktree whose files somebody deleted.
+    rmSync(leaving, { recursive: true, force: true });
+    renameSync(path, leaving);
+  }
+  if (record !== undefined) rmSync(record, { recursive: true, force: true });
+  rmSync(leaving, { recursive: true, force: true });
+  return "removed";
+}
+
+/** Whether there is something in a worktree, or in its submodules, that no branch has. */
+export async function holdsWork({ git, path }: Tree): Promise<boolean> {
   const [status, inMerge] = await Promise.all([
     git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]),
     merging(git, path),
   ]);
-  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return "kept";
-  const plain = await repo.git.run(repo.root, ["worktree", "remove", path]);
-  if (plain.code === 0) return "removed";
-  // Git refuses to remove a worktree with submodules unless told twice; that they are clean was seen above.
-  if (!/submodules/.test(plain.stderr)) return "kept";
+  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return true;
+  if (!existsSync(join(path, ".gitmodules"))) return false;
   const found = "git branch -r --contains HEAD | grep -q . || echo loose";
   const loose = await git.run(path, ["submodule", "--quiet", "foreach", "--recursive", found]);
-  if (loose.code !== 0 || loose.stdout.includes("loose")) return "kept";
-  return (await repo.git.run(repo.root, ["worktree", "remove", "--force", path])).code === 0 ? "removed" : "kept";
+  return loose.code !== 0 || loose.stdout.includes("loose");
 }
 
 /** Deletes those branches whose every commit another one has. */

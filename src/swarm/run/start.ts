@@ -73,6 +73,8 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
     if (lives.isActive(id) || status === "running")
       throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
     if (status === "done") throw conflict(nothingToResume(row));
+    if (runs.steps(id).length > 0 && !lives.hasFolder(id))
+      throw conflict(`run ${id} cannot be resumed: what it worked with was removed (swarm clean). Start a new run.`);
     return row;
   }
 
