@@ -130,3 +130,17 @@ test("documents of an earlier run do not stand among those of the next; what som
   const kept = /engineer-stream-1\.md .*kept in (\S+)/.exec(second.notes.join("\n"))?.[1];
   expect(kept && readFileSync(kept, "utf8")).toBe("my own words\n");
 }, 120_000);
+
+test("a run whose worktree cannot be made leaves neither a folder nor a branch, and asks no model", async () => {
+  const at = await scene({ files: { "a.txt": "a\n" } });
+  writeFileSync(join(at.project, ".git", "info", "attributes"), "a.txt filter=broken\n");
+  git(at.project, "config", "filter.broken.clean", "cat");
+  git(at.project, "config", "filter.broken.smudge", "false");
+  git(at.project, "config", "filter.broken.required", "true");
+  const run = await (await begin(at)).finished;
+  expect(run).toMatchObject({ status: "failed", branch: null, reason: expect.stringContaining("smudge filter broken failed") });
+  expect(existsSync(join(at.home, "runs", run.id))).toBe(false);
+  expect(git(at.project, "for-each-ref", "--format=%(refname)")).toBe("refs/heads/main");
+  expect(git(at.project, "worktree", "list").split("\n")).toHaveLength(1);
+  expect(at.model.requests).toEqual([]);
+});

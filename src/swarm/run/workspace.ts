@@ -1,12 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "../../git/command.ts";
 import { bringDependencies } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
-import { refsBelow } from "../../git/refs.ts";
+import { deleteRefs, refsBelow } from "../../git/refs.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
 import { openShadow } from "../../git/shadow.ts";
-import { addWorktree, commitAll, current, type Saved, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
+import { addWorktree, commitAll, current, removeWorktree, type Saved, setAside, type Tree, treeOf } from "../../git/worktrees.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
@@ -61,9 +61,24 @@ export async function openWorkplace(
   const path = join(folder, "worktrees", "run");
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
-  await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  try {
+    await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  } catch (error) {
+    if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
+    throw error;
+  }
   await bringDependencies(repo, path);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch) };
+}
+
+/** Takes back what was made for a run that never began. */
+async function leaveNothing(
+  repo: Repo,
+  { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string },
+): Promise<void> {
+  await removeWorktree(repo, path, branch, { evenWithWork: true });
+  await deleteRefs(repo.git, repo.root, [`refs/heads/${branch} ${base}`]);
+  rmSync(folder, { recursive: true, force: true });
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
