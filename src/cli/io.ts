@@ -7,6 +7,7 @@ import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { approvalCommands } from "./approval.ts";
 import { budgetCommands } from "./budget.ts";
+import { cleanCommand } from "./clean.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -67,6 +68,7 @@ function buildProgram(shell: Shell): Command {
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);
+  cleanCommand(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();

@@ -58,7 +58,9 @@ export function recordCommands(swarm: Command, shell: Shell): void {
     .action((id: string, options: Options) =>
       withRecords(shell, (records) => {
         const run = records.cancel(id);
-        shell.print(run, `Run ${id}: ${run.status === "running" ? "is being cancelled" : run.status}.`, options);
+        const [is, then] =
+          run.status === "running" ? ["is being cancelled", "When it has ended, remove"] : [run.status, "Remove"];
+        shell.print(run, `Run ${id}: ${is}.\n${then} what it left with: swarm clean ${id}`, options);
       }),
     );
 }

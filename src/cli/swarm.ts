@@ -4,6 +4,7 @@ import type { Run } from "../protocol/runs.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import type { RunHandle } from "../swarm/run/lives.ts";
 import { describeRun } from "../swarm/tools.ts";
+import { cleanCommand } from "./clean.ts";
 import type { Shell } from "./output.ts";
 import { createProgress } from "./progress.ts";
 import { createQuestionsHere } from "./swarm-approvals.ts";
@@ -25,6 +26,7 @@ interface RunOptions {
   verbose?: boolean;
   apply?: boolean;
   standIns?: boolean;
+  yes?: boolean;
   json?: boolean;
 }
 
@@ -41,6 +43,7 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option("-p, --plan <file>", "take the issue from a plan, as `swarm plan` writes it")
     .option(...VERBOSE_OPTION)
     .option("--apply", "merge the result into the checkout when everything is approved")
+    .option("--yes", "outside git, work on a folder however large it is")
     .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions) => {
@@ -49,13 +52,16 @@ export function swarmCommands(program: Command, shell: Shell): void {
       const about = [`Project: ${projectPath}`];
       await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
         open.start({
-          ...{ projectPath, issue: settings.issue, settings, apply: options.apply, standIns: options.standIns },
+          ...{ projectPath, issue: settings.issue, settings },
+          ...{ apply: options.apply, standIns: options.standIns, large: options.yes },
+          onNote: (text) => about.push(text),
           plan: options.plan !== undefined,
         }),
       );
     });
   planCommand(swarm, shell);
   recordCommands(swarm, shell);
+  cleanCommand(swarm, shell);
   swarm
     .command("resume")
     .description("go on with a run that was interrupted, cancelled or has failed")
@@ -114,7 +120,8 @@ async function follow(
 }
 
 function ending(run: Run): string {
-  const resume = run.status === "interrupted" ? `\nGo on with it: swarm resume ${run.id}` : "";
+  const resume =
+    run.status === "interrupted" ? `\nGo on with it: swarm resume ${run.id}    Remove what it left: swarm clean ${run.id}` : "";
   const look =
     run.branch && !run.applied && run.outcome === "approved"
       ? `\nLook at it: git diff ...${run.branch}    Take it: git merge ${run.branch}`

@@ -3,17 +3,17 @@ import { type Choice, chooseEngine } from "../engine/ladder.ts";
 import { sessionNames } from "../engine/recover.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
 import { runtimeCache } from "../engine/runtime-path.ts";
-import { createGit } from "../git/command.ts";
+import { createGit, type Git } from "../git/command.ts";
 import { readUserSettings } from "../git/user-settings.ts";
 import { readToken } from "../lib/api-token.ts";
 import { loadConfig } from "../lib/config.ts";
 import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
 import { createLog } from "../lib/log.ts";
 import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
-import { createRedactor } from "../lib/redact.ts";
+import { createRedactor, type Redactor } from "../lib/redact.ts";
 import { projectEnvironment } from "../process/environment.ts";
 import { findPrograms } from "../process/programs.ts";
-import { createSandbox, WORKSPACE_REMEDY } from "../process/sandbox.ts";
+import { createSandbox, WORKSPACE_REMEDY, type Wrap } from "../process/sandbox.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
 import type { Event } from "../protocol/events.ts";
@@ -86,13 +86,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     if (kind === "open" && settings.current().sandbox === "workspace")
       log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });
   });
-  const git = createGit({
-    program: () => programs.find("git"),
-    wrap: sandbox.wrap,
-    environment: () => projectEnvironment(env, redactor),
-    user: readUserSettings({ program: programs.find("git"), env }),
-    home: paths.home,
-  });
+  const git = openGit({ env, home: paths.home, programs, wrap: sandbox.wrap, redactor });
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -145,6 +139,25 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   };
 }
 export type Core = Awaited<ReturnType<typeof createCore>>;
+
+export interface OpenGitDeps {
+  env: NodeJS.ProcessEnv;
+  home: string;
+  programs: ReturnType<typeof findPrograms>;
+  wrap: Wrap;
+  redactor: Redactor;
+}
+
+/** The one git, for the daemon and for commands that need no engine. */
+export function openGit({ env, home, programs, wrap, redactor }: OpenGitDeps): Git {
+  return createGit({
+    program: () => programs.find("git"),
+    wrap,
+    environment: () => projectEnvironment(env, redactor),
+    user: readUserSettings({ program: programs.find("git"), env }),
+    home,
+  });
+}
 
 /** What has ended needs no answers any more. */
 function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event) => void {

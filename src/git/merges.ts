@@ -4,6 +4,7 @@ import { UserError } from "../lib/errors.ts";
 import type { Git } from "./command.ts";
 import { isAncestor, merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
+import { fillSubmodules } from "./submodules.ts";
 import { current, type Saved, stateIn, type Tree } from "./worktrees.ts";
 
 /** A merge that was made: its commit, and the one that it brought in. */
@@ -27,7 +28,10 @@ export async function mergeInto(
     await git.must(path, ["merge", "--abort"]);
     merged = await merge();
   }
-  if (merged.code === 0) return { saved: stateIn(tree, merged.stdout), conflicts: [] };
+  if (merged.code === 0) {
+    await fillSubmodules(tree.repo, path);
+    return { saved: stateIn(tree, merged.stdout), conflicts: [] };
+  }
   const conflicts = await conflictsOf(git, path);
   if (await merging(git, path)) await git.must(path, ["merge", "--abort"]);
   if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
@@ -47,16 +51,33 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
     ours = first !== undefined && merges.some(({ commit, of }) => commit === tip && of === second);
     if (ours) tip = first!;
   }
-  if (tip !== at) await git.must(path, ["reset", "-q", "--hard", tip]);
+  if (tip !== at) {
+    await git.must(path, ["reset", "-q", "--hard", tip]);
+    await fillSubmodules(tree.repo, path);
+  }
   return tip;
 }
 
 /** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
-export async function beginMerge({ git, path }: Tree, commit: string): Promise<string[]> {
+export async function beginMerge({ git, path, repo }: Tree, commit: string): Promise<string[]> {
   if (!(await isAncestor(git, path, commit, "HEAD")) && !(await merging(git, path))) {
     await git.run(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
   }
+  await refuseClashingLinks(git, path);
+  await fillSubmodules(repo, path);
   return conflictsOf(git, path);
+}
+
+/** Two commits of another repository cannot be merged from here, and a commit would quietly take one of them. */
+async function refuseClashingLinks(git: Git, path: string): Promise<void> {
+  const unmerged = await git.must(path, ["ls-files", "--unmerged", "-z"], { maxOutput: 5_000_000 });
+  const links = unmerged.split("\0").filter((line) => line.startsWith("160000 "));
+  if (links.length === 0) return;
+  const folders = [...new Set(links.map((line) => line.slice(line.indexOf("\t") + 1)))];
+  await git.must(path, ["merge", "--abort"]);
+  throw new UserError(
+    `two streams changed the submodule ${folders.join(", ")}, which cannot be merged for them. Merge its branches there, then start a run for the rest.`,
+  );
 }
 
 async function conflictsOf(git: Git, path: string): Promise<string[]> {
@@ -65,7 +86,7 @@ async function conflictsOf(git: Git, path: string): Promise<string[]> {
 }
 
 /** The files of a list that still hold conflict markers. */
-export async function unsettled({ git, path }: Tree, files: readonly string[]): Promise<string[]> {
+export async function unsettled({ git, path }: Pick<Tree, "git" | "path">, files: readonly string[]): Promise<string[]> {
   const left = files.filter((file) => existsSync(join(path, file)));
   if (left.length === 0) return [];
   const marker = "^(<<<<<<<|>>>>>>>)( |$)";

@@ -1,9 +1,8 @@
 import { lstatSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { messageOf, UserError } from "../lib/errors.ts";
+import { UserError } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git } from "./command.ts";
-import { isAncestor, merging } from "./refs.ts";
 
 /** A repository as a run finds it. */
 export interface Repo {
@@ -25,6 +24,9 @@ export interface Repo {
   /** What git has to be told to commit in a repository that does not say by whom. */
   identity: readonly string[];
 }
+
+/** Git is told to use a program that is not there. */
+export const LFS_REMEDY = "Install git-lfs, or undo its settings: git config --global --remove-section filter.lfs";
 
 export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
 
@@ -77,7 +79,8 @@ function statusOf(output: string): Pick<Repo, "head" | "branch" | "dirty" | "ign
 function identityOf(named: string, user: { name?: string; email?: string }): readonly string[] {
   const has = (key: string) => named.split("\0").some((entry) => entry.startsWith(`user.${key}\n`));
   if (!has("email") && user.email === undefined) return NAMELESS;
-  const given = Object.entries({ name: user.name, email: user.email });
+  // Git would guess a name from the machine, and on some there is none to guess.
+  const given = Object.entries({ name: user.name ?? "Swarm", email: user.email });
   return given.flatMap(([key, value]) => (has(key) || value === undefined ? [] : ["-c", `user.${key}=${value}`]));
 }
 
@@ -94,7 +97,9 @@ function whyRefused({ ending, stderr }: ExecResult, root: string): string {
   const said = ending === "exited" ? stderr.trim().slice(0, 600) : ending;
   const remedy = /dubious ownership/.test(said)
     ? `If you trust it: git config --global --add safe.directory ${root}`
-    : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
+    : /git-lfs[^\n]{0,200}not found/.test(said)
+      ? LFS_REMEDY
+      : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
   return `git refuses ${root}, so nothing was begun there: ${said}\n${remedy}`;
 }
 
@@ -107,21 +112,4 @@ export async function baseCommit(repo: Repo, indexFile: string, message: string)
   await repo.git.must(repo.root, ["add", "-A"], { env, writable });
   const tree = await repo.git.must(repo.root, ["write-tree"], { env, writable });
   return repo.git.must(repo.root, [...NAMELESS, "commit-tree", tree], { input: message });
-}
-
-/** Merges the run's branch into the user's own checkout; the reason when that cannot be. */
-export async function applyBranch(repo: Repo, branch: string): Promise<string | undefined> {
-  const git = repo.git.with({ writable: [repo.root] });
-  const now = await openRepo(repo.git, join(repo.root, repo.prefix)).catch((error: unknown) => {
-    if (error instanceof UserError) return messageOf(error);
-    throw error;
-  });
-  if (typeof now === "string") return now;
-  if (!now?.head) return "the checkout has no commit to merge into";
-  if (await isAncestor(git, repo.root, branch, "HEAD")) return undefined;
-  if (!now.branch) return "the checkout is on no branch (detached head)";
-  const merged = await git.run(repo.root, [...repo.identity, "merge", "-q", "--no-edit", branch]);
-  if (merged.code === 0) return undefined;
-  if (await merging(git, repo.root)) await git.run(repo.root, ["merge", "--abort"]);
-  return `git merge ${branch} failed: ${merged.output.trim().slice(-400)}`;
 }

@@ -1,10 +1,18 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { makeFolder } from "../lib/pinned/folder.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
+import { realOf } from "../lib/real-path.ts";
 import type { Git } from "./command.ts";
 import { diffOf } from "./diff.ts";
+import { asExcludes } from "./ignore-files.ts";
 import { releaseLocks } from "./locks.ts";
 
-/** A record of a folder's states that leaves the folder and its own repository alone. */
+const MOST_LISTED = 50_000_000;
+
+/** A record of a folder's states that leaves the folder and its own repository alone. What ignore files name is no part of it. */
 export async function openShadow(plain: Git, gitDir: string, folder: string, leftOut: readonly string[]) {
   const place = { writable: [dirname(gitDir)] };
   const git = plain.with({ ...place, env: { GIT_DIR: gitDir, GIT_WORK_TREE: folder } });
@@ -16,11 +24,42 @@ export async function openShadow(plain: Git, gitDir: string, folder: string, lef
   const excludes = ["node_modules", ".venv", ...leftOut].map(
     (name) => `:(exclude,glob)${name.includes("/") ? name : `**/${name}`}`,
   );
+  const list = async (...pathspecs: string[]) => {
+    const words = ["ls-files", "-c", "-o", "--exclude-standard", "-z", "--", ...pathspecs];
+    const { code, stdout } = await git.run(folder, words, { maxOutput: MOST_LISTED });
+    return code === 0 && stdout.length <= MOST_LISTED ? stdout.split("\0").filter((name) => name !== "") : undefined;
+  };
+  const patterns = ((await list(":(glob)**/.ignore")) ?? []).flatMap((file) =>
+    asExcludes(file, smallTextAt(join(folder, file), 100_000) ?? ""),
+  );
+  const info = makeFolder(join(realOf(gitDir), "info"));
+  replaceFile(info, "exclude", `${patterns.join("\n")}\n`, { durable: false });
+  info.close();
   return {
     async save(): Promise<string> {
       await git.must(folder, ["add", "-A", "--ignore-errors", "--", ".", ...excludes]);
       return git.must(folder, ["write-tree"]);
     },
     diff: (from: string, to: string) => diffOf(git, folder, from, to),
+    /** The files it would keep; undefined if they are too many to be listed. */
+    files: () => list(".", ...excludes),
   };
+}
+
+export interface FolderSize {
+  files: number;
+  bytes: number;
+}
+
+/** How much a record of a folder would hold; undefined if it is more than can be listed. Nothing of the look is kept. */
+export async function measureFolder(git: Git, folder: string, leftOut: readonly string[]): Promise<FolderSize | undefined> {
+  const temporary = mkdtempSync(join(realOf(tmpdir()), "io-measure-"));
+  try {
+    const shadow = await openShadow(git, join(temporary, "shadow.git"), folder, leftOut);
+    const files = await shadow.files();
+    const sizeOf = (file: string) => lstatSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0;
+    return files && { files: files.length, bytes: files.reduce((sum, file) => sum + sizeOf(file), 0) };
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
 }

@@ -54,7 +54,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
       // Through an index of our own; what git already knows of each file saves reading it again.
       copyPlainAt(join(realOf(dirname(own.index)), basename(own.index)), index, MAX_INDEX_BYTES);
       const through = { env: { GIT_INDEX_FILE: index }, writable: [temporary, own.commonDir] };
-      const added = await ask(folder, ["add", "-A", "--ignore-errors", "--", "."], through);
+      const added = await ask(folder, ["add", "-A", "--sparse", "--ignore-errors", "--", "."], through);
       if (added.code !== 0 && (await ask(folder, ["check-ignore", "-q", "."])).code === 0)
         return unknown(folder, "the repository ignores it");
       const tree = await ask(folder, ["write-tree"], through);

@@ -1,24 +1,21 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
-import { type Git, STATE } from "./command.ts";
+import { STATE } from "./command.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
-import { hasLinks, submodulesOf, unnest } from "./nested.ts";
+import { hasLinks, unnest } from "./nested.ts";
 import { merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
+import { fillSubmodules, saveSubmodules } from "./submodules.ts";
+import type { Tree } from "./tree.ts";
+
+export type { Tree } from "./tree.ts";
 
 export interface Saved {
   tree: string;
   commit: string;
-}
-
-/** A worktree of a run, with the git that works in it. */
-export interface Tree {
-  git: Git;
-  path: string;
-  branch: string;
 }
 
 /**
@@ -28,7 +25,7 @@ export interface Tree {
 export function treeOf(repo: Repo, path: string, branch: string): Tree {
   const own = recordOf(repo, path);
   if (own === undefined) throw new UserError(`${path} is no worktree of ${repo.root} any more. Start a new run.`);
-  return { git: repo.git.with({ env: { GIT_DIR: own, GIT_WORK_TREE: path } }), path, branch };
+  return { git: repo.git.with({ env: { GIT_DIR: own, GIT_WORK_TREE: path } }), path, branch, repo, record: own };
 }
 
 /** The folder in which a repository keeps what it knows of a worktree. */
@@ -57,7 +54,7 @@ export async function addWorktree(
       return "found";
     }
     if (record !== undefined && (await isFresh(treeOf(repo, path, branch)))) {
-      await prepareSubmodules(repo, path);
+      await fillSubmodules(repo, path);
       return "found";
     }
     // An earlier life was cut off while it made this: nobody has worked in it.
@@ -67,13 +64,13 @@ export async function addWorktree(
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = await git.run(root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
   if (fresh.code === 0) {
-    await prepareSubmodules(repo, path);
+    await fillSubmodules(repo, path);
     return "made";
   }
   await git.must(root, ["worktree", "prune"]);
   const known = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
   await git.must(root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
-  await prepareSubmodules(repo, path);
+  await fillSubmodules(repo, path);
   return "found";
 }
 
@@ -84,17 +81,8 @@ async function isFresh({ git, path, branch }: Tree): Promise<boolean> {
   return on.stdout.trim() === branch && whole.code === 0 && filled.code === 0;
 }
 
-/** Fills a worktree's submodules from the checkout's own, where those are there; nothing is fetched from elsewhere. */
-async function prepareSubmodules({ git, root }: Repo, path: string): Promise<void> {
-  for (const { name, folder } of await submodulesOf(git, path)) {
-    if (!existsSync(join(root, folder, ".git"))) continue;
-    if (existsSync(join(path, folder, ".git"))) continue;
-    await git.run(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", "--", folder], {
-      fetchBy: ["file"],
-      settings: [`submodule.${name}.url=${join(root, folder)}`, `submodule.${name}.active=true`],
-    });
-  }
-}
+/** What agents write outside of a sparse checkout is theirs to write, and is not lost. */
+const ADD_ALL = ["add", "-A", "--sparse"];
 
 /** Commits whatever is in a worktree; without a change it is the commit that is there. */
 export async function commitAll(
@@ -104,8 +92,9 @@ export async function commitAll(
   note?: (text: string) => void,
 ): Promise<Saved> {
   const { git, path } = tree;
+  await saveSubmodules(tree, message, { identity }, note);
   const [added, nested] = await Promise.all([
-    git.run(path, ["add", "-A"], { settings: ["advice.addEmbeddedRepo=true"] }),
+    git.run(path, ADD_ALL, { settings: ["advice.addEmbeddedRepo=true"] }),
     hasLinks(git, path),
   ]);
   // Git says it when it meets a repository in the tree; one that an agent has added before is a link by now.
@@ -113,7 +102,7 @@ export async function commitAll(
     for (const { folder, keptAs } of await unnest(git, path)) {
       note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
     }
-    await git.must(path, ["add", "-A"]);
+    await git.must(path, ADD_ALL);
   }
   const made = await git.run(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
     input: message,
@@ -166,7 +155,7 @@ export async function setAside({ git, path }: Tree, ref: string): Promise<string
   await unnest(git, path);
   const env = { GIT_INDEX_FILE: join(gitDir, "swarm-aside-index") };
   await git.must(path, ["read-tree", "HEAD"], { env });
-  await git.must(path, ["add", "-A"], { env });
+  await git.must(path, ADD_ALL, { env });
   const tree = await git.must(path, ["write-tree"], { env });
   const commit = await git.must(path, [...NAMELESS, "commit-tree", tree, "-p", "HEAD"], { input: "left behind in the tree\n" });
   await git.must(path, ["update-ref", ref, commit]);
@@ -175,24 +164,40 @@ export async function setAside({ git, path }: Tree, ref: string): Promise<string
   return ref;
 }
 
-/** Takes a worktree away, unless it holds work that is committed nowhere. */
-export async function removeWorktree(repo: Repo, path: string, branch: string): Promise<"removed" | "kept"> {
-  if (!existsSync(path)) return "removed";
-  if (recordOf(repo, path) === undefined) return "kept";
-  const { git } = treeOf(repo, path, branch);
+/** How the folder of a worktree is called while it is being deleted. */
+export const LEAVING = ".leaving-";
+
+/** Takes a worktree away, unless it holds work that is committed nowhere. Whatever an earlier life began of it is ended. */
+export async function removeWorktree(
+  repo: Repo,
+  path: string,
+  branch: string,
+  { evenWithWork = false } = {},
+): Promise<"removed" | "kept"> {
+  const leaving = join(dirname(path), `${LEAVING}${basename(path)}`);
+  const record = recordOf(repo, path);
+  if (existsSync(path)) {
+    if (!evenWithWork && (record === undefined || (await holdsWork(treeOf(repo, path, branch))))) return "kept";
+    // In one step, so that one which is cut off half-way is not taken for a worktree whose files somebody deleted.
+    rmSync(leaving, { recursive: true, force: true });
+    renameSync(path, leaving);
+  }
+  if (record !== undefined) rmSync(record, { recursive: true, force: true });
+  rmSync(leaving, { recursive: true, force: true });
+  return "removed";
+}
+
+/** Whether there is something in a worktree, or in its submodules, that no branch has. */
+export async function holdsWork({ git, path }: Tree): Promise<boolean> {
   const [status, inMerge] = await Promise.all([
     git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]),
     merging(git, path),
   ]);
-  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return "kept";
-  const plain = await repo.git.run(repo.root, ["worktree", "remove", path]);
-  if (plain.code === 0) return "removed";
-  // Git refuses to remove a worktree with submodules unless told twice; that they are clean was seen above.
-  if (!/submodules/.test(plain.stderr)) return "kept";
+  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return true;
+  if (!existsSync(join(path, ".gitmodules"))) return false;
   const found = "git branch -r --contains HEAD | grep -q . || echo loose";
   const loose = await git.run(path, ["submodule", "--quiet", "foreach", "--recursive", found]);
-  if (loose.code !== 0 || loose.stdout.includes("loose")) return "kept";
-  return (await repo.git.run(repo.root, ["worktree", "remove", "--force", path])).code === 0 ? "removed" : "kept";
+  return loose.code !== 0 || loose.stdout.includes("loose");
 }
 
 /** Deletes those branches whose every commit another one has. */

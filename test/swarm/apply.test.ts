@@ -44,6 +44,28 @@ test("a result that cannot be merged over the user's own changes says so, and le
   expect(text).toMatch(/the result was not merged into the checkout: [\s\S]*T1\.txt/);
 });
 
+test("a merge that the user is in the middle of stays as it is, and the commands for afterwards are told", async () => {
+  const { run, project, text } = await applied({
+    meanwhile: (at) => {
+      for (const [branch, words] of [
+        ["theirs", "of theirs\n"],
+        ["main", "of mine\n"],
+      ] as const) {
+        git(at, "switch", "-q", ...(branch === "main" ? [] : ["-c"]), branch);
+        writeFileSync(join(at, "README.md"), words);
+        git(at, "commit", "-q", "-am", branch);
+      }
+      expect(() => git(at, "merge", "theirs")).toThrow();
+      writeFileSync(join(at, "README.md"), "half settled\n");
+    },
+  });
+  expect(run).toMatchObject({ outcome: "approved", applied: false });
+  expect(git(project, "rev-parse", "MERGE_HEAD")).toBe(git(project, "rev-parse", "theirs"));
+  expect(readFileSync(join(project, "README.md"), "utf8")).toBe("half settled\n");
+  expect(text).toContain(`In ${project} type:`);
+  expect(text).toMatch(new RegExp(`git merge --continue   # or: git merge --abort\\n\\s*git merge ${run.branch}`));
+});
+
 test("a result is not merged into a branch that was checked out later", async () => {
   const { run, project, text } = await applied({
     meanwhile: (at) => git(at, "switch", "-q", "-c", "elsewhere"),

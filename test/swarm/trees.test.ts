@@ -5,15 +5,17 @@ import { unsettled } from "../../src/git/merges.ts";
 import { openRepo } from "../../src/git/repository.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, makeProject, sh, task } from "../support/swarm/index.ts";
+import { git, makeProject, sh, startSwarm, task } from "../support/swarm/index.ts";
 import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
 
-test("a repository that git refuses is not worked on in place: the run says what git says, and no model is asked", async () => {
-  const { run, project, model } = await runWith(split(task("T1", "One")), {
-    prepare: (folder) => writeFileSync(join(folder, ".git", "index"), "no index"),
-  });
-  expect(run).toMatchObject({ status: "failed", outcome: "failed", branch: null });
-  expect(run.reason).toMatch(/git refuses .*project.*index file.*parallel: false/s);
+test("a repository that git refuses is not worked on in place: what git says is told, no model is asked and no run is left", async () => {
+  const { project, model, swarm, home, settings } = await startSwarm({ files: { "swarm.config.yaml": YAML() } });
+  writeFileSync(join(project, ".git", "index"), "no index");
+  await expect(swarm.start({ projectPath: project, issue: "Do it", settings })).rejects.toThrow(
+    /git refuses .*project.*index file.*parallel: false/s,
+  );
+  expect(swarm.list()).toEqual([]);
+  expect(existsSync(join(home, "runs"))).toBe(false);
   expect(model.requests).toEqual([]);
   expect(existsSync(join(project, "T1.txt"))).toBe(false);
 });
@@ -132,13 +134,10 @@ test("both sides of a conflict are cut once as well", async () => {
 test("conflicts that are settled by deletion leave nothing to search, and a name that git could take for magic is searched", async () => {
   const marked = "<<<<<<< mine\na\n=======\nb\n>>>>>>> theirs\n";
   const project = makeProject({ "fixture.txt": marked, ":x": marked, "*.txt": "fine\n" });
-  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, ["gone.txt"])).toEqual([]);
-  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, [":x", "gone.txt"])).toEqual([":x"]);
-  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, ["*.txt"])).toEqual([]);
-  expect(await unsettled({ git: testGit(), path: project, branch: "main" }, [":x", "fixture.txt"])).toEqual([
-    ":x",
-    "fixture.txt",
-  ]);
+  expect(await unsettled({ git: testGit(), path: project }, ["gone.txt"])).toEqual([]);
+  expect(await unsettled({ git: testGit(), path: project }, [":x", "gone.txt"])).toEqual([":x"]);
+  expect(await unsettled({ git: testGit(), path: project }, ["*.txt"])).toEqual([]);
+  expect(await unsettled({ git: testGit(), path: project }, [":x", "fixture.txt"])).toEqual([":x", "fixture.txt"]);
 });
 
 test("a repository that is made inside a stream is committed with its files, and its history is kept and noted", async () => {

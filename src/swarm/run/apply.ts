@@ -1,5 +1,9 @@
 import { z } from "zod";
-import { applyBranch, openRepo } from "../../git/repository.ts";
+import { applyBranch, type NotApplied } from "../../git/apply.ts";
+import type { Git } from "../../git/command.ts";
+import { quoted } from "../../git/operations.ts";
+import { openRepo } from "../../git/repository.ts";
+import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunContext } from "./context.ts";
 import type { Ending } from "./execute.ts";
 import { runKeys } from "./keys.ts";
@@ -11,27 +15,43 @@ export function branchToApplyTo({ journal, workplace }: Pick<RunContext, "journa
   }));
 }
 
-/** Merges an approved result into the checkout. False if that cannot be done; a note then says why. */
+/** Merges an approved result into the checkout. False if that cannot be done; a note then says why, and what to type. */
 export async function applyTo(target: string | null, context: RunContext, { status, outcome }: Ending): Promise<boolean> {
   const { workplace } = context;
   if (status !== "done") return false;
-  const refuse = (why: string) => {
-    context.note(`the result was not merged into the checkout: ${why}`);
+  const refuse = (why: string, commands: readonly string[] = []) => {
+    const typed = commands.length === 0 ? "" : `.\nIn ${whereOf(context)} type:\n  ${commands.join("\n  ")}`;
+    context.note(`the result was not merged into the checkout: ${why}${typed}`);
     return false;
   };
   if (workplace.kind === "in place") return refuse("the work was done in place, so it is there already");
   if (outcome !== "approved") return refuse("not everything is approved");
-  const now = (await openRepo(workplace.repo.git, workplace.repo.root))?.branch ?? null;
-  if (now !== target)
-    return refuse(
-      `it was on ${nameOf(target)} when the run began and is on ${nameOf(now)} now. Switch back, and merge it yourself`,
-    );
-  const { repo, branch } = workplace;
+  const { repo, branch, base } = workplace;
+  const now = await branchNow(repo.git, repo.root);
+  if ("why" in now) return refuse(now.why, [`git merge ${branch}`]);
+  if (now.branch !== target)
+    return refuse(`it was on ${nameOf(target)} when the run began and is on ${nameOf(now.branch)} now`, [
+      ...(target === null ? [] : [`git switch ${quoted(target)}`]),
+      `git merge ${branch}`,
+    ]);
   return context.journal.step(z.boolean(), { key: runKeys.apply, kind: "git", phase: "run" }, { branch }, async () => {
-    const why = await applyBranch(repo, branch);
-    if (why !== undefined) refuse(why);
-    return { value: why === undefined };
+    const not: NotApplied | undefined = await applyBranch({ repo, branch, base, notes: `refs/swarm/${context.runId}/applying` });
+    if (not) refuse(not.why, not.commands);
+    return { value: not === undefined };
   });
+}
+
+async function branchNow(git: Git, root: string): Promise<{ branch: string | null } | { why: string }> {
+  try {
+    return { branch: (await openRepo(git, root))?.branch ?? null };
+  } catch (error) {
+    if (error instanceof UserError) return { why: messageOf(error) };
+    throw error;
+  }
+}
+
+function whereOf({ workplace }: RunContext): string {
+  return workplace.kind === "branch" ? workplace.repo.root : workplace.workspace.cwd;
 }
 
 function nameOf(branch: string | null): string {

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
 import { messageOf, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -99,6 +101,8 @@ export function createLives(deps: LivesDeps) {
       };
     },
     isActive: (id: string) => active.has(id),
+    /** Whether what a run works with is there. */
+    hasFolder: (id: string) => existsSync(join(deps.runsFolder, id)),
     cancel(id: string): Run {
       const here = active.get(id);
       const run = records.cancel(id, here !== undefined);

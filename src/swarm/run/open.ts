@@ -16,11 +16,13 @@ import { createCaller, type Expected } from "./caller.ts";
 import type { RunContext } from "./context.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { openDocuments } from "./documents.ts";
+import { clearEarlier } from "./earlier-documents.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
 import { servedLine } from "./served.ts";
 import { createStands } from "./stand.ts";
-import { openRunWorkplace } from "./workplace.ts";
+import { statusOf } from "./view.ts";
+import { openRunWorkplace, placeOf } from "./workplace.ts";
 import { environmentIn } from "./workspace.ts";
 
 /** One life of a run. */
@@ -39,6 +41,9 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
+
+/** So many of the latest runs are looked at for documents that they left. */
+const MOST_EARLIER = 200;
 
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
@@ -92,6 +97,17 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     onPlace: (cwd) => caller.expect(asked.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   const record = recorders(journal);
+  if (row.lives === 1) {
+    const isOver = (each: RunRow) =>
+      each.id !== id && each.project_path === row.project_path && statusOf(each, now()) !== "running";
+    const earlier = runs
+      .list(MOST_EARLIER)
+      .filter(isOver)
+      .map((each) => join(runsFolder, each.id));
+    const written = [...placeOf(pipeline.pipeline, kinds).documents, settings.summaryFileName];
+    const place = { projectPath: row.project_path, docDir: settings.docDir, folder };
+    clearEarlier({ ...place, earlier, written }).forEach(record.note);
+  }
   // In a later life the run's own documents are among the changes.
   if (row.lives === 1 && workplace.kind === "branch" && workplace.repo.dirty && workplace.repo.head !== null) {
     record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");

@@ -14,9 +14,11 @@ import type { createLives, RunHandle } from "./lives.ts";
 import { resolveModels } from "./models.ts";
 import type { Pipelines } from "./pipelines.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
+import { type PreflightDeps, preflight } from "./preflight.ts";
 import type { RunRecords } from "./records.ts";
 import { ownSessions, stepsToRepeat } from "./resume.ts";
 import { unreadable } from "./stored.ts";
+import { placeOf } from "./workplace.ts";
 
 export interface RunInput {
   projectPath: string;
@@ -34,6 +36,10 @@ export interface RunInput {
   decisions?: string[] | undefined;
   squad?: string | undefined;
   conversation?: string | undefined;
+  /** Work outside git on a folder that is larger than the limit. */
+  large?: boolean | undefined;
+  /** Told what is to be known of the project before anything is begun. */
+  onNote?: ((text: string) => void) | undefined;
   /** Nobody watches it: after a crash, whoever takes up `orphans` goes on with it. */
   unattended?: boolean | undefined;
 }
@@ -45,7 +51,7 @@ export interface ResumeInput {
   standIns?: boolean | undefined;
 }
 
-export interface StartDeps {
+export interface StartDeps extends PreflightDeps {
   engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
   bind: Bind;
   records: RunRecords;
@@ -56,7 +62,7 @@ export interface StartDeps {
 }
 
 /** Starts and resumes runs, and the planning before them. */
-export function createStart({ engine, bind, records, lives, pipelines, spending, now }: StartDeps) {
+export function createStart({ engine, bind, records, lives, pipelines, spending, now, git, env }: StartDeps) {
   const { runs } = records;
 
   /** Which model serves for each name; refuses if a person named one that is not there. */
@@ -69,6 +75,8 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
     if (lives.isActive(id) || status === "running")
       throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
     if (status === "done") throw conflict(nothingToResume(row));
+    if (runs.steps(id).length > 0 && !lives.hasFolder(id))
+      throw conflict(`run ${id} cannot be resumed: what it worked with was removed (swarm clean). Start a new run.`);
     return row;
   }
 
@@ -93,18 +101,27 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       unattended,
       plan = false,
       decisions,
+      large = false,
+      onNote,
       ...of
     }: RunInput): Promise<RunHandle> {
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
+      const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
+      const written = [...documents, settings.summaryFileName];
+      const [notes, models] = await Promise.all([
+        preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }),
+        modelsFor(loaded, projectPath, standIns),
+      ]);
+      for (const note of notes) onNote?.(note);
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
         apply: apply ?? false,
         standIns,
-        models: await modelsFor(loaded, projectPath, standIns),
+        models,
         unattended: unattended ?? false,
         plan,
         decisions: decisions ?? [],

@@ -41,7 +41,11 @@ export function createSwarm(deps: SwarmDeps): Swarm {
   const records = createRunRecords({ store, emit, log, now });
   const pipelines = createPipelines({ kinds: deps.kinds, shipped: deps.shipped, dataFolder: deps.dataFolder });
   const lives = createLives({ ...deps, records, kinds: pipelines.kinds, env, now });
-  const { plan, start, resume } = createStart({ engine, bind, records, lives, pipelines, spending: deps.spending, now });
+  const { plan, start, resume } = createStart({
+    ...{ engine, bind, records, lives, pipelines, now, env },
+    git: deps.git,
+    spending: deps.spending,
+  });
   const { list, show, running, orphans } = records;
   return {
     validate: pipelines.validate,

@@ -4,7 +4,7 @@ import type { Run } from "../../protocol/runs.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { kindOf } from "../pipeline/kind.ts";
-import type { ResolvedPipeline } from "../pipeline/schema.ts";
+import type { Placed, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { documentsOf } from "./document-names.ts";
 import { documentNames } from "./documents.ts";
@@ -30,8 +30,8 @@ export async function openRunWorkplace({
   settings,
   ...place
 }: RunWorkplaceDeps): Promise<Workplace> {
-  const parallel = phases.some((phase) => kindOf(kinds, phase).workplace?.(phase) === "branch");
-  const leftOut = documentNames(documentsOf(phases, kinds), settings);
+  const { onBranch: parallel, documents } = placeOf(phases, kinds);
+  const leftOut = documentNames(documents, settings);
   const workplace = await openWorkplace(
     { projectPath: row.project_path, runId: row.id, parallel, leftOut, ...place },
     row.base === null ? undefined : { base: row.base },
@@ -39,6 +39,14 @@ export async function openRunWorkplace({
   if (workplace.kind === "branch" && row.base === null)
     runs.setTree(row.id, { branch: workplace.branch, base: workplace.base, tree: null });
   return workplace;
+}
+
+/** Where the phases of a pipeline work, and the documents they write. */
+export function placeOf(phases: readonly Placed[], kinds: readonly PhaseKind[]): { onBranch: boolean; documents: string[] } {
+  return {
+    onBranch: phases.some((phase) => kindOf(kinds, phase).workplace?.(phase) === "branch"),
+    documents: documentsOf(phases, kinds),
+  };
 }
 
 /** Removes the worktrees an ended run no longer needs, except those that hold uncommitted work. */

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "../../git/command.ts";
 import { bring, installedIn } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
-import { refsBelow } from "../../git/refs.ts";
+import { deleteRefs, refsBelow } from "../../git/refs.ts";
 import { movedIn } from "../../git/relocate.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
 import { openShadow } from "../../git/shadow.ts";
@@ -13,6 +13,7 @@ import {
   commitAll,
   commitChanged,
   current,
+  removeWorktree,
   type Saved,
   setAside,
   type Tree,
@@ -89,12 +90,27 @@ export async function openWorkplace(
   const path = join(folder, "worktrees", "run");
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
-  await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  try {
+    await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+  } catch (error) {
+    if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
+    throw error;
+  }
   const names = installedIn(repo);
   // That takes a while and is not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
   return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch), installed, signal };
+}
+
+/** Takes back what was made for a run that never began. */
+async function leaveNothing(
+  repo: Repo,
+  { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string },
+): Promise<void> {
+  await removeWorktree(repo, path, branch, { evenWithWork: true });
+  await deleteRefs(repo.git, repo.root, [`refs/heads/${branch} ${base}`]);
+  rmSync(folder, { recursive: true, force: true });
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */

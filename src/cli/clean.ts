@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import { sizeText } from "../lib/size.ts";
+import type { CleanItem } from "../swarm/run/clean.ts";
+import { confirm } from "./input.ts";
+import { JSON_OPTION, type Shell } from "./output.ts";
+
+interface CleanOptions {
+  yes?: boolean;
+  dryRun?: boolean;
+  unmerged?: boolean;
+  json?: boolean;
+}
+
+/** `swarm clean` and `io clean`, which are one. */
+export function cleanCommand(parent: Command, shell: Shell): void {
+  parent
+    .command("clean")
+    .description("remove what finished, failed and cancelled runs left: worktrees, branches, refs, sessions, copies")
+    .argument("[run...]", "only these; the only way to have one removed that was interrupted")
+    .option("--dry-run", "only show what would be removed")
+    .option("--unmerged", "also branches whose commits nothing else has, and worktrees with work that is not committed")
+    .option("--yes", "do not ask")
+    .option(...JSON_OPTION)
+    .action((ids: string[], options: CleanOptions) => clean(shell, ids, options));
+}
+
+async function clean(shell: Shell, ids: readonly string[], options: CleanOptions): Promise<void> {
+  const { openCleaner } = await import("../daemon/clean.ts");
+  const cleaner = openCleaner(shell.env);
+  try {
+    const found = await cleaner.survey(ids, options);
+    const bytes = found.reduce((sum, item) => sum + item.bytes, 0);
+    if (options.dryRun || found.length === 0) {
+      shell.print({ items: found, bytes, removed: false }, () => tell(found, bytes, "would be removed"), options);
+      return;
+    }
+    if (!options.yes) shell.note(tell(found, bytes, "to remove"));
+    await confirm(
+      shell,
+      `Remove this (${sizeText(bytes)}) for good? Runs that failed or were cancelled cannot be resumed then.`,
+      options.yes,
+    );
+    const items = await cleaner.clean(
+      found.map(({ run }) => run),
+      options,
+    );
+    shell.print({ items, bytes, removed: true }, () => tell(items, bytes, "removed"), options);
+  } finally {
+    cleaner.close();
+  }
+}
+
+function tell(items: readonly CleanItem[], bytes: number, what: string): string {
+  if (items.length === 0) return "Runs have left nothing that could be removed.";
+  const lines = items.flatMap((item) => [
+    `${item.run}  ${item.status.padEnd(11)} ${sizeText(item.bytes).padStart(9)}  ${partsOf(item)}  (${item.projectPath})`,
+    ...item.kept.map((each) => `    stays: ${each}`),
+  ]);
+  const stays = items.some(({ kept }) => kept.length > 0) ? ["What stays goes with --unmerged, unless it is checked out."] : [];
+  return [...lines, `${sizeText(bytes)} ${what}.`, ...stays].join("\n");
+}
+
+function partsOf({ worktrees, branches, refs, sessions }: CleanItem): string {
+  const counted = (count: number, one: string, many: string) => (count === 0 ? [] : [`${count} ${count === 1 ? one : many}`]);
+  return (
+    [
+      ...counted(worktrees.length, "worktree", "worktrees"),
+      ...counted(branches.length, "branch", "branches"),
+      ...counted(refs, "ref", "refs"),
+      ...counted(sessions, "session", "sessions"),
+    ].join(", ") || "copies"
+  );
+}

@@ -1,0 +1,115 @@
+import { lstatSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Git } from "./command.ts";
+
+/** A checkout of the user's. */
+export interface Checkout {
+  git: Git;
+  root: string;
+  /** What git keeps of this checkout alone. */
+  gitDir: string;
+}
+
+/** From the commit a checkout stands on to the one it is to stand on. */
+export interface Move {
+  from: string;
+  to: string;
+}
+
+export interface MovedFile {
+  file: string;
+  inFrom: boolean;
+  /** How the checkout has it: as either commit does, cut off on the way, or as somebody else has made it. */
+  state: "from" | "to" | "cut off" | "other";
+}
+
+const MOST = 50_000_000;
+const LINK = "160000";
+
+/** How a checkout has the files that differ between two commits; `forget` takes away the indexes that were made for it. */
+export async function surveyMove(
+  place: Checkout,
+  { from, to }: Move,
+): Promise<{ files: MovedFile[]; indexOfFrom: string; forget: () => void }> {
+  const { git, root, gitDir } = place;
+  const changes = changesIn(await git.must(root, ["diff-tree", "-r", "-z", "--no-renames", from, to], { maxOutput: MOST }));
+  const indexOf = (commit: string) => join(gitDir, `swarm-move-${commit.slice(0, 12)}`);
+  const [was, becomes, hidden] = await Promise.all([
+    compare(
+      place,
+      indexOf(from),
+      changes.flatMap(({ file, from: entry }) => (entry ? [{ file, entry }] : [])),
+    ),
+    compare(
+      place,
+      indexOf(to),
+      changes.flatMap(({ file, to: entry }) => (entry ? [{ file, entry }] : [])),
+    ),
+    notCheckedOut(git, root),
+  ]);
+  const stateOf = ({ file, from: entry }: Change): MovedFile["state"] => {
+    if (hidden.has(file)) return "from";
+    const there = lstatSync(join(root, file), { throwIfNoEntry: false });
+    const isFolder = there?.isDirectory() && changes.some((other) => other.file.startsWith(`${file}/`));
+    if (entry ? was.has(file) : !there || isFolder) return "from";
+    if (becomes.has(file)) return "to";
+    // Git takes a file away before it writes it anew, and it is empty until it is written.
+    return !there || there.size === 0 ? "cut off" : "other";
+  };
+  return {
+    files: changes.map((change) => ({ file: change.file, inFrom: change.from !== undefined, state: stateOf(change) })),
+    indexOfFrom: indexOf(from),
+    forget: () => {
+      for (const commit of [from, to]) rmSync(indexOf(commit), { force: true });
+    },
+  };
+}
+
+interface Change {
+  file: string;
+  /** Mode and hash, where the commit has the file. */
+  from: string | undefined;
+  to: string | undefined;
+}
+
+/** Links to other repositories are left out: git does not move what they lead to. */
+function changesIn(raw: string): Change[] {
+  const parts = raw.split("\0");
+  const changes: Change[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [before = "", after = "", was = "", becomes = ""] = parts[at]!.slice(1).split(" ");
+    const entry = (mode: string, hash: string) => (/^0+$/.test(mode) ? undefined : `${mode} ${hash}`);
+    if (before !== LINK && after !== LINK)
+      changes.push({ file: parts[at + 1]!, from: entry(before, was), to: entry(after, becomes) });
+  }
+  return changes;
+}
+
+/** Which of these the checkout has exactly so, by an index of their own. */
+async function compare(
+  { git, root }: Checkout,
+  index: string,
+  entries: readonly { file: string; entry: string }[],
+): Promise<Set<string>> {
+  rmSync(index, { force: true });
+  const env = { GIT_INDEX_FILE: index };
+  const input = entries.map(({ file, entry }) => `${entry}\t${file}\0`).join("");
+  await git.must(root, ["update-index", "-z", "--index-info"], { env, input });
+  await git.run(root, ["update-index", "-q", "--refresh"], { env });
+  const differing = await git.must(root, ["diff-files", "--name-only", "-z"], { env, maxOutput: MOST });
+  const others = new Set(differing.split("\0"));
+  return new Set(entries.map(({ file }) => file).filter((file) => !others.has(file)));
+}
+
+/** The files that a sparse checkout leaves out. */
+async function notCheckedOut(git: Git, root: string): Promise<Set<string>> {
+  const sparse = await git.run(root, ["config", "--type=bool", "core.sparseCheckout"]);
+  if (sparse.stdout.trim() !== "true") return new Set();
+  const listed = await git.must(root, ["ls-files", "-t", "-z"], { maxOutput: MOST });
+  return new Set(
+    listed
+      .split("\0")
+      .filter((line) => line.startsWith("S "))
+      .map((line) => line.slice(2)),
+  );
+}

@@ -1,0 +1,68 @@
+import { realOf } from "../lib/real-path.ts";
+import type { Git } from "./command.ts";
+import { deleteRefs } from "./refs.ts";
+
+export interface RunBranch {
+  name: string;
+  commit: string;
+  /** Why it is not to be deleted, where it is the only one that has its commits, or somebody stands on it. */
+  needed?: "unmerged" | "checked out";
+}
+
+/** What a run left in a repository: its branches, and what it put aside. */
+export interface RunRefs {
+  branches: RunBranch[];
+  aside: string[];
+}
+
+const FORMAT = "--format=%(refname) %(objectname)";
+const MOST = 20_000_000;
+
+/** The branches and refs of a run; that its own worktrees stand on its branches does not count. Of branches that have the same commits, and nobody else has, one is needed. */
+export async function refsOfRun(git: Git, root: string, runId: string, ownFolder = ""): Promise<RunRefs> {
+  const ours = new RegExp(`^refs/(?:heads/swarm[/-]|swarm/)${runId}(?:-stream-\\d+)?(?:/|$)`);
+  const listed = await git.run(root, ["for-each-ref", FORMAT, "refs/heads/swarm", "refs/heads/swarm-*", "refs/swarm"], {
+    maxOutput: MOST,
+  });
+  const found = listed.stdout
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter(([ref = ""]) => ours.test(ref))
+    .map(([ref = "", commit = ""]) => ({ ref, commit }));
+  const heads = found.filter(({ ref }) => ref.startsWith("refs/heads/")).sort((a, b) => (a.ref < b.ref ? -1 : 1));
+  const standing = await checkedOut(git, root, ownFolder);
+  const needed = new Set<string>();
+  const branches: RunBranch[] = [];
+  for (const { ref, commit } of heads) {
+    const name = ref.slice("refs/heads/".length);
+    const having = await refsWith(git, root, commit);
+    const isElsewhere = having.some((other) => needed.has(other) || !ours.test(other));
+    const why = standing.has(ref) ? "checked out" : isElsewhere ? undefined : "unmerged";
+    if (why) needed.add(ref);
+    branches.push({ name, commit, ...(why && { needed: why }) });
+  }
+  return { branches, aside: found.filter(({ ref }) => ref.startsWith("refs/swarm/")).map(({ ref }) => ref) };
+}
+
+/** The branches, tags and remote branches that have a commit. */
+async function refsWith(git: Git, root: string, commit: string): Promise<string[]> {
+  const words = ["for-each-ref", `--contains=${commit}`, "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"];
+  const { stdout } = await git.run(root, words, { maxOutput: MOST });
+  return stdout.split("\n").filter((ref) => ref !== "");
+}
+
+async function checkedOut(git: Git, root: string, ownFolder: string): Promise<Set<string>> {
+  const { stdout } = await git.run(root, ["worktree", "list", "--porcelain"], { maxOutput: MOST });
+  const isOwn = (worktree: string) => ownFolder !== "" && worktree.startsWith(`worktree ${realOf(ownFolder)}/`);
+  const others = stdout.split("\n\n").filter((each) => !isOwn(each));
+  return new Set(others.flatMap((each) => /^branch (.+)$/m.exec(each)?.[1] ?? []));
+}
+
+/** Deletes branches if they still are where they were seen; tells whether all are gone. */
+export async function deleteBranches(git: Git, root: string, branches: readonly RunBranch[]): Promise<boolean> {
+  return deleteRefs(
+    git,
+    root,
+    branches.map(({ name, commit }) => `refs/heads/${name} ${commit}`),
+  );
+}

@@ -1,0 +1,169 @@
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { deleteRefs } from "../../git/refs.ts";
+import { deleteBranches, type RunBranch } from "../../git/run-refs.ts";
+import { holdsWork, removeWorktree, treeOf } from "../../git/worktrees.ts";
+import { conflict, UserError } from "../../lib/errors.ts";
+import { diskUse, findLeftovers, type Leftovers, type LeftoversDeps, namesIn } from "./leftovers.ts";
+import type { RunRecords } from "./records.ts";
+import { removeEmpty, streamBranch } from "./workspace.ts";
+
+export interface CleanerDeps extends LeftoversDeps {
+  records: Pick<RunRecords, "runs" | "known" | "status" | "cancel">;
+}
+
+/** What is to be removed of a run, and what stays because nothing else has it. */
+export interface CleanItem {
+  run: string;
+  status: string;
+  projectPath: string;
+  bytes: number;
+  worktrees: string[];
+  branches: string[];
+  refs: number;
+  sessions: number;
+  /** What else goes of the run's own folder. */
+  copies: string[];
+  /** What stays, a sentence each. */
+  kept: string[];
+}
+
+const MOST_RUNS = 100_000;
+/** Files of the user's own that a run wrote over, as they were before. */
+const THEIRS = "earlier";
+
+/** Removes what runs left: worktrees, branches, refs, sessions and copies. What it began and did not end it ends when it is called again. */
+export function createCleaner({ records, ...deps }: CleanerDeps) {
+  const { runs } = records;
+
+  /** Those that were named, else all that ended; one that is worked on is never among them. */
+  function chosen(ids: readonly string[]) {
+    const rows = ids.length > 0 ? ids.map((id) => records.known(id)) : runs.list(MOST_RUNS);
+    const all = rows.map((row) => ({ row, status: records.status(row) }));
+    const busy = all.filter(({ status }) => status === "running");
+    if (ids.length > 0 && busy.length > 0)
+      throw conflict(
+        `${busy.map(({ row }) => row.id).join(", ")}: is under way, and what it works with is not removed. End it first: swarm cancel ${busy[0]!.row.id}`,
+      );
+    return all.filter(({ status }) => status !== "running" && (ids.length > 0 || status !== "interrupted"));
+  }
+
+  return {
+    /** What would go, and what would stay. */
+    async survey(ids: readonly string[], { unmerged = false } = {}): Promise<CleanItem[]> {
+      const found = await findLeftovers(deps, chosen(ids));
+      const items = await Promise.all(found.map((each) => describe(each, unmerged)));
+      return ids.length > 0 ? items : items.filter(isWorthwhile);
+    },
+    async clean(ids: readonly string[], { unmerged = false } = {}): Promise<CleanItem[]> {
+      const done: CleanItem[] = [];
+      for (const left of await findLeftovers(deps, chosen(ids))) {
+        const item = await describe(left, unmerged);
+        // Somebody may have resumed it since.
+        if (records.status(records.known(left.run.id)) === "running") continue;
+        if (left.status === "interrupted") records.cancel(left.run.id);
+        await remove(left, item, unmerged);
+        done.push(item);
+      }
+      return done;
+    },
+  };
+}
+export type Cleaner = ReturnType<typeof createCleaner>;
+
+const isWorthwhile = ({ worktrees, branches, refs, sessions, copies }: CleanItem) =>
+  worktrees.length + branches.length + copies.length + refs + sessions > 0;
+
+async function describe(left: Leftovers, unmerged: boolean): Promise<CleanItem> {
+  const { run, status, bytes, repo, folder, refused, sessions } = left;
+  const base = { run: run.id, status, projectPath: run.project_path, bytes };
+  if (refused !== undefined)
+    return { ...base, worktrees: [], branches: [], copies: [], refs: 0, sessions: 0, kept: [`all of it, because ${refused}`] };
+  const withWork = unmerged ? [] : await worktreesWithWork(left);
+  const ofStanding = new Set(withWork.map((name) => branchOf(left, name)));
+  const isTaken = ({ name, needed }: RunBranch) =>
+    !ofStanding.has(name) && (needed === undefined || (needed === "unmerged" && unmerged));
+  const branches = repo?.branches ?? [];
+  const taken = branches.filter(isTaken);
+  const kept = [
+    ...branches
+      .filter((each) => !taken.includes(each))
+      .map(
+        ({ name, needed }) =>
+          `the branch ${name}, ${needed === "unmerged" ? "whose commits nothing else has" : "which is checked out"}`,
+      ),
+    ...withWork.map((name) => `the worktree ${join(folder, "worktrees", name)}, which holds work that is committed nowhere`),
+    ...(!unmerged && existsSync(join(folder, THEIRS))
+      ? [`${join(folder, THEIRS)}, documents of yours that the run wrote over`]
+      : []),
+    ...left.submodules.flatMap(({ root, refs }) =>
+      refs.branches.filter(({ needed }) => needed).map(({ name }) => `the branch ${name} of the submodule ${root}`),
+    ),
+  ];
+  const stays = [...withWork.map((name) => join("worktrees", name)), ...(unmerged ? [] : [THEIRS])];
+  return {
+    ...base,
+    bytes: bytes - stays.reduce((sum, name) => sum + diskUse(join(folder, name)), 0),
+    copies: namesIn(folder).filter((name) => !stays.includes(name) && (name !== "worktrees" || withWork.length === 0)),
+    worktrees: left.worktrees.filter((name) => !withWork.includes(name)),
+    branches: taken.map(({ name }) => name),
+    refs: repo?.aside.length ?? 0,
+    sessions: sessions.length,
+    kept,
+  };
+}
+
+async function worktreesWithWork({ worktrees, folder, repo, ...left }: Leftovers): Promise<string[]> {
+  if (!repo) return [];
+  const found: string[] = [];
+  for (const name of worktrees) {
+    const path = join(folder, "worktrees", name);
+    // One that is half gone already, or was made in advance and never used, holds nothing.
+    if (!existsSync(path) || readdirSync(path).length === 0) continue;
+    const tree = worktreeOf(repo, path, branchOf(left, name));
+    if (!tree || (await holdsWork(tree))) found.push(name);
+  }
+  return found;
+}
+
+function worktreeOf(...of: Parameters<typeof treeOf>): ReturnType<typeof treeOf> | undefined {
+  try {
+    return treeOf(...of);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
+/** The branch that a worktree of a run was made with. */
+function branchOf({ run }: Pick<Leftovers, "run">, worktree: string): string {
+  const own = run.branch ?? `swarm/${run.id}`;
+  const number = /^stream-(\d+)$/.exec(worktree)?.[1];
+  return number === undefined ? own : streamBranch(own, Number(number));
+}
+
+/** Worktrees go before the branches they stand on, and the folder, by which all of it is found again, goes last. */
+async function remove(left: Leftovers, { branches, worktrees, copies }: CleanItem, unmerged: boolean): Promise<void> {
+  const { repo, folder, sessions } = left;
+  if (repo) {
+    const git = repo.git.with({ writable: [folder] });
+    const at = { ...repo, git };
+    for (const name of worktrees)
+      await removeWorktree(at, join(folder, "worktrees", name), branchOf(left, name), { evenWithWork: unmerged });
+    await deleteBranches(
+      git,
+      repo.root,
+      repo.branches.filter(({ name }) => branches.includes(name)),
+    );
+    await deleteRefs(git, repo.root, repo.aside);
+    for (const { root, refs } of left.submodules) {
+      const spare = refs.branches.filter(({ needed }) => needed === undefined);
+      const writable = [await git.must(root, ["rev-parse", "--absolute-git-dir"])];
+      await deleteBranches(git.with({ writable }), root, spare);
+    }
+  }
+  for (const path of sessions) rmSync(path, { recursive: true, force: true });
+  for (const name of copies) rmSync(join(folder, name), { recursive: true, force: true });
+  removeEmpty(folder);
+  if (namesIn(folder).length === 0) rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,60 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder, withFolder } from "../../lib/pinned/folder.ts";
+import { readPlain, readPlainAt } from "../../lib/pinned/read.ts";
+import { createFile, removeFile } from "../../lib/pinned/write.ts";
+import { realOf } from "../../lib/real-path.ts";
+
+export interface EarlierDocumentsDeps {
+  projectPath: string;
+  docDir: string;
+  /** The folders of the project's earlier runs, which keep copies of what they wrote. */
+  earlier: readonly string[];
+  /** The run's own folder. */
+  folder: string;
+  /** What the run will write; `*` stands for anything. */
+  written: readonly string[];
+}
+
+const MOST_BYTES = 10_000_000;
+
+/**
+ * Takes the documents of earlier runs out of the folder for documents, where they are as those runs wrote them. Of what else a
+ * run would write over a copy is kept; a line for each.
+ */
+export function clearEarlier({ projectPath, docDir, earlier, folder, written }: EarlierDocumentsDeps): string[] {
+  const path = realOf(join(projectPath, docDir));
+  if (!existsSync(path)) return [];
+  const patterns = written.map((name) => new RegExp(`^${name.split("*").map(literal).join(".*")}$`, "s"));
+  const copies = earlier.map((each) => join(realOf(each), "documents")).filter((each) => existsSync(each));
+  const known = new Set(copies.flatMap((each) => readdirSync(each)));
+  return withFolder(path, (open) =>
+    readdirSync(open.self).flatMap((name) => {
+      const isWritten = patterns.some((pattern) => pattern.test(name));
+      if (!known.has(name) && !isWritten) return [];
+      const now = readPlain(open, name, MOST_BYTES);
+      if ("absent" in now) return [];
+      const isCopy = (each: string) => {
+        const copy = readPlainAt(join(each, name), MOST_BYTES);
+        return "bytes" in copy && copy.bytes.equals(now.bytes);
+      };
+      if (copies.some(isCopy)) removeFile(open, name);
+      else if (isWritten) return [keep(folder, name, now.bytes, join(docDir, name))];
+      return [];
+    }),
+  );
+}
+
+function keep(folder: string, name: string, bytes: Uint8Array, shown: string): string {
+  const kept = makeFolder(join(realOf(folder), "earlier"));
+  try {
+    if (!existsSync(kept.entry(name))) createFile(kept, name, bytes);
+    return `${shown} was there before this run wrote it; as it was it is kept in ${join(kept.path, name)}`;
+  } finally {
+    kept.close();
+  }
+}
+
+function literal(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

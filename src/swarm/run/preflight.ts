@@ -1,0 +1,90 @@
+import { homedir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import type { Git } from "../../git/command.ts";
+import { lfsHindrance } from "../../git/lfs.ts";
+import { openRepo, type Repo } from "../../git/repository.ts";
+import { measureFolder } from "../../git/shadow.ts";
+import { submoduleHindrance } from "../../git/submodules.ts";
+import { usageError } from "../../lib/errors.ts";
+import { namedList } from "../../lib/quoted.ts";
+import { realOf } from "../../lib/real-path.ts";
+import { sizeText } from "../../lib/size.ts";
+
+/** Outside git a run keeps a copy of the folder; one that is larger than this is made only when that is asked for. */
+export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
+
+export interface PreflightDeps {
+  git: Git;
+  env: NodeJS.ProcessEnv;
+}
+
+export interface Preflight {
+  projectPath: string;
+  docDir: string;
+  /** The documents that will be written there; `*` stands for anything. */
+  documents: readonly string[];
+  /** Whether the work is done on a branch, where there is a repository. */
+  onBranch: boolean;
+  /** The person knows that the folder is large. */
+  large: boolean;
+}
+
+/** Refuses a project that a run could not work on, before anything of the run exists; else what is to be known of it. */
+export async function preflight({ git, env }: PreflightDeps, about: Preflight): Promise<string[]> {
+  const { projectPath, docDir, documents } = about;
+  const repo = await openRepo(git, projectPath);
+  const names = documents.map((name) => join(docDir, name));
+  if (!repo) return outside(git, env, about, names);
+  await refuseTracked(repo, projectPath, names);
+  if (!about.onBranch) return [];
+  await refuseUncommitted(repo, projectPath);
+  const found = await Promise.all([submoduleHindrance(repo), lfsHindrance(repo, env)]);
+  const refused = found.flatMap((each) => each.refused ?? []);
+  if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
+  return found.flatMap((each) => each.note ?? []);
+}
+
+async function outside(
+  git: Git,
+  env: NodeJS.ProcessEnv,
+  { projectPath, large }: Preflight,
+  leftOut: readonly string[],
+): Promise<string[]> {
+  const home = realOf(env.HOME || homedir());
+  const isHome = [home, realOf(homedir())].some((each) => each === projectPath || each.startsWith(`${projectPath}/`));
+  if (dirname(projectPath) === projectPath || isHome)
+    throw usageError(
+      `${projectPath}: ${projectPath === home ? "is a home folder" : "is a root or holds home folders"}, and in no git repository. Nothing was begun. Change to the project's own folder, or make one: git init`,
+    );
+  const size = await measureFolder(git, projectPath, leftOut);
+  const told = size ? `${size.files} files, ${sizeText(size.bytes)}` : "more files than can be listed";
+  const limit = `${COPY_LIMIT.files} files or ${sizeText(COPY_LIMIT.bytes)}`;
+  if (!large && (!size || size.files > COPY_LIMIT.files || size.bytes > COPY_LIMIT.bytes))
+    throw usageError(
+      `${projectPath}: is in no git repository, so a run keeps a copy of it: ${told}, more than ${limit}. Nothing was begun. Name what is not to be copied in a .gitignore, make it a repository (git init), or add --yes.`,
+    );
+  return [
+    `${projectPath} is in no git repository: the work is done in place, and a copy of it is kept beside the run (${told}).`,
+  ];
+}
+
+/** What the user has committed is not overwritten by documents. */
+async function refuseTracked({ git }: Repo, projectPath: string, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  const listed = await git.must(projectPath, ["ls-files", "-z", "--", ...names.map((name) => `:(glob)${name}`)]);
+  const tracked = listed.split("\0").filter((name) => name !== "");
+  if (tracked.length === 0) return;
+  throw usageError(
+    `DOC_DIR: ${namedList(tracked, 10)}: git tracks ${tracked.length === 1 ? "it" : "them"}, and this run would write documents over ${tracked.length === 1 ? "it" : "them"}. Nothing was begun. Set DOC_DIR to a folder without such files, for example DOC_DIR=${dirname(names[0]!)}/swarm, or have git forget them: git rm --cached ${tracked.slice(0, 3).join(" ")}`,
+  );
+}
+
+/** A folder of a repository of which nothing is committed would be empty for the agents. */
+async function refuseUncommitted({ git, root, prefix, head }: Repo, projectPath: string): Promise<void> {
+  if (prefix === "" || head === null) return;
+  const found = await git.run(root, ["ls-tree", "-d", head, "--", prefix]);
+  if (found.code !== 0 || found.stdout.trim() !== "") return;
+  throw usageError(
+    `${projectPath}: nothing of ${relative(root, projectPath)} is committed in the repository ${root}, and a run works from the last commit. Nothing was begun. Commit it, make it a repository of its own (git init), or say parallel: false in the implement phase to work in place.`,
+  );
+}
