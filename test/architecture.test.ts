@@ -62,7 +62,6 @@ const MAY_OPEN: Record<string, string> = {
   "engine/rehearsal/improvise.ts": "rules of the home, which no command can write",
   "engine/runtime-path.ts": "the runtime's own code",
   "engine/runtime-unpack.ts": "the runtime's own code",
-  "git/dependencies.ts": "copies what a checkout has installed, links as links",
   "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
   "cli/update.ts": "an empty file in a folder of its own",
   "cli/daemon.ts": "the output of a daemon that a person starts",
