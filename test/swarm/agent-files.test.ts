@@ -4,7 +4,7 @@ import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../su
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { swarm as swarmCommand } from "../support/swarm/command.ts";
-import { makeProject, play, type Script, startSwarm, write } from "../support/swarm/index.ts";
+import { git, makeProject, play, type Script, startSwarm, write } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
 const BUILD = "pipeline:\n  - {phase: implement, parallel: true, agent: builder}\n";
@@ -43,6 +43,7 @@ test.each([
   const run = await (await swarm.start({ projectPath: project, issue: "Do it", settings })).finished;
   expect(run).toMatchObject({ status: "done", outcome: "approved", streams: [{ status: "done", merged: true }] });
   expect(offered(model.requests[0]!)).toEqual(["file_ops", "shell"]);
+  expect(git(project, "show", `swarm/${run.id}:made.txt`)).toBe("made");
 });
 
 test.each([
