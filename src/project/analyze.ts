@@ -9,12 +9,12 @@ import type { ProjectView } from "./commands/scope.ts";
 import { commandsOf } from "./commands.ts";
 import { type Listing, listFiles } from "./files.ts";
 import type { Framework } from "./frameworks.ts";
-import { countLanguages } from "./languages.ts";
+import { countLanguages, madeStyles } from "./languages.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 import { isManifest, readManifest } from "./manifests/read.ts";
 import { frameworksIn, mainOf, monorepoOf, packageManagersOf, packagesOf, toolsIn } from "./packages.ts";
 import { refuseSystemFolder } from "./roots.ts";
-import { signsAmong } from "./signs.ts";
+import { maybeSign, signsAmong } from "./signs.ts";
 import { isTestFile } from "./tests.ts";
 import { openTree, type ProjectTree } from "./tree.ts";
 
@@ -56,11 +56,12 @@ interface SurveyDeps extends Listing {
 }
 
 async function surveyFiles({ root, tree, source, files, truncated, problem, signal }: SurveyDeps): Promise<Survey> {
-  const { shipped, ...counted } = await countLanguages(tree, files, signal);
   const breathe = createBreath(signal);
-  const { manifests, problems } = await readManifests(tree, files, breathe);
-  const signs = await signsAmong(files, breathe);
-  const view = await viewOf({ tree, files, manifests, breathe, languages: shipped.map(({ name }) => name) });
+  const picked = await pick(files, QUESTIONS, breathe);
+  const { shipped, ...counted } = await countLanguages(tree, files, madeStyles(picked.styles), signal);
+  const { manifests, problems } = await readManifests(tree, picked.manifests, breathe);
+  const signs = signsAmong(picked.signs);
+  const view = viewOf({ tree, files, picked, manifests, languages: shipped.map(({ name }) => name) });
   const frameworks = frameworksIn(manifests);
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
   const commands = commandsOf(view);
@@ -115,10 +116,10 @@ function projectRoot(path: string): string {
 
 async function readManifests(
   tree: ProjectTree,
-  files: readonly string[],
+  found: readonly string[],
   breathe: Breath,
 ): Promise<{ manifests: PackageManifest[]; problems: Analysis["problems"] }> {
-  const names = (await among(files, isManifest, breathe)).sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1));
+  const names = [...found].sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1));
   const problems: Analysis["problems"] = [];
   const manifests: PackageManifest[] = [];
   for (const file of names.slice(0, MAX_MANIFESTS)) {
@@ -133,14 +134,26 @@ async function readManifests(
   return { manifests, problems };
 }
 
-/** The files that fit, looked for without holding up anybody. */
-async function among(files: readonly string[], fits: (file: string) => boolean, breathe: Breath): Promise<string[]> {
-  const found: string[] = [];
+/** What every file is asked by its name. */
+const QUESTIONS = {
+  manifests: isManifest,
+  signs: maybeSign,
+  tests: isTestFile,
+  notable: (file: string) => NOTABLE.test(file),
+  styles: (file: string) => /\.(?:css|scss|sass|less)$/.test(file),
+};
+type Picked = Record<keyof typeof QUESTIONS, string[]>;
+
+/** The files that fit each question, looked for in one pass without holding up anybody. */
+async function pick(files: readonly string[], questions: typeof QUESTIONS, breathe: Breath): Promise<Picked> {
+  const picked: Picked = { manifests: [], signs: [], tests: [], notable: [], styles: [] };
+  const asked = Object.entries(questions) as [keyof Picked, (file: string) => boolean][];
   for (const file of files) {
-    if (fits(file)) found.push(file);
-    await breathe();
+    for (const [name, fits] of asked) if (fits(file)) picked[name].push(file);
+    const pause = breathe();
+    if (pause) await pause;
   }
-  return found;
+  return picked;
 }
 
 /** Below the folder at the top each file of CMake describes a part of the same build. */
@@ -150,27 +163,26 @@ const isPartOfCmake = ({ kind, folder }: PackageManifest, before: readonly Packa
 interface ViewDeps {
   tree: ProjectTree;
   files: readonly string[];
+  picked: Picked;
   manifests: readonly PackageManifest[];
   languages: readonly string[];
-  breathe: Breath;
 }
 
-async function viewOf({ tree, files, manifests, languages, breathe }: ViewDeps): Promise<ProjectView> {
+function viewOf({ tree, files, picked, manifests, languages }: ViewDeps): ProjectView {
   const all = new Set(files);
-  const notable = await among(files, (file) => NOTABLE.test(file), breathe);
   const read = (file: string) => {
     if (!all.has(file)) return undefined;
     const target = tree.linked(file) ?? file;
     return all.has(target) ? tree.text(target) : undefined;
   };
-  const ciFiles = notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
+  const ciFiles = picked.notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
   return {
     manifests: mainOf(manifests),
     languages,
-    testFiles: await among(files, isTestFile, breathe),
+    testFiles: picked.tests,
     ci: ciFiles.map((file) => read(file) ?? "").join("\n"),
     has: (file) => all.has(file),
-    named: (pattern) => notable.filter((file) => pattern.test(file)),
+    named: (pattern) => picked.notable.filter((file) => pattern.test(file)),
     read,
   };
 }

@@ -1,4 +1,4 @@
-import { type Breath, createBreath } from "../lib/breath.ts";
+import { createBreath } from "../lib/breath.ts";
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
 import { readPieces } from "./files.ts";
 import { isBeside } from "./places.ts";
@@ -107,14 +107,19 @@ export interface Counted extends Pick<Analysis, "languages" | "documents" | "siz
   shipped: LanguageShare[];
 }
 
-/** Counts the lines of everything a person wrote in the project, whatever a single file's length. */
-export async function countLanguages(tree: ProjectTree, files: readonly string[], signal?: AbortSignal): Promise<Counted> {
+/** Counts the lines of everything a person wrote in the project, and not of what is made, whatever a single file's length. */
+export async function countLanguages(
+  tree: ProjectTree,
+  files: readonly string[],
+  made: ReadonlySet<string>,
+  signal?: AbortSignal,
+): Promise<Counted> {
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   const breathe = createBreath(signal);
   const counter = createCounter();
   const totals: Totals = new Map();
   const shipped: Totals = new Map();
-  const made = await madeStyles(files, breathe);
+  const isShipped = shippedFolders();
   let bytes = 0;
   for (const file of files) {
     const named = languageOf(file);
@@ -126,7 +131,7 @@ export async function countLanguages(tree: ProjectTree, files: readonly string[]
     const counted = counter.result();
     if (!counted) continue;
     count(totals, counted);
-    if (!isBeside(file)) count(shipped, counted);
+    if (isShipped(file)) count(shipped, counted);
     bytes += counted.bytes;
   }
   for (const each of [totals, shipped]) foldHeaders(each);
@@ -150,20 +155,23 @@ function foldHeaders(totals: Totals): void {
   totals.set(into, { files: before.files + headers.files, lines: before.lines + headers.lines });
 }
 
-/** Style sheets that are made from others of the same name. */
-async function madeStyles(files: readonly string[], breathe: Breath): Promise<ReadonlySet<string>> {
-  const sources = new Set<string>();
-  const sheets: string[] = [];
-  for (const file of files) {
-    if (/\.(?:scss|sass|less)$/.test(file)) sources.add(stemOf(file));
-    else if (file.endsWith(".css")) sheets.push(file);
-    const pause = breathe();
-    if (pause) await pause;
-  }
-  return new Set(sheets.filter((file) => sources.has(stemOf(file))));
+/** Of these style sheets the ones that are made from others of the same name. */
+export function madeStyles(sheets: readonly string[]): ReadonlySet<string> {
+  const sources = new Set(sheets.filter((file) => !file.endsWith(".css")).map(stemOf));
+  return new Set(sheets.filter((file) => file.endsWith(".css") && sources.has(stemOf(file))));
 }
 
 const stemOf = (file: string) => file.slice(file.lastIndexOf("/") + 1, file.lastIndexOf("."));
+
+/** Answers whether a file is shipped; files come folder by folder, so the last folder's answer is kept. */
+function shippedFolders(): (file: string) => boolean {
+  let held = { folder: "", isShipped: true };
+  return (file) => {
+    const folder = file.slice(0, file.lastIndexOf("/") + 1);
+    if (folder !== held.folder) held = { folder, isShipped: !isBeside(folder) };
+    return held.isShipped;
+  };
+}
 
 /** The language a name gives away; "" for a file without an ending, whose first line may tell. */
 function languageOf(file: string): string | undefined {

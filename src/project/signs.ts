@@ -1,5 +1,3 @@
-import type { Breath } from "../lib/breath.ts";
-
 /** Files that tell something by being there, beside the manifests. */
 const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", label: string, pattern: RegExp][] = [
   ["ci", "GitHub Actions", /^\.github\/workflows\/[^/]+\.ya?ml$/],
@@ -46,12 +44,12 @@ const MAYBE_SIGN =
 
 export type Signs = Record<(typeof SIGNS)[number][0], string[]>;
 
-export async function signsAmong(files: readonly string[], breathe: Breath): Promise<Signs> {
+/** Whether a file is worth asking for each sign. */
+export const maybeSign = (file: string): boolean => MAYBE_SIGN.test(file);
+
+export function signsAmong(files: readonly string[]): Signs {
   const found = new Set<(typeof SIGNS)[number]>();
-  for (const file of files) {
-    if (MAYBE_SIGN.test(file)) for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
-    await breathe();
-  }
+  for (const file of files) for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
   const labels = (kind: keyof Signs) => SIGNS.filter((sign) => sign[0] === kind && found.has(sign)).map((sign) => sign[1]);
   return { ci: labels("ci"), containers: labels("containers"), testTools: labels("testTools"), monorepo: labels("monorepo") };
 }
