@@ -75,8 +75,6 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
     if (lives.isActive(id) || status === "running")
       throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
     if (status === "done") throw conflict(nothingToResume(row));
-    if (runs.steps(id).length > 0 && !lives.hasFolder(id))
-      throw conflict(`run ${id} cannot be resumed: what it worked with was removed (swarm clean). Start a new run.`);
     return row;
   }
 
@@ -144,6 +142,8 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       const row = resumable(id);
       const then = readJson(Inputs, row.inputs);
       if (!then || runs.hasForeignSteps(id)) throw conflict(unreadable(`run ${id}`));
+      if (runs.steps(id).length > 0 && !lives.hasFolder(id))
+        throw conflict(`run ${id} cannot be resumed: what it worked with was removed (swarm clean). Start a new run.`);
       const standIns = given.standIns || then.standIns;
       const { primaryModel, reviewModel, ...rest } = then.settings;
       const settings: RunSettings = { ...rest, primaryModel, reviewModel, ...given.settings, issue: row.issue };
