@@ -22,12 +22,12 @@ test("while a call is held back neither the limit of silence nor the cap of its 
   let asked = 0;
   const result = await session.run(
     turn("go on", {
-      silenceMs: 700,
-      capMs: 1_500,
+      silenceMs: 3_000,
+      capMs: 5_000,
       async beforeCall() {
         asked += 1;
         const started = performance.now();
-        if (asked === 2) await until("longer than the turn may take", () => performance.now() - started > 2_500);
+        if (asked === 2) await until("longer than the turn may take", () => performance.now() - started > 6_000);
         return undefined;
       },
     }),
