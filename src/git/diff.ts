@@ -30,6 +30,13 @@ export async function diffOf(
   return `${note}\n\n${files}\n\n${text}`;
 }
 
+/** The files that differ between two trees and by how much, the first fifty by name. */
+export async function statOf(git: Git, cwd: string, from: string, to: string): Promise<string> {
+  if (from === to) return "";
+  const { code, stdout } = await git.run(cwd, [...DIFF, "--stat=100", "--stat-count=50", from, to]);
+  return code === 0 ? stdout.trimEnd() : "";
+}
+
 /** How much the runner of programs has cut out of the middle of an output, which is then longer than was asked for by its mark. */
 function cutOf(output: string, most: number): { left: number; text: string } {
   const mark = /^\n… (\d+) characters left out …\n/.exec(output.slice(Math.floor(most / 2)));

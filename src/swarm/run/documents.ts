@@ -8,7 +8,7 @@ import { realOf } from "../../lib/real-path.ts";
 import type { Run } from "../../protocol/runs.ts";
 import { inside } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import { describeEvidence, passed } from "../streams/checks.ts";
+import { describeEvidence, fence, passed } from "../streams/checks.ts";
 import { currentEvidence } from "./current-evidence.ts";
 import { modelUses, otherNames, standIns } from "./served.ts";
 
@@ -82,18 +82,23 @@ export function documentNames(
   return [...new Set([...ofPhases, PLAN, PLAN_DRAFT, summaryFileName])].map((name) => join(docDir, name));
 }
 
+const MOST_OF_ISSUE = 4_000;
+
 /** A run on one page: how it ended and why, which checks ran, what it cost, and where the result is. */
-export function summaryOf(run: Run): string {
+export function summaryOf(run: Run, changes = ""): string {
   const result = run.branch
     ? `Branch \`${run.branch}\`${run.applied ? ", merged into the checkout" : ""}`
     : "In place, in the checkout";
   const final = currentEvidence(run, run.tree);
   const parts = [
     `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${oneLine(run.reason, 2_000)}` : ""}`,
-    `Run \`${run.id}\` · ${result}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}`,
+    `Run \`${run.id}\` · ${result}${run.base ? ` · from \`${run.base.slice(0, 12)}\`` : ""}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}${took(run)}`,
+    `## Issue\n\n${fence(run.issue.trim().slice(0, MOST_OF_ISSUE))}`,
+    changes ? `## Files changed\n\n${fence(changes)}` : "",
+    takeIt(run),
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
     modelsOf(run),
-    `## Phases\n\n${rows([["phase", "status", "why"], ["---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, each.reason ?? ""])])}`,
+    `## Phases\n\n${rows([["phase", "status", "took", "why"], ["---", "---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, lasted(each), each.reason ?? ""])])}`,
     run.streams.length > 0
       ? `## Streams\n\n${rows([["stream", "task", "status", "why"], ["---", "---", "---", "---"], ...run.streams.map((each) => [String(each.number), `${each.taskId}: ${each.task.split("\n", 1)[0]}`, `${each.status}${each.merged ? ", merged" : ""}`, each.reason ?? ""])])}`
       : "",
@@ -116,6 +121,24 @@ export function summaryOf(run: Run): string {
     run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${indented(each).trimStart()}`).join("\n")}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
+}
+
+/** The commands to look at a result that is still apart, and to take it. */
+function takeIt({ branch, applied, outcome }: Run): string {
+  if (branch === null || applied || outcome === "unchanged" || outcome === "cancelled") return "";
+  const doubt = outcome === "approved" ? "" : " It is not approved: look first.";
+  return `Look at it: \`git diff ...${branch}\` · take it: \`git merge ${branch}\`.${doubt}`;
+}
+
+function took({ createdAt, finishedAt }: Pick<Run, "createdAt" | "finishedAt">): string {
+  return ` · ${lasted({ startedAt: createdAt, finishedAt: finishedAt ?? new Date().toISOString() })}`;
+}
+
+/** How long something took, as people say it. */
+function lasted({ startedAt, finishedAt }: { startedAt: string; finishedAt: string | null }): string {
+  if (finishedAt === null) return "";
+  const seconds = Math.round((Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 function modelsOf(run: Run): string {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { statOf } from "../../git/diff.ts";
 import { messageOf, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Run } from "../../protocol/runs.ts";
@@ -170,13 +171,17 @@ async function work(deps: LivesDeps, life: RunLife): Promise<Worked> {
 }
 
 async function writeSummary(
-  { documents, journal }: RunContext,
+  { documents, journal, workplace }: RunContext,
   run: Run,
   ending: Ending,
   fileName: string,
   page: string | undefined,
 ): Promise<void> {
-  const summary = summaryOf(run);
+  const changes =
+    workplace.kind === "branch" && run.tree
+      ? await statOf(workplace.repo.git, workplace.repo.root, workplace.base, run.tree)
+      : "";
+  const summary = summaryOf(run, changes);
   documents.write(fileName, "Swarm summary", summary);
   await journal.step(z.boolean(), { key: runKeys.summary, kind: "git", phase: "run" }, ending, async () => {
     writeStepSummary(page, summary);
