@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type RealProject, runOn, run as sh, writeFiles } from "../support/swarm/real-project.ts";
@@ -26,8 +26,14 @@ const npm = (project: string) => sh(project, "npm", "install", "--offline", "--n
 const workspace = (text: string): RealProject => ({ files, prepare: npm, checks, writes: [`${PACKAGE}/src/index.js`, text] });
 
 test("npm's workspaces: what works is approved, a broken import is not", async () => {
-  const { run } = await runOn(workspace(BETTER));
+  const { run, project } = await runOn(workspace(BETTER));
   expect([run.outcome, run.reason]).toEqual(["approved", null]);
+  const summary = readFileSync(join(project, "doc", "swarm-summary.md"), "utf8");
+  expect(summary).toContain(`from \`${run.base!.slice(0, 12)}\``);
+  expect(summary).toMatch(
+    /## Issue\n\n```\nChange it\n```\n\n## Files changed\n\n```\n packages\/core\/src\/index\.js \| 1 \+\n/,
+  );
+  expect(summary).toContain(`Look at it: \`git diff ...${run.branch}\` · take it: \`git merge ${run.branch}\`.`);
   expect(run.evidence.at(-1)).toMatchObject({ exitCode: 0, bound: true });
   expect((await runOn(workspace(BROKEN))).run.outcome).toBe("unapproved");
 });

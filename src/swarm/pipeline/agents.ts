@@ -63,7 +63,9 @@ export function findAgent(name: string, source: string | undefined, places: Agen
     }
     const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
     const hint = near === undefined ? "" : `. Did you mean "${BUILTIN}${near}"?`;
-    return { problem: `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}`, missing: true };
+    const problem = `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}`;
+    // A name that is almost right was meant for one of ours.
+    return near === undefined ? { problem, missing: true } : { problem };
   }
   return findFile(name, source ?? "", places.root);
 }
