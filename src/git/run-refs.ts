@@ -20,14 +20,16 @@ const MOST = 20_000_000;
 
 /** The branches and refs of a run; that its own worktrees stand on its branches does not count. Of branches that have the same commits, and nobody else has, one is needed. */
 export async function refsOfRun(git: Git, root: string, runId: string, ownFolder = ""): Promise<RunRefs> {
-  const ours = new RegExp(`^refs/(?:heads/swarm[/-]|swarm/)${runId}(?:-stream-\\d+)?(?:/|$)`);
+  const prefixes = ["refs/heads/swarm/", "refs/heads/swarm-", "refs/swarm/"].map((prefix) => prefix + runId);
+  const isOurs = (ref: string) =>
+    prefixes.some((prefix) => ref.startsWith(prefix) && /^(?:-stream-\d+)?(?:\/|$)/.test(ref.slice(prefix.length)));
   const listed = await git.run(root, ["for-each-ref", FORMAT, "refs/heads/swarm", "refs/heads/swarm-*", "refs/swarm"], {
     maxOutput: MOST,
   });
   const found = listed.stdout
     .split("\n")
     .map((line) => line.split(" "))
-    .filter(([ref = ""]) => ours.test(ref))
+    .filter(([ref = ""]) => isOurs(ref))
     .map(([ref = "", commit = ""]) => ({ ref, commit }));
   const heads = found.filter(({ ref }) => ref.startsWith("refs/heads/")).sort((a, b) => (a.ref < b.ref ? -1 : 1));
   const standing = await checkedOut(git, root, ownFolder);
@@ -36,7 +38,7 @@ export async function refsOfRun(git: Git, root: string, runId: string, ownFolder
   for (const { ref, commit } of heads) {
     const name = ref.slice("refs/heads/".length);
     const having = await refsWith(git, root, commit);
-    const isElsewhere = having.some((other) => needed.has(other) || !ours.test(other));
+    const isElsewhere = having.some((other) => needed.has(other) || !isOurs(other));
     const why = standing.has(ref) ? "checked out" : isElsewhere ? undefined : "unmerged";
     if (why) needed.add(ref);
     branches.push({ name, commit, ...(why && { needed: why }) });

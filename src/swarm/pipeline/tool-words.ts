@@ -140,7 +140,13 @@ export function readToolWords(words: readonly string[]): ToolsRead {
 
 /** Splits the tools of a front matter that names them in one line; a comma in brackets parts nothing. */
 export function splitWords(text: string): string[] {
-  return text.split(/,(?![^()]*\))/).map((word) => word.trim());
+  const words: string[] = [];
+  for (const piece of text.split(",")) {
+    const last = words.at(-1);
+    if (last !== undefined && last.lastIndexOf("(") > last.lastIndexOf(")")) words[words.length - 1] = `${last},${piece}`;
+    else words.push(piece);
+  }
+  return words.map((word) => word.trim());
 }
 
 interface Found {

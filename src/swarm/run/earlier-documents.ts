@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { fits } from "../../lib/glob.ts";
 import { makeFolder, withFolder } from "../../lib/pinned/folder.ts";
 import { readPlain, readPlainAt } from "../../lib/pinned/read.ts";
 import { createFile, removeFile } from "../../lib/pinned/write.ts";
@@ -25,12 +26,11 @@ const MOST_BYTES = 10_000_000;
 export function clearEarlier({ projectPath, docDir, earlier, folder, written }: EarlierDocumentsDeps): string[] {
   const path = realOf(join(projectPath, docDir));
   if (!existsSync(path)) return [];
-  const patterns = written.map((name) => new RegExp(`^${name.split("*").map(literal).join(".*")}$`, "s"));
   const copies = earlier.map((each) => join(realOf(each), "documents")).filter((each) => existsSync(each));
   const known = new Set(copies.flatMap((each) => readdirSync(each)));
   return withFolder(path, (open) =>
     readdirSync(open.self).flatMap((name) => {
-      const isWritten = patterns.some((pattern) => pattern.test(name));
+      const isWritten = written.some((pattern) => fits(pattern, name));
       if (!known.has(name) && !isWritten) return [];
       const now = readPlain(open, name, MOST_BYTES);
       if ("absent" in now) return [];
@@ -53,8 +53,4 @@ function keep(folder: string, name: string, bytes: Uint8Array, shown: string): s
   } finally {
     kept.close();
   }
-}
-
-function literal(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
