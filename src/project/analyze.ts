@@ -60,7 +60,7 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
   const picked = await pick(files, QUESTIONS, breathe);
   const { shipped, ...counted } = await countLanguages(tree, files, madeStyles(picked.styles), signal);
   const { manifests, problems } = await readManifests(tree, picked.manifests, breathe);
-  const signs = signsAmong(picked.signs);
+  const signs = await signsAmong(picked.signs, breathe);
   const view = viewOf({ tree, files, picked, manifests, languages: shipped.map(({ name }) => name) });
   const frameworks = frameworksIn(manifests);
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));

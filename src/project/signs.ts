@@ -1,3 +1,5 @@
+import type { Breath } from "../lib/breath.ts";
+
 /** Files that tell something by being there, beside the manifests. */
 const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", label: string, pattern: RegExp][] = [
   ["ci", "GitHub Actions", /^\.github\/workflows\/[^/]+\.ya?ml$/],
@@ -40,16 +42,20 @@ const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", lab
 ];
 /** What every sign above has in common, so that most files are asked one question and not fifty. */
 const MAYBE_SIGN =
-  /^\.|\.tf$|_test\.go$|\.config\.\w+$|(?:^|\/)(?:[A-Z]|[^/]*docker|[^/]*compose|kustomiz|conftest|noxfile|pytest|phpunit|cypress|vitest|catch|doctest\.h|gtest\.h|tox\.ini|\.mocharc|\.rspec)|^[^/]+\.(?:ya?ml|json|work|bazel)$/i;
+  /^\.|\.tf$|_test\.go$|\.config\.\w+$|(?:^|\/)(?:jenkinsfile|chart\.yaml|containerfile|[^/]*docker|[^/]*compose|kustomiz|conftest|noxfile|pytest|phpunit|cypress|vitest|catch|doctest\.h|gtest\.h|tox\.ini|\.mocharc|\.rspec)|^[^/]+\.(?:ya?ml|json|work|bazel)$/i;
 
 export type Signs = Record<(typeof SIGNS)[number][0], string[]>;
 
 /** Whether a file is worth asking for each sign. */
 export const maybeSign = (file: string): boolean => MAYBE_SIGN.test(file);
 
-export function signsAmong(files: readonly string[]): Signs {
+export async function signsAmong(files: readonly string[], breathe: Breath): Promise<Signs> {
   const found = new Set<(typeof SIGNS)[number]>();
-  for (const file of files) for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
+  for (const file of files) {
+    for (const sign of SIGNS) if (!found.has(sign) && sign[2].test(file)) found.add(sign);
+    const pause = breathe();
+    if (pause) await pause;
+  }
   const labels = (kind: keyof Signs) => SIGNS.filter((sign) => sign[0] === kind && found.has(sign)).map((sign) => sign[1]);
   return { ci: labels("ci"), containers: labels("containers"), testTools: labels("testTools"), monorepo: labels("monorepo") };
 }
