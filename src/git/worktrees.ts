@@ -115,10 +115,14 @@ export async function commitAll(
   return current(tree);
 }
 
-/** The files of the last commit that are changed in a worktree. */
-export async function changedIn({ git, path }: Tree): Promise<string[]> {
-  const listed = await git.must(path, ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "-z"]);
-  return listed.split("\0").flatMap((line) => (line.length > 3 ? [line.slice(line.startsWith(" ") ? 3 : 2).trim()] : []));
+/** What is no longer as in the last commit: its files that are changed, and whether anything is new or changed at all. */
+export async function changedIn({ git, path }: Tree): Promise<{ files: string[]; clean: boolean }> {
+  const { code, stdout } = await git.run(path, ["status", "--porcelain", "--untracked-files=all", "--no-renames", "-z"]);
+  const lines = stdout.split("\0").filter((line) => line !== "");
+  return {
+    files: lines.filter((line) => !line.startsWith("?? ")).map((line) => line.slice(3)),
+    clean: code === 0 && lines.length === 0,
+  };
 }
 
 /** Commits those, and nothing that is new. */

@@ -28,8 +28,8 @@ export interface Workspace {
   /** Saves the present state as a tree, and as a commit if it is on a branch. */
   save(message: string): Promise<{ tree: string; commit: string | null }>;
   diff(from: string, to: string): Promise<string>;
-  /** The files of the saved state that are changed by now; missing where the work is done in place. */
-  changed?(): Promise<string[]>;
+  /** The files of the saved state that are changed by now, and whether nothing is new either; missing where the work is done in place. */
+  changed?(): Promise<{ files: string[]; clean: boolean }>;
   /** Saves the changes of those files, and nothing that is new. */
   saveChanged?(message: string): Promise<{ tree: string; commit: string | null }>;
   /** Moves what commands left in the tree to a ref of its own; missing where the work is done in place. */

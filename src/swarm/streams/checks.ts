@@ -37,8 +37,8 @@ export interface CheckedAt {
   tree: string;
   /** Called once the checks have ended, to clean up what they left in the tree. */
   after?: (evidence: readonly CheckEvidence[]) => Promise<unknown>;
-  /** The files of the tree that are changed by now. */
-  changed?: (() => Promise<string[]>) | undefined;
+  /** The files of the tree that are changed by now, and whether nothing was left besides. */
+  changed?: (() => Promise<{ files: string[]; clean: boolean }>) | undefined;
 }
 
 /** What is known of the checks before anything was changed. */
@@ -103,13 +103,16 @@ export function createChecks(deps: ChecksDeps) {
       const checks = await checksIn(at.folder);
       const evidence: CheckEvidence[] = [];
       const before = new Set<string>();
+      let isClean = false;
       for (const check of checks) {
         const ran = await runOne(check, at.folder, at.tree);
-        const changed = ((await at.changed?.()) ?? []).filter((file) => !before.has(file));
+        const left = await at.changed?.();
+        isClean = left?.clean === true;
+        const changed = (left?.files ?? []).filter((file) => !before.has(file));
         for (const file of changed) before.add(file);
         evidence.push(judged(changed.length === 0 ? ran : { ...ran, changed: changed.slice(0, MOST_NAMED) }));
       }
-      if (checks.length > 0) await at.after?.(evidence);
+      if (checks.length > 0 && !isClean) await at.after?.(evidence);
       return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
     });
     seen.set(at.tree, found);
