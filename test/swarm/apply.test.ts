@@ -3,20 +3,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeRun } from "../../src/swarm/tools.ts";
 import { git, type HarnessOptions, startSwarm } from "../support/swarm/index.ts";
-
-const BUILD = `
-pipeline:
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
-`;
+import { ON_BRANCH } from "../support/swarm/pipelines.ts";
 
 async function applied(options: HarnessOptions & { meanwhile?: (project: string) => void } = {}) {
   let project = "";
   const harness = await startSwarm({
     ...options,
-    files: { "swarm.config.yaml": BUILD, "T1.txt": "as it was\n", ...options.files },
+    files: { "swarm.config.yaml": ON_BRANCH, "T1.txt": "as it was\n", ...options.files },
     script: (told) => {
       if (told.role === "eng-code-reviewer") options.meanwhile?.(project);
       return options.script?.(told);

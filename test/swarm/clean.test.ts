@@ -8,20 +8,13 @@ import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { swarm } from "../support/swarm/command.ts";
 import { git, makeProject, play, type Script, taskIn, write } from "../support/swarm/index.ts";
+import { ON_BRANCH } from "../support/swarm/pipelines.ts";
 import { until } from "../support/until.ts";
-
-const BUILD = `
-pipeline:
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
-`;
 
 async function scene(script?: Script) {
   const home = temporaryHome();
   const model = await scriptedModel(play(script));
-  const project = makeProject({ "swarm.config.yaml": BUILD });
+  const project = makeProject({ "swarm.config.yaml": ON_BRANCH });
   const env = cleanEnvironment(home, providerEnvironment(model.url));
   const at = (...args: string[]) => swarm(args, project, env);
   const json = async <T>(...args: string[]) => {

@@ -2,15 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFi
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { git, type Harness, type HarnessOptions, startSwarm, write } from "../support/swarm/index.ts";
-
-const IN_PLACE = `
-pipeline:
-  - phase: implement
-    parallel: false
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
-`;
-const ON_BRANCH = IN_PLACE.replace("false", "true");
+import { IN_PLACE, ON_BRANCH } from "../support/swarm/pipelines.ts";
 
 const scene = (options: HarnessOptions = {}) =>
   startSwarm({ ...options, files: { "swarm.config.yaml": ON_BRANCH, ...options.files } });

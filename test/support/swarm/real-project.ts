@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { Check } from "../../../src/project/commands.ts";
 import type { Run } from "../../../src/protocol/runs.ts";
 import { git, type Harness, type HarnessOptions, startSwarm, write } from "./index.ts";
+import { ON_BRANCH } from "./pipelines.ts";
 
 /** Runs a program as a person would, and fails with what it said. */
 export function run(cwd: string, program: string, ...args: string[]): string {
@@ -16,14 +17,6 @@ export function writeFiles(folder: string, files: Record<string, string>): void 
     writeFileSync(join(folder, path), text);
   }
 }
-
-export const PIPELINE = `
-pipeline:
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
-`;
 
 export interface RealProject {
   /** Committed. */
@@ -40,7 +33,7 @@ export interface RealProject {
 export async function runOn({ files, prepare, checks, writes, parts }: RealProject): Promise<Harness & { run: Run }> {
   const harness = await startSwarm({
     checks,
-    files: { "swarm.config.yaml": PIPELINE, ...files },
+    files: { "swarm.config.yaml": ON_BRANCH, ...files },
     script: ({ role, afterTool }) => (role === "engineer" && !afterTool ? write(...writes) : undefined),
     ...(parts && { parts }),
   });
