@@ -9,6 +9,7 @@ import { squadRoute } from "./squad-route.ts";
 interface SetOptions {
   sandbox?: string;
   approvals?: string;
+  isolation?: string;
   budget?: string[];
   json?: boolean;
 }
@@ -28,18 +29,27 @@ export function safetyCommands(squad: Command, shell: Shell): void {
 
   squad
     .command("set")
-    .description("hold a squad tighter than all: a higher wall, more questions, smaller budgets")
+    .description("hold a squad tighter than all (a higher wall, more questions, smaller budgets), or give each task a worktree")
     .argument("<slug>")
     .option("--sandbox <height>", "secrets or workspace; default: what holds for all")
     .option("--approvals <mode>", "none, wall or effects; default: what holds for all")
+    .option("--isolation <kind>", "worktree: each task works on a branch of its own; none: in the project's folder")
     .option("--budget <limit...>", "kind.unit=number, such as task.tokens=200000; off takes them away")
     .option(...JSON_OPTION)
     .action(async (slug: string, options: SetOptions) => {
       const safety = safetyOf(options);
-      if (Object.keys(safety).length === 0) throw usageError("Say what is to be set: --sandbox, --approvals or --budget.");
-      const set = await shell.client().request<Squad>("PATCH", squadRoute(slug), { safety });
-      shell.print(set, `The squad "${set.slug}": ${tellSafety(set.safety)}.`, options);
+      const { isolation } = options;
+      const isSafety = Object.keys(safety).length > 0;
+      if (!isSafety && isolation === undefined)
+        throw usageError("Say what is to be set: --sandbox, --approvals, --isolation or --budget.");
+      const changes = { ...(isSafety && { safety }), ...(isolation !== undefined && { isolation }) };
+      const set = await shell.client().request<Squad>("PATCH", squadRoute(slug), changes);
+      shell.print(set, `The squad "${set.slug}": ${tellSafety(set.safety)}; ${tellIsolation(set)}.`, options);
     });
+}
+
+export function tellIsolation({ isolation }: Squad): string {
+  return isolation === "worktree" ? "each task in a worktree, on a branch of its own" : "tasks in the project's folder";
 }
 
 export function tellSafety({ sandbox, approvals, budgets }: SquadSafety): string {

@@ -5,9 +5,16 @@ import { usageError } from "../lib/errors.ts";
 import type { Agent, Decision, ProjectConventions, Squad, Task } from "../protocol/squads.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
 import { squadRoute } from "./squad-route.ts";
-import { safetyCommands, tellSafety } from "./squad-safety.ts";
+import { safetyCommands, tellIsolation, tellSafety } from "./squad-safety.ts";
 import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
 import { taskLine } from "./task.ts";
+
+interface CreateOptions {
+  slug?: string;
+  universe?: string;
+  isolation?: string;
+  json?: boolean;
+}
 
 type View = Squad & { agents: Agent[]; decisions: Decision[]; tasks: Task[]; conventions: ProjectConventions };
 
@@ -20,7 +27,7 @@ export function squadCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (options: { json?: boolean }) => {
       const squads = await shell.client().request<{ items: Squad[] }>("GET", "/api/squads");
-      const lines = squads.items.map(({ slug, name, status, projectPath }) => `${slug}  ${status}  ${name}  ${projectPath}`);
+      const lines = squads.items.map((one) => `${one.slug}  ${one.status}  ${one.name}  ${placeOf(one)}`);
       shell.print(squads, lines.join("\n") || 'There are no squads yet: io squad create "<name>" <folder>', options);
     });
 
@@ -41,10 +48,11 @@ export function squadCommands(program: Command, shell: Shell): void {
     .argument("<folder>", "the project's folder")
     .option("--slug <slug>", "its short name; made from the name if left out")
     .option("--universe <universe>", "a-team, transformers, thundercats, gi-joe, aliens or ghostbusters")
+    .option("--isolation <kind>", "worktree: each task works on a branch of its own; none: in the project's folder")
     .option(...JSON_OPTION)
-    .action(async (name: string, folder: string, options: { slug?: string; universe?: string; json?: boolean }) => {
-      const { slug, universe } = options;
-      const wanted = { name, projectPath: resolve(folder), ...(slug && { slug }), ...(universe && { universe }) };
+    .action(async (name: string, folder: string, options: CreateOptions) => {
+      const { json: _json, ...chosen } = options;
+      const wanted = { name, projectPath: resolve(folder), ...chosen };
       const { document: made, isNew } = await shell.client().make<Squad>("/api/squads", wanted);
       const works = `The squad "${made.slug}" works on ${made.projectPath} (${made.universe}).`;
       const taken = `This folder has a squad already, and nothing was made: "${made.slug}" (${made.name}) works on ${made.projectPath}.`;
@@ -97,11 +105,18 @@ async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): 
   if (answer.trim() !== slug) throw usageError("Nothing was deleted.");
 }
 
-function tell({ slug, name, projectPath, status, universe, safety, conventions, agents, decisions, tasks }: View): string {
+/** A squad's folder, and that it is not there. */
+function placeOf({ slug, projectPath, missing }: Squad): string {
+  return missing ? `${projectPath} (missing: put it back, or io squad move ${slug} <folder>)` : projectPath;
+}
+
+function tell(view: View): string {
+  const { slug, name, status, universe, safety, conventions, agents, decisions, tasks } = view;
   const section = (title: string, lines: string[]) => [`${title}:`, ...(lines.length > 0 ? lines : ["  none yet"])];
   return [
-    `${slug}: ${name}, ${projectPath} (${status}, ${universe})`,
+    `${slug}: ${name}, ${placeOf(view)} (${status}, ${universe})`,
     `Held: ${tellSafety(safety)}`,
+    `Works: ${tellIsolation(view)}`,
     `Conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}`,
     ...conventions.refused.map((why) => `  not read: ${why}`),
     ...section(

@@ -64,6 +64,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const squads = createSquads({
     store,
     dataFolder: paths.home,
+    worktreesFolder: paths.runs,
     engine,
     gate,
     tools: agentTools(core, wiki),

@@ -24,6 +24,7 @@ import { lockHolder } from "../store/lock.ts";
 import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
 import { withScratchFolder } from "./scratch.ts";
+import { lookAtSquadFolders } from "./squad-folders.ts";
 import { proveWall } from "./wall-proof.ts";
 
 export interface DoctorDeps {
@@ -47,6 +48,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["disk", disk],
     ["modes", modes],
     ["database", database],
+    ["squads", ({ paths }) => lookAtSquadFolders(paths)],
     ["port", port],
     ["git", gitProgram],
     ["gh", gh],

@@ -81,6 +81,7 @@ export function createSessions({ runtime, maxLive, ...deps }: SessionsDeps): Ses
         system,
         tools.map(({ name }) => name),
         modelConfig(spec.model).model,
+        spec.workingDirectory,
         generations.current(spec.id).session,
       ]);
       const known = entries.get(spec.id);

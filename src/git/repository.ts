@@ -4,7 +4,7 @@ import { UserError } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git } from "./command.ts";
 
-/** A repository as a run finds it. */
+/** A repository as whoever works in it finds it. */
 export interface Repo {
   /** Git as it is let to work on this repository: what it writes is the repository's own folder. */
   git: Git;
@@ -86,11 +86,12 @@ function identityOf(named: string, user: { name?: string; email?: string }): rea
 
 /** The `.git` that git would find from a folder upwards, on the same disk as git does. */
 export function repositoryAbove(folder: string): string | undefined {
-  const { dev } = statSync(folder);
-  for (let at = folder; ; at = dirname(at)) {
+  const dev = statSync(folder, { throwIfNoEntry: false })?.dev;
+  for (let at = folder; dev !== undefined; at = dirname(at)) {
     if (lstatSync(join(at, ".git"), { throwIfNoEntry: false })) return join(at, ".git");
     if (dirname(at) === at || statSync(dirname(at)).dev !== dev) return undefined;
   }
+  return undefined;
 }
 
 function whyRefused({ ending, stderr }: ExecResult, root: string): string {

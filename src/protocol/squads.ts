@@ -16,6 +16,10 @@ export const SquadSlug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "1 to 63 lower-case letters, digits or dashes, beginning with a letter or digit");
 
+/** Where the tasks of a squad are worked on: all in the project's folder, or each in a worktree and on a branch of its own. */
+export const Isolation = z.enum(["none", "worktree"]);
+export type Isolation = z.infer<typeof Isolation>;
+
 /** A named member of a squad. */
 export const Agent = z
   .object({
@@ -39,6 +43,9 @@ export const Squad = z
     status: WorkStatus,
     /** What it is held to beyond what holds for all. */
     safety: SquadSafety.default({}),
+    isolation: Isolation.default("none"),
+    /** The project's folder is not there. */
+    missing: z.boolean().default(false),
     createdAt: z.string(),
     updatedAt: z.string(),
   })
@@ -78,6 +85,11 @@ export const TaskEvidence = z
     verdict: z.string().optional(),
     /** Other tasks at work in the same folder meanwhile: a changed file may be theirs. */
     alongside: z.array(z.string()).optional(),
+    /** Files that others are known to have changed meanwhile, and this task is not. */
+    byOthers: z.array(z.object({ file: z.string(), task: z.string() })).optional(),
+    /** The branch that holds the result, where the task had a worktree of its own, and the commit it began from. */
+    branch: z.string().optional(),
+    base: z.string().optional(),
   })
   .meta({ id: "Evidence" });
 export type TaskEvidence = z.infer<typeof TaskEvidence>;

@@ -13,6 +13,7 @@ import { type Tool, tool } from "../tools/tool.ts";
 import { type SeenCall, watched } from "./activity.ts";
 import { modelTierFor } from "./complexity.ts";
 import type { Facts } from "./facts.ts";
+import type { Place } from "./places.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
 export interface AgentDeps {
@@ -28,6 +29,12 @@ export interface AgentDeps {
   onCall: (call: SeenCall) => void;
 }
 
+/** With which model an agent is asked, and where it works. */
+interface Asked {
+  model: string | null;
+  place: Place;
+}
+
 /** A large squad is not told whole to each of its agents. */
 const MAX_COLLEAGUES = 12;
 /** How many of its tasks an agent is reminded of when it lost its memory, the latest first. */
@@ -37,15 +44,17 @@ const FINGERPRINT = "squad-agent-1";
 
 /** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
 export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall }: AgentDeps) {
-  const sessionWith = (id: string, squad: Squad, agent: Agent, model: string | null): Session => {
+  const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place }: Asked): Session => {
     const { slug, projectPath } = squad;
     const { characterName } = agent;
     const own = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
     const { sandbox, approvals } = squad.safety;
+    const { cwd, stand = sandbox && { height: sandbox } } = place;
     const bound = gate.bind(own, {
-      ...{ cwd: projectPath, actor: squadOwner(slug, characterName) },
+      ...{ cwd, actor: squadOwner(slug, characterName) },
+      ...(place.own && { within: cwd, project: projectPath }),
       ...(approvals && { approvals }),
-      ...(sandbox && { stand: { height: sandbox } }),
+      ...(stand && { stand }),
     });
     return engine.session({
       id,
@@ -54,13 +63,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
         agentPrompt({
           squad,
           agent,
+          place,
           colleagues: store.agents(slug, MAX_COLLEAGUES),
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           facts: await facts.of(projectPath),
           conventions: tellConventions(await findConventions(projectPath), window),
         }),
       tools: watched(bound, redactor, onCall),
-      workingDirectory: projectPath,
+      workingDirectory: cwd,
       handover: (window) => clipToTokens(earlierWork(slug, characterName), Math.floor(window / 8)),
     });
   };
@@ -85,14 +95,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
     /** Resolves when it is known which models there are. */
     modelsKnown: () => engine.models().then(() => undefined),
     /** The session an agent works in now; one begun by an earlier life is found by its id. */
-    session(squad: Squad, agent: Agent, { model, begunIn }: { model: string | null; begunIn: string | null }): Session {
+    session(squad: Squad, agent: Agent, { begunIn, ...asked }: Asked & { begunIn: string | null }): Session {
       const owner = squadOwner(squad.slug, agent.characterName);
       const begun = begunIn === null ? undefined : sessions.find(begunIn);
       const row = begun?.owner === owner ? begun : sessions.current(owner);
-      if (row) return sessionWith(row.id, squad, agent, model);
+      if (row) return sessionWith(row.id, squad, agent, asked);
       const id = newId(`squad-${squad.slug}`);
       sessions.begin(id, owner, FINGERPRINT);
-      return sessionWith(id, squad, agent, model);
+      return sessionWith(id, squad, agent, asked);
     },
   };
 }

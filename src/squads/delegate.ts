@@ -1,6 +1,7 @@
 import { refuseDataFolder } from "../lib/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
+import { isFolder } from "../lib/is-folder.ts";
 import { named } from "../lib/quoted.ts";
 import type { Agent, Origin, Squad, Task } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
@@ -8,7 +9,7 @@ import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import type { TaskActivity } from "../store/task-activity.ts";
 import type { Agents } from "./agents.ts";
 import { chooseAgent } from "./choose.ts";
-import { alike, isFolder, MAX, required } from "./input.ts";
+import { alike, MAX, required } from "./input.ts";
 import { publicTask } from "./task-ending.ts";
 import type { NoteTask } from "./task-notes.ts";
 import type { Tasks } from "./tasks.ts";
@@ -68,7 +69,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
       );
     if (!isFolder(squad.projectPath))
       throw conflict(
-        `The project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back, or delete the squad.`,
+        `The project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back, tell where it is now (io squad move ${squad.slug} <folder>), or delete the squad.`,
       );
     if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);

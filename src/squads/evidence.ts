@@ -37,6 +37,12 @@ function argumentOf(args: string, name: "command" | "path"): string {
   }
 }
 
+/** The files that calls are known to have written, as the agent spelled them. */
+export function filesWritten(calls: readonly ToolCall[]): string[] {
+  const isWrite = ({ tool, kind, state }: ToolCall) => tool === "file_ops" && kind === "effect" && state === "done";
+  return calls.filter(isWrite).map(({ args }) => argumentOf(args, "path"));
+}
+
 const clip = (text: string) => (text.length <= MAX_COMMAND ? text : `${text.slice(0, MAX_COMMAND)}…`);
 
 export interface Seen {
@@ -45,25 +51,32 @@ export interface Seen {
   treeBefore: string | null;
   treeAfter: string | null;
   alongside: string[];
+  byOthers: NonNullable<TaskEvidence["byOthers"]>;
+  branch: string | undefined;
+  base: string | undefined;
 }
 
 /** Puts together what was seen of a task, and what that says about the claim that it is done. */
 export function evidenceOf(
-  { calls, filesChanged, treeBefore, treeAfter, alongside }: Seen,
+  { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base }: Seen,
   status: Task["status"],
 ): TaskEvidence {
   const commands = commandsAmong(calls);
   const at = calls.findLastIndex((call) => isCommand(call) && testIn(commandOf(call.args)).isTest);
   const tested = calls[at];
   const lastTest = tested ? commandsAmong([tested])[0]! : null;
+  const theirs = byOthers.filter(({ file }) => filesChanged.includes(file));
   return {
-    filesChanged,
+    filesChanged: filesChanged.filter((changed) => theirs.every(({ file }) => file !== changed)),
     commands: commands.slice(-MAX_COMMANDS),
     treeBefore,
     treeAfter,
     lastTest,
     ...(status === "done" && { verdict: lastTest ? verdictOf(lastTest, tested!, calls.slice(at + 1)) : NO_TEST }),
     ...(alongside.length > 0 && { alongside }),
+    ...(theirs.length > 0 && { byOthers: theirs }),
+    ...(branch !== undefined && { branch }),
+    ...(base !== undefined && { base }),
   };
 }
 
@@ -76,8 +89,7 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
   if (exitCode !== 0) return `claimed done, but ${shown} last exited ${exitCode}`;
   const { codeIsTheirs, isFollowed } = testIn(commandOf(tested.args));
   if (!codeIsTheirs) return `claimed done; ${shown} exited 0, but what stands around the tests hides their own code`;
-  const written = since.filter(({ tool, kind, state }) => tool === "file_ops" && kind === "effect" && state === "done");
-  const files = [...new Set(written.map(({ args }) => clip(argumentOf(args, "path"))))];
+  const files = [...new Set(filesWritten(since).map(clip))];
   if (files.length > 0) return `claimed done; ${shown} exited 0, but ${namedList(files, 3)} was written after it`;
   if (isFollowed || since.some((call) => isCommand(call) && !onlyLooks(commandOf(call.args))))
     return `claimed done; ${shown} exited 0, but commands ran after it`;
@@ -86,15 +98,32 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
 
 /** A few lines for a person or a model. */
 export function tellEvidence(evidence: TaskEvidence): string {
-  const { commands, verdict, alongside } = evidence;
+  const { commands, verdict, alongside, byOthers = [] } = evidence;
   const shown = commands.slice(-8).map(({ command, exitCode }) => `  ${oneLine(command, 120)} → ${exitCode ?? "no exit code"}`);
   return [
     ...(verdict ? [`Verdict: ${verdict}.`] : []),
     tellFiles(evidence),
+    ...tellBranch(evidence),
+    ...(byOthers.length > 0
+      ? [
+          `Changed meanwhile by others, not by this task: ${namedList(
+            byOthers.map(({ file, task }) => `${file} (${task})`),
+            20,
+          )}.`,
+        ]
+      : []),
     ...(alongside?.length ? [`Other tasks worked in the same folder meanwhile: ${alongside.join(", ")}.`] : []),
     commands.length === 0 ? "Commands run: none." : `Commands run (${commands.length}) and their exit codes:`,
     ...shown,
   ].join("\n");
+}
+
+function tellBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence): string[] {
+  if (branch === undefined || base === undefined) return [];
+  if (treeAfter === treeBefore) return ["It had a worktree of its own, and left nothing in it."];
+  return [
+    `The result is on the branch ${branch}. In the project's folder, to look: git diff ${base.slice(0, 12)} ${branch}; to take it: git merge ${branch}`,
+  ];
 }
 
 function tellFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): string {

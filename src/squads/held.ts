@@ -2,7 +2,7 @@ import { conflict } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
 import { SquadSafety } from "../lib/safety-config.ts";
 import { loosenedBy, type Safety } from "../lib/tighten.ts";
-import type { Squad } from "../protocol/squads.ts";
+import type { Isolation, Squad } from "../protocol/squads.ts";
 import type { SquadStore } from "../store/squads.ts";
 import { folderAt } from "./input.ts";
 import type { Teams } from "./teams.ts";
@@ -36,6 +36,12 @@ export function createHeld({ store, teams, dataFolder }: HeldDeps) {
           `The squad ${quoted(squad.slug)} still has ${open.length} tasks to do. Wait for them or cancel them first.`,
         );
       store.setPath(squad.slug, folder);
+      return changed(squad);
+    },
+    /** Says where its next tasks are worked on. */
+    isolate(slug: string, isolation: Isolation): Squad {
+      const squad = teams.find(slug);
+      store.setIsolation(squad.slug, isolation);
       return changed(squad);
     },
     /** Holds a squad tighter than all. */

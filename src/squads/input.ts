@@ -48,9 +48,6 @@ export function folderAt(path: string, cwd: string | undefined, dataFolder?: str
   throw new UserError(`${named(path, 200)}: is not a folder. Give the path of a project's folder.`);
 }
 
-/** Whether a folder is there. */
-export const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-
 /** A slug that somebody chose, if it is one. */
 export function checkedSlug(slug: string): string {
   if (SquadSlug.safeParse(slug).success) return slug;

@@ -2,6 +2,7 @@ import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
 import { DATA_RULE } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
+import type { Place } from "./places.ts";
 import { mannerOf } from "./universes.ts";
 
 /** How many of a squad's decisions an agent is told. */
@@ -10,6 +11,7 @@ export const TOLD_DECISIONS = 20;
 export interface PromptDeps {
   squad: Squad;
   agent: Agent;
+  place: Place;
   colleagues: readonly Agent[];
   decisions: readonly Decision[];
   facts: string;
@@ -18,7 +20,7 @@ export interface PromptDeps {
 }
 
 /** The system message of an agent: who it is, what it knows, and what counts as done. */
-export function agentPrompt({ squad, agent, colleagues, decisions, facts, conventions }: PromptDeps): string {
+export function agentPrompt({ squad, agent, place, colleagues, decisions, facts, conventions }: PromptDeps): string {
   const others = colleagues
     .filter(({ characterName }) => characterName !== agent.characterName)
     .map(({ characterName, roleTitle }) => `${oneLine(characterName, 100)} (${oneLine(roleTitle, 100)})`);
@@ -28,14 +30,15 @@ export function agentPrompt({ squad, agent, colleagues, decisions, facts, conven
     `Your charter:\n${indented(agent.charter)}`,
     ...(others.length > 0
       ? [
-          `Your colleagues: ${others.join(", ")}. They may work in the same folder at the same time: touch only what your task needs.`,
+          `Your colleagues: ${others.join(", ")}.${place.own ? "" : " They may work in the same folder at the same time: touch only what your task needs."}`,
         ]
       : []),
+    ...(place.own ? [tellWorktree(place.cwd)] : []),
     `## The project\n${facts}`,
     ...(conventions === "" ? [] : [conventions]),
     `## Decisions of the squad\n${tellDecisions(decisions)}`,
     `## How you work
-- Commands and relative paths stand in the project's folder. Look before you change; keep to the project's own conventions.
+- Commands and relative paths stand in ${place.own ? "your worktree" : "the project's folder"}. Look before you change; keep to the project's own conventions.
 - Nobody can answer questions while you work: decide, and say what you assumed.
 - A decision that later work must keep to (a library, a format, a convention, a trade-off): log it with squad_log_decision, one sentence, and why as its context. Keep to the decisions above, or log why one no longer holds.
 - What other projects could use belongs in the wiki: search it before you start something large, write what you learned.
@@ -44,6 +47,10 @@ export function agentPrompt({ squad, agent, colleagues, decisions, facts, conven
     `## What counts as done
 TaskEvidence, not claims. Run the project's tests, or the command that shows the change works, after your last change, as a command of its own so that its exit code is seen. IO records every command with its exit code and what git says has changed, and shows them beside your words. End with a short report: what you changed, what you ran and how it ended, what is left open. If a test fails or something is not done, say that first.`,
   ].join("\n\n");
+}
+
+function tellWorktree(cwd: string): string {
+  return `For this task you have a worktree of the project to yourself, ${named(cwd, 500)}: work there and nowhere else. What is in it when you are done is committed to a branch for you; commit nothing, and switch to no other branch.`;
 }
 
 /** One line a decision: when, what, and why. */

@@ -23,6 +23,7 @@ import { createDelegate } from "./delegate.ts";
 import { createFacts } from "./facts.ts";
 import { createHeld } from "./held.ts";
 import { folderAt, slugOf } from "./input.ts";
+import { createPlaces } from "./places.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
 import { publicTask } from "./task-ending.ts";
 import { createTaskNotes } from "./task-notes.ts";
@@ -33,6 +34,8 @@ export interface SquadsDeps {
   store: Store;
   /** IO's own, of which no part is a project. */
   dataFolder?: string;
+  /** Where worktrees of tasks lie. */
+  worktreesFolder: string;
   engine: Engine;
   gate: Gate;
   /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
@@ -64,6 +67,7 @@ export function createSquads(deps: SquadsDeps) {
   const sessions = createSessionRows(database);
   const facts = createFacts({ git, log });
   const snapshots = createSnapshots({ git, log });
+  const places = createPlaces({ git, folder: deps.worktreesFolder, log });
   const note = createTaskNotes({ activity, emit, log });
   const leaving = new Set<string>();
 
@@ -93,6 +97,7 @@ export function createSquads(deps: SquadsDeps) {
     agents,
     gate,
     snapshots,
+    places,
     config,
     emit,
     note,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshots } from "../git/snapshots.ts";
+import { UserError } from "../lib/errors.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
 import type { Owed } from "../protocol/outbox.ts";
@@ -8,10 +9,14 @@ import type { TurnResult } from "../protocol/turns.ts";
 import type { Store } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import type { TaskActivity } from "../store/task-activity.ts";
+import type { ToolCall } from "../store/tool-calls.ts";
 import type { Gate } from "../tools/gate.ts";
 import { evidenceOf } from "./evidence.ts";
+import { findNeighbours } from "./neighbours.ts";
+import type { Places } from "./places.ts";
 import { reportOf } from "./report.ts";
 import type { NoteTask } from "./task-notes.ts";
+import { projectMissing } from "./task-turn.ts";
 
 export interface TaskEndingDeps {
   database: Store;
@@ -19,6 +24,7 @@ export interface TaskEndingDeps {
   activity: TaskActivity;
   gate: Gate;
   snapshots: Snapshots;
+  places: Pick<Places, "save" | "close">;
   emit: Emit;
   note: NoteTask;
   /** Told of a squad whose status may have changed, as it was before. */
@@ -34,28 +40,50 @@ export interface TaskOutcome {
   error: Failure | null;
 }
 
+/** What was seen of a task, and why it cannot count as done. */
+export interface Gathered {
+  evidence: TaskEvidence | null;
+  failure?: Failure;
+}
+
+type Look = Pick<TaskEvidence, "treeAfter" | "filesChanged"> & { failure?: Failure };
+const NOTHING_SEEN: Look = { treeAfter: null, filesChanged: [] };
+
 /** Somebody who cancels does not wait for a large repository to be looked at. */
 const HURRY_MS = 500;
 
 /** Ends tasks: gathers what was seen of the work, writes it down, and sees to it that everybody who asked is told. */
 export function createTaskEndings(deps: TaskEndingDeps) {
-  const { database, store, activity, gate, snapshots, emit, note, onSquad, owe } = deps;
+  const { database, store, activity, gate, snapshots, places, emit, note, onSquad, owe } = deps;
 
-  async function gather(task: TaskRecord, status: Task["status"]): Promise<TaskEvidence | null> {
-    const begun = store.findTask(task.id);
-    const folder = store.find(task.squad)?.projectPath;
-    if (!begun?.startedAt || folder === undefined) return null;
-    const treeBefore = begun.evidence?.treeBefore ?? null;
-    const calls = gate.callsOf(task.id);
+  /** The tree that a task leaves, and the files that differ from the one it began with. */
+  async function look(task: TaskRecord, squad: Squad, treeBefore: string | null, calls: readonly ToolCall[]): Promise<Look> {
     const changedNothing = calls.every(({ kind, state }) => kind === "read" || state === "refused");
-    const look = async () => {
-      const treeAfter = treeBefore === null || changedNothing ? treeBefore : await snapshots.take(folder);
-      return { treeAfter, filesChanged: await snapshots.changed(folder, treeBefore, treeAfter) };
-    };
-    const late = sleep(HURRY_MS, { treeAfter: null, filesChanged: [] }, { ref: false });
-    const { treeAfter, filesChanged } = await (status === "cancelled" ? Promise.race([look(), late]) : look());
-    const alongside = store.tasksDuring(task.squad, begun.startedAt).filter((id) => id !== task.id);
-    return evidenceOf({ calls, filesChanged, treeBefore, treeAfter, alongside }, status);
+    const take = async () => (treeBefore === null || changedNothing ? treeBefore : snapshots.take(squad.projectPath));
+    try {
+      const saved = await places.save(squad, task);
+      const treeAfter = saved?.tree ?? (await take());
+      return { treeAfter, filesChanged: await snapshots.changed(squad.projectPath, treeBefore, treeAfter) };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { ...NOTHING_SEEN, failure: { code: "result_lost", message: error.message } };
+    }
+  }
+
+  /** What was seen of a task's work; and why, for all its agent says, it has failed. */
+  async function gather(task: TaskRecord, { status }: TaskOutcome): Promise<Gathered> {
+    const begun = store.findTask(task.id);
+    const squad = store.find(task.squad);
+    if (!begun?.startedAt || squad === undefined) return { evidence: null };
+    const { treeBefore = null, branch, base } = begun.evidence ?? {};
+    const calls = gate.callsOf(task.id);
+    const seen = look(begun, squad, treeBefore, calls);
+    const late = sleep(HURRY_MS, NOTHING_SEEN, { ref: false });
+    const { failure, treeAfter, filesChanged } = await (status === "cancelled" ? Promise.race([seen, late]) : seen);
+    const lost = squad.missing ? projectMissing(squad) : failure;
+    const neighbours = findNeighbours({ store, callsOf: gate.callsOf }, begun, squad);
+    const all = { calls, filesChanged, treeBefore, treeAfter, branch, base, ...neighbours };
+    return { evidence: evidenceOf(all, status === "done" && lost ? "failed" : status), ...(lost && { failure: lost }) };
   }
 
   /** What the agent and its squad are when a task of theirs has ended. */
@@ -101,6 +129,11 @@ export function createTaskEndings(deps: TaskEndingDeps) {
       note(finished, "ended", how, { filesChanged: evidence?.filesChanged ?? [] });
       if (squad) onSquad(squad);
       return finished;
+    },
+    /** Takes away what an ended task was worked on in. */
+    async putAway({ id, squad: slug }: Pick<Task, "id" | "squad">): Promise<void> {
+      const [squad, task] = [store.find(slug), store.findTask(id)];
+      if (squad && task && task.finishedAt !== null) await places.close(squad, task);
     },
     /** Tells of ends that an earlier life wrote down and told nobody. */
     catchUp(): void {

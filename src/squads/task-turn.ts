@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
 import type { Session } from "../engine/port.ts";
 import type { Snapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
+import { isFolder } from "../lib/is-folder.ts";
 import { named } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
@@ -12,6 +12,7 @@ import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
 import type { Agents } from "./agents.ts";
+import type { Place, Places } from "./places.ts";
 import type { NoteTask } from "./task-notes.ts";
 
 export interface TaskTurnDeps {
@@ -21,6 +22,7 @@ export interface TaskTurnDeps {
   spending: Spending;
   agents: Agents;
   snapshots: Snapshots;
+  places: Pick<Places, "open">;
   config: () => Config;
   emit: Emit;
   note: NoteTask;
@@ -39,7 +41,7 @@ const MAX_LIVES = 5;
 
 /** One task's turn: who takes it, the state it began from, and the model that is asked. */
 export function createTaskTurns(deps: TaskTurnDeps) {
-  const { database, store, sessions, spending, agents, snapshots, config, emit, note, onSquad } = deps;
+  const { database, store, sessions, spending, agents, snapshots, places, config, emit, note, onSquad } = deps;
 
   /** The models may have become known only after the task was written down. */
   async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
@@ -59,14 +61,18 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   function begin(
     task: TaskRecord,
     { squad, agent }: Workers,
+    place: Place,
     { model, reason, treeBefore }: Pick<TaskRecord, "model" | "reason"> & { treeBefore: string | null },
   ): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const begun = task.status === "running";
     const work = () => {
-      const session = agents.session(squad, agent, { model, begunIn: begun ? task.sessionId : null });
+      const session = agents.session(squad, agent, { model, place, begunIn: begun ? task.sessionId : null });
       const isSame = begun && task.sessionId === session.id;
       const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
-      const evidence: TaskEvidence = task.evidence ?? { filesChanged: [], commands: [], treeBefore, treeAfter: null };
+      const evidence: TaskEvidence = task.evidence ?? {
+        ...{ filesChanged: [], commands: [], treeBefore, treeAfter: null },
+        ...(place.own && { branch: place.own.branch, base: place.own.base }),
+      };
       store.updateTask(task.id, {
         status: "running",
         sessionId: session.id,
@@ -96,11 +102,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       const squad = store.find(task.squad);
       const agent = store.findAgent(task.squad, task.agent);
       if (!squad || !agent) return { code: "agent_gone", message: `${task.agent} is no longer in the squad ${task.squad}.` };
-      if (!statSync(squad.projectPath, { throwIfNoEntry: false })?.isDirectory())
-        return {
-          code: "project_missing",
-          message: `the project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back and delegate the task again, or delete the squad.`,
-        };
+      if (!isFolder(squad.projectPath)) return projectMissing(squad);
       return { squad, agent };
     },
 
@@ -109,9 +111,11 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       const { squad, agent } = workers;
       const begun = task.status === "running";
       const { model, reason } = begun ? task : await modelOf(task, agent);
-      const treeBefore = task.evidence ? task.evidence.treeBefore : await snapshots.take(squad.projectPath);
+      const place = await places.open(squad, task, signal);
+      const before = () => place.own?.treeBefore ?? snapshots.take(squad.projectPath);
+      const treeBefore = task.evidence ? task.evidence.treeBefore : await before();
       if (signal.aborted) return undefined;
-      const { session, interrupted } = begin(task, workers, { model, reason, treeBefore });
+      const { session, interrupted } = begin(task, workers, place, { model, reason, treeBefore });
       const { id } = task;
       const attempts = task.attempts + 1;
       const data = { id, squad: squad.slug, agent: agent.characterName, model, attempts };
@@ -120,7 +124,9 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       const how = begun
         ? `taken up again, try ${attempts}`
         : `${agent.characterName} begins with ${model === null ? "the default model" : named(model)}`;
-      note(task, begun ? "resumed" : "started", how);
+      note(task, begun ? "resumed" : "started", `${how}${place.own ? `, on the branch ${place.own.branch}` : ""}`);
+      if (place.own?.isDirty && !begun)
+        note(task, "started", "the project has changes that are not committed; its worktree begins from the last commit");
       const { taskSilenceMs, taskCapMs } = config();
       return session.run({
         owner: id,
@@ -141,6 +147,14 @@ export function createTaskTurns(deps: TaskTurnDeps) {
         beforeCall: (signal) => spending.permit(spenderOf(task), { signal, life: attempts }),
       });
     },
+  };
+}
+
+/** Why nobody can work for a squad. */
+export function projectMissing({ slug, projectPath }: Squad): Failure {
+  return {
+    code: "project_missing",
+    message: `the project's folder ${named(projectPath, 300)} is not there any more. Put it back, tell where it is now (io squad move ${slug} <folder>), or delete the squad; then delegate the task again.`,
   };
 }
 

@@ -1,4 +1,4 @@
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
@@ -6,11 +6,13 @@ import type { Emit } from "../protocol/events.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
 import { isBusy } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
+import type { Places } from "./places.ts";
 import { CANCELLED, createTaskEndings, outcomeOf, type TaskEndingDeps, type TaskOutcome } from "./task-ending.ts";
 import { createTaskTurns, type TaskTurnDeps } from "./task-turn.ts";
 
 export interface TasksDeps extends Omit<TaskTurnDeps, "onSquad">, Omit<TaskEndingDeps, "onSquad"> {
   store: SquadStore;
+  places: Places;
   emit: Emit;
   log: Log;
 }
@@ -49,6 +51,12 @@ export function createTasks(deps: TasksDeps) {
     } catch (error) {
       // The queue goes on with it when the database is free again.
       if (isBusy(error)) throw error;
+      if (error instanceof UserError) {
+        const failure = { code: "not_begun", message: error.message };
+        if (lanes.isOpen())
+          await end(task, abort.signal.aborted ? CANCELLED : { status: "failed", result: null, error: failure });
+        return;
+      }
       log.error("a task could not be run", { id: task.id, error });
       const message = `something went wrong inside IO (${oneLine(messageOf(error), 500)}). The log has the details: io logs.`;
       if (lanes.isOpen()) await end(task, { status: "failed", result: null, error: { code: "internal", message } });
@@ -58,8 +66,10 @@ export function createTasks(deps: TasksDeps) {
   }
 
   async function end(task: TaskRecord, outcome: TaskOutcome): Promise<void> {
-    const evidence = await endings.gather(task, outcome.status);
-    if (lanes.isOpen()) finish(task, outcome, evidence);
+    const { evidence, failure } = await endings.gather(task, outcome);
+    if (!lanes.isOpen()) return;
+    finish(task, failure && outcome.status === "done" ? { ...outcome, status: "failed", error: failure } : outcome, evidence);
+    await endings.putAway(task);
   }
 
   function finish(task: TaskRecord, outcome: TaskOutcome, evidence: TaskRecord["evidence"]): void {
@@ -68,6 +78,14 @@ export function createTasks(deps: TasksDeps) {
     for (const waiter of waiters.get(task.id) ?? []) waiter(shown);
     waiters.delete(task.id);
     ending.delete(task.id);
+  }
+
+  /** What an earlier life had no time for. */
+  async function putAwayLeft(): Promise<void> {
+    for (const id of deps.places.left()) {
+      const task = store.findTask(id);
+      if (lanes.isOpen() && task) await endings.putAway(task);
+    }
   }
 
   /** Ends a task that waits or runs; undefined if there is nothing to end. */
@@ -107,6 +125,7 @@ export function createTasks(deps: TasksDeps) {
     start(): void {
       endings.catchUp();
       lanes.open();
+      void putAwayLeft();
       for (const task of store.openTasks()) lanes.kick(laneOf(task));
     },
     async close(): Promise<void> {

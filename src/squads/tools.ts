@@ -2,7 +2,7 @@ import { z } from "zod";
 import { named, namedList, oneLine } from "../lib/quoted.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
-import { type Agent, ModelTier, type Origin, UniverseName } from "../protocol/squads.ts";
+import { type Agent, ModelTier, type Origin, type Squad, UniverseName } from "../protocol/squads.ts";
 import { type Tool, tool } from "../tools/tool.ts";
 import { tellDecisions, tellFacts } from "./prompt.ts";
 import { tellTask } from "./report.ts";
@@ -57,7 +57,7 @@ function teamTools(squads: Squads): Tool[] {
           `Decisions, oldest first:\n${tellDecisions(squad.decisions)}`,
           `Tasks, newest first:\n${tasks.join("\n") || "None yet."}`,
         ];
-        const head = `${squad.slug} (${named(squad.name)}), ${named(squad.projectPath, 500)}, ${squad.status}, universe ${squad.universe}`;
+        const head = `${squad.slug} (${named(squad.name)}), ${named(squad.projectPath, 500)}${missingNote(squad)}, ${squad.status}, universe ${squad.universe}`;
         return `${head}\n${asData(known.join("\n\n"))}`;
       },
     }),
@@ -193,7 +193,8 @@ export function tellSquads(squads: Squads): string {
   return squads
     .list()
     .slice(0, 30)
-    .map(({ slug, name, projectPath, status }) => {
+    .map((squad) => {
+      const { slug, name, projectPath, status } = squad;
       const people = squads
         .agents(slug)
         .map(
@@ -207,11 +208,18 @@ export function tellSquads(squads: Squads): string {
         );
       const shown = open.length > 5 ? [...open.slice(0, 5), `  … and ${open.length - 5} more tasks`] : open;
       return [
-        `- ${slug} (${named(name, 60)}), ${named(projectPath, 300)}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
+        `- ${slug} (${named(name, 60)}), ${named(projectPath, 300)}${missingNote(squad)}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
         ...shown,
       ].join("\n");
     })
     .join("\n");
+}
+
+/** A squad whose folder is gone can do nothing until somebody says where it is. */
+function missingNote({ slug, missing }: Squad): string {
+  return missing
+    ? ` (missing: nothing can be delegated until it is back, or the user says where it is: io squad move ${slug} <folder>)`
+    : "";
 }
 
 function roster(agents: readonly Agent[]): string {

@@ -220,4 +220,10 @@ export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
       CREATE INDEX steers_by_message ON steers (message_id, seq);
     `,
   },
+  {
+    name: "0015-isolation",
+    sql: `
+      ALTER TABLE squads ADD COLUMN isolation TEXT NOT NULL DEFAULT 'none';
+    `,
+  },
 ];

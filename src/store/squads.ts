@@ -1,6 +1,7 @@
 import { conflict } from "../lib/errors.ts";
+import { isFolder } from "../lib/is-folder.ts";
 import { SquadSafety } from "../lib/safety-config.ts";
-import { Agent, type ModelTier, Squad, UniverseName, type WorkStatus } from "../protocol/squads.ts";
+import { Agent, Isolation, type ModelTier, Squad, UniverseName, type WorkStatus } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 import { createDecisionTable, type DecisionTable } from "./squad-decisions.ts";
@@ -30,6 +31,7 @@ export interface SquadStore extends DecisionTable, TaskTable {
   findByPath(projectPath: string): Squad | undefined;
   list(): Squad[];
   setSafety(slug: string, safety: SquadSafety): void;
+  setIsolation(slug: string, isolation: Isolation): void;
   setPath(slug: string, projectPath: string): void;
   setStatus(slug: string, status: WorkStatus): void;
   sessionOf(slug: string): string | undefined;
@@ -73,6 +75,7 @@ function squadRows(store: Store, time: () => string) {
   );
   const status = db.prepare("UPDATE squads SET status = ?, updated_at = ? WHERE slug = ?");
   const safety = db.prepare("UPDATE squads SET safety = ?, updated_at = ? WHERE slug = ?");
+  const isolation = db.prepare("UPDATE squads SET isolation = ?, updated_at = ? WHERE slug = ?");
   const path = db.prepare("UPDATE squads SET project_path = ?, updated_at = ? WHERE slug = ?");
   const session = db.prepare("UPDATE squads SET copilot_session_id = ?, updated_at = ? WHERE slug = ?");
   return {
@@ -87,6 +90,7 @@ function squadRows(store: Store, time: () => string) {
     findByPath: (projectPath: string) => optional(byPath.get(projectPath), toSquad),
     list: () => (all.all() as Row[]).map(toSquad),
     setSafety: (slug: string, own: SquadSafety) => void safety.run(JSON.stringify(own), time(), slug),
+    setIsolation: (slug: string, to: Isolation) => void isolation.run(to, time(), slug),
     setPath: (slug: string, projectPath: string) => void path.run(projectPath, time(), slug),
     setStatus: (slug: string, to: WorkStatus) => void status.run(to, time(), slug),
     sessionOf(slug: string) {
@@ -178,6 +182,8 @@ function toSquad(row: Row): Squad {
     universe: UniverseName.catch("a-team").parse(row.universe),
     status: row.status,
     safety: readJson(SquadSafety, String(row.safety)) ?? STRICTEST,
+    isolation: Isolation.catch("none").parse(row.isolation),
+    missing: !isFolder(String(row.project_path)),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   });

@@ -187,6 +187,9 @@ const verdictOn = (...commands: [command: string, exitCode: number][]) =>
       treeBefore: "a",
       treeAfter: "b",
       alongside: [],
+      byOthers: [],
+      branch: undefined,
+      base: undefined,
     },
     "done",
   ).verdict;

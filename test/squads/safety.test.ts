@@ -40,6 +40,13 @@ test("io squad set holds it, refuses to loosen it, and takes it back; io squad m
   );
   expect(await set("--budget", "off", "--approvals", "default")).toMatchObject({ code: 0 });
   expect(await safety()).toEqual({});
+  expect(await set("--isolation", "worktree")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("on a branch of its own"),
+  });
+  expect((await runIo(["squad", "show", "app"], daemon.home)).stdout).toContain("Works: each task in a worktree");
+  expect((await set("--isolation", "moon")).code).toBe(2);
+  expect(await set("--isolation", "none")).toMatchObject({ code: 0 });
   expect(await set()).toMatchObject({ code: 2, stderr: expect.stringContaining("--sandbox") });
   expect(await set("--budget", "task=5")).toMatchObject({ code: 2, stderr: expect.stringContaining("kind.unit=number") });
   expect((await set("--sandbox", "moon")).code).toBe(2);
@@ -48,6 +55,7 @@ test("io squad set holds it, refuses to loosen it, and takes it back; io squad m
 
   const moved = `${folder}-moved`;
   renameSync(folder, moved);
+  expect((await runIo(["squad", "list"], daemon.home)).stdout).toContain("(missing: put it back, or io squad move app <folder>)");
   expect(await runIo(["squad", "move", "app", moved], daemon.home)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(moved),

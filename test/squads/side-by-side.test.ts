@@ -30,6 +30,7 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
     gate: createGate({ store, redactor, log: quietLog, policy: () => undefined }),
     tools: [],
     git: testGit(),
+    worktreesFolder: temporaryFolder(),
     redactor,
     config: () => parsed,
     spending: unlimited(store),

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createStands } from "../../src/swarm/run/stand.ts";
+import { createStands } from "../../src/git/stand.ts";
 import { attack, EVERYONE, type Ground, give, makeGround } from "../support/wall.ts";
 
 /** A checkout with a worktree of a run in the data folder, as a pipeline makes them. */

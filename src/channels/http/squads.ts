@@ -7,6 +7,7 @@ import {
   Activity,
   Agent,
   Decision,
+  Isolation,
   ModelTier,
   ProjectConventions,
   Squad,
@@ -50,13 +51,16 @@ export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Sq
           projectPath: z.string().min(1),
           slug: z.string().min(1).optional(),
           universe: UniverseName.optional(),
+          isolation: Isolation.optional(),
         }),
       ),
     },
     responses: { ...answers(201, Squad), ...answers(200, Squad) },
   });
   app.openapi(create, (context) => {
-    const { squad, isNew } = squads.create(context.req.valid("json"));
+    const { isolation, ...wanted } = context.req.valid("json");
+    const { squad: made, isNew } = squads.create(wanted);
+    const squad = isNew && isolation !== undefined ? squads.isolate(made.slug, isolation) : made;
     return isNew ? context.json(squad, 201) : context.json(squad, 200);
   });
 
@@ -75,16 +79,23 @@ export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Sq
   const change = createRoute({
     method: "patch",
     path: "/api/squads/{slug}",
-    summary: "Lets a squad work in another folder, or holds it tighter than all",
+    summary: "Lets a squad work in another folder, or each task in a worktree of its own, or holds it tighter than all",
     request: {
       params: Slug,
-      body: body(z.strictObject({ projectPath: z.string().min(1).optional(), safety: SafetyChange.optional() })),
+      body: body(
+        z.strictObject({
+          projectPath: z.string().min(1).optional(),
+          safety: SafetyChange.optional(),
+          isolation: Isolation.optional(),
+        }),
+      ),
     },
     responses: answers(200, Squad),
   });
   app.openapi(change, (context) => {
     const { slug } = context.req.valid("param");
-    const { projectPath, safety } = context.req.valid("json");
+    const { projectPath, safety, isolation } = context.req.valid("json");
+    if (isolation !== undefined) squads.isolate(slug, isolation);
     if (safety) squads.hold(slug, safety, settings.current());
     if (projectPath !== undefined) squads.move(slug, projectPath);
     return context.json(squads.recall(slug), 200);

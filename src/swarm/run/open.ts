@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { createStands } from "../../git/stand.ts";
 import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
@@ -20,7 +21,6 @@ import { clearEarlier } from "./earlier-documents.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
 import { servedLine } from "./served.ts";
-import { createStands } from "./stand.ts";
 import { statusOf } from "./view.ts";
 import { openRunWorkplace, placeOf } from "./workplace.ts";
 import { environmentIn } from "./workspace.ts";

@@ -1,19 +1,20 @@
 import { lstatSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { smallTextAt } from "../../lib/pinned/read.ts";
-import type { SandboxHeight } from "../../lib/safety-config.ts";
-import type { Stand } from "../../process/sandbox.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
+import type { SandboxHeight } from "../lib/safety-config.ts";
+import type { Stand } from "../process/sandbox.ts";
+import { repositoryAbove } from "./repository.ts";
 
 export interface StandDeps {
   projectPath: string;
-  /** The run's own folder. */
+  /** The folder of the run or the task, with its worktrees. */
   folder: string;
   /** The height that the project asks for. */
   height?: SandboxHeight | undefined;
 }
 
 /**
- * What commands may do in a folder that a run works in. Those in a worktree can write it and neither the checkout it came from
+ * What commands may do in a folder that is worked in. Those in a worktree can write it and neither the checkout it came from
  * nor that one's branches: what they leave in the tree is committed for them.
  */
 export function createStands({ projectPath, folder, height }: StandDeps): (cwd: string) => Stand {
@@ -27,12 +28,6 @@ export function createStands({ projectPath, folder, height }: StandDeps): (cwd: 
     const place = join(worktrees, name);
     return { ...held, place, readable: [common], frozen: [dirname(marker), common, join(place, ".git")] };
   };
-}
-
-function repositoryAbove(folder: string): string | undefined {
-  const marker = join(folder, ".git");
-  if (lstatSync(marker, { throwIfNoEntry: false })) return marker;
-  return dirname(folder) === folder ? undefined : repositoryAbove(dirname(folder));
 }
 
 /** The folder with the objects and branches, which a checkout that is itself a worktree has elsewhere; a submodule's is its own. */
