@@ -1,6 +1,8 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ensureProgram } from "../support/program.ts";
-import { type RealProject, runOn } from "../support/swarm/real-project.ts";
+import { ensureFile, ensureProgram } from "../support/program.ts";
+import { type RealProject, runOn, writeFiles } from "../support/swarm/real-project.ts";
 
 /** Compilers keep their own things in the user's home. */
 const env = { PATH: process.env.PATH, HOME: process.env.HOME };
@@ -62,4 +64,54 @@ test("C++: CMake and CTest", async () => {
     "cmake -S . -B out >out.log && cmake --build out >>out.log && ctest --test-dir out --output-on-failure; e=$?; rm -f out.log; exit $e",
   );
   await expectBound({ files, checks }, "src/words.cpp", `${files["src/words.cpp"]}int more() { return 2; }\n`, "int words( {\n");
+});
+
+/** Where Debian's packages put what Maven would otherwise fetch. */
+const MAVEN_REPOSITORY = "/usr/share/maven-repo";
+
+/** A plugin in the newest version that is installed: Maven itself names others. */
+function plugin(name: string): string {
+  const versions = readdirSync(join(MAVEN_REPOSITORY, "org/apache/maven/plugins", name)).filter((version) => /^\d/.test(version));
+  const newest = versions.sort((a, b) => a.localeCompare(b, undefined, { numeric: true })).at(-1);
+  return `<plugin><groupId>org.apache.maven.plugins</groupId><artifactId>${name}</artifactId><version>${newest}</version></plugin>`;
+}
+
+test("Java: Maven and JUnit", async () => {
+  await ensureProgram("javac", "default-jdk-headless");
+  await ensureProgram("mvn", "maven");
+  const libraries = ["libmaven-compiler-plugin-java", "libmaven-resources-plugin-java", "libsurefire-java", "junit4"];
+  await ensureFile(join(MAVEN_REPOSITORY, "org/apache/maven/plugins/maven-surefire-plugin"), ...libraries);
+  const plugins = ["maven-resources-plugin", "maven-compiler-plugin", "maven-surefire-plugin"].map(plugin).join("");
+  const settings =
+    "<maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>";
+  const files = {
+    ".gitignore": "target/\n",
+    "pom.xml": `<project><modelVersion>4.0.0</modelVersion><groupId>example</groupId><artifactId>words</artifactId><version>1</version><properties>${settings}</properties><dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.x</version><scope>test</scope></dependency></dependencies><build><plugins>${plugins}</plugins></build></project>\n`,
+    "src/main/java/words/Words.java":
+      'package words;\n\npublic class Words {\n  public static String hello() {\n    return "hello";\n  }\n}\n',
+    "src/test/java/words/WordsTest.java":
+      'package words;\n\nimport static org.junit.Assert.assertEquals;\n\nimport org.junit.Test;\n\npublic class WordsTest {\n  @Test\n  public void says() {\n    assertEquals("hello", Words.hello());\n  }\n}\n',
+  };
+  const source = "src/main/java/words/Words.java";
+  const checks = tested(`mvn -o -B -q -Dmaven.repo.local=${MAVEN_REPOSITORY} test`);
+  await expectBound({ files, checks }, source, files[source].replace("hello()", "hello() /* as before */"), "package other;\n");
+});
+
+test("PHP: PHPUnit, with what Composer put into vendor", async () => {
+  await ensureProgram("php", "php-cli");
+  await ensureProgram("phpunit");
+  const files = {
+    ".gitignore": "vendor/\n.phpunit.result.cache\n",
+    "composer.json": '{"autoload": {"psr-4": {"Words\\\\": "src/"}}}\n',
+    "src/Greeting.php": "<?php\nnamespace Words;\nclass Greeting { public static function hello() { return 'hello'; } }\n",
+    "tests/GreetingTest.php":
+      "<?php\nclass GreetingTest extends PHPUnit\\Framework\\TestCase {\n  public function testHello() { $this->assertSame('hello', Words\\Greeting::hello()); }\n}\n",
+  };
+  // What Composer writes for the above, without the rest of its loader.
+  const autoload =
+    "<?php\n$base = dirname(__DIR__);\nspl_autoload_register(function ($class) use ($base) { if (str_starts_with($class, 'Words')) require $base . '/src/' . substr($class, 6) . '.php'; });\n";
+  const prepare = (project: string) => writeFiles(project, { "vendor/autoload.php": autoload });
+  const better = files["src/Greeting.php"].replace("hello()", "hello() /* as before */");
+  const checks = tested("phpunit --bootstrap vendor/autoload.php tests");
+  await expectBound({ files, checks, prepare }, "src/Greeting.php", better, "<?php\nnamespace Other;\n");
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
 import { type RealProject, runOn, run as sh, writeFiles } from "../support/swarm/real-project.ts";
 
 const PACKAGE = "packages/core";
@@ -36,6 +37,25 @@ test("npm's workspaces: what works is approved, a broken import is not", async (
   expect(summary).toContain(`Look at it: \`git diff ...${run.branch}\` · take it: \`git merge ${run.branch}\`.`);
   expect(run.evidence.at(-1)).toMatchObject({ exitCode: 0, bound: true });
   expect((await runOn(workspace(BROKEN))).run.outcome).toBe("unapproved");
+});
+
+test.each([
+  ["pnpm", ["install", "--offline", "--ignore-scripts", "--lockfile=false"], "workspace:*"],
+  ["yarn", ["install", "--offline", "--ignore-scripts", "--no-lockfile", "--silent"], "1.0.0"],
+])("%s's workspaces: what works is approved, a broken import is not", async (manager, args, version) => {
+  const app = { name: "@x/app", version: "1.0.0", type: "module", dependencies: { "@x/core": version } };
+  const own = {
+    ...files,
+    "pnpm-workspace.yaml": 'packages:\n  - "packages/*"\n',
+    "packages/app/package.json": JSON.stringify(app),
+  };
+  const prepare = (project: string) => void sh(project, join(packageRoot, "node_modules", ".bin", manager), ...args);
+  const good = await runOn({ ...workspace(BETTER), files: own, prepare });
+  expect([good.run.outcome, good.run.reason]).toEqual(["approved", null]);
+  expect(good.run.evidence.at(-1)).toMatchObject({ exitCode: 0, bound: true });
+  const bad = await runOn({ ...workspace(BROKEN), files: own, prepare });
+  expect(bad.run.outcome).toBe("unapproved");
+  expect(bad.run.reason).toContain('the check "test" fails');
 });
 
 test("links into the checkout by their full path lead into the stream's tree", async () => {
