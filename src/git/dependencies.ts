@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { UserError } from "../lib/errors.ts";
+import { codeOf, UserError } from "../lib/errors.ts";
 import { exec } from "../process/exec.ts";
 import { moved, relocate } from "./relocate.ts";
 import type { Repo } from "./repository.ts";
@@ -49,13 +50,25 @@ export async function bring({ from, to, names, scratch, share, signal }: Bringin
       continue;
     }
     mkdirSync(scratch, { recursive: true, mode: 0o700 });
-    // An earlier life may have been cut off in the middle of it.
-    const made = join(scratch, `installed-${basename(to)}-${index}`);
-    rmSync(made, { recursive: true, force: true });
+    const prefix = `installed-${basename(to)}-${index}-`;
+    clearCut(scratch, prefix);
+    const made = join(scratch, `${prefix}${randomBytes(4).toString("hex")}`);
     await copy(source, made, share, signal);
     if (share) for (const cache of CACHES) rmSync(join(made, cache), { recursive: true, force: true });
     await relocate(made, { from, to, at: target }, signal);
     renameSync(made, target);
+  }
+}
+
+/** Takes away what an earlier life was cut off in. A program of its that still copies there never meets the copy that counts. */
+function clearCut(scratch: string, prefix: string): void {
+  for (const name of readdirSync(scratch).filter((each) => each.startsWith(prefix))) {
+    try {
+      rmSync(join(scratch, name), { recursive: true, force: true, maxRetries: 3 });
+    } catch (error) {
+      if (codeOf(error) !== "ENOTEMPTY") throw error;
+      // It is still being written to, and goes with the rest of the folder when the run is over.
+    }
   }
 }
 

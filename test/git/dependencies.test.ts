@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   existsSync,
   lstatSync,
@@ -13,6 +15,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bring, installedIn } from "../../src/git/dependencies.ts";
 import { movedIn } from "../../src/git/relocate.ts";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { bundled } from "../support/bundled.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
@@ -53,6 +57,27 @@ test("a copy that is cut off is not there, and the next one is whole", async () 
   await bring({ ...common, signal: new AbortController().signal });
   expect(countIn(join(to, "node_modules"))).toBe(FILES);
   expect(readdirSync(scratch)).toEqual([]);
+});
+
+test("whoever is killed in the middle of a copy leaves nothing that counts, and the next one is whole", async () => {
+  const { from, to, scratch } = ground();
+  install(join(from, "node_modules"));
+  const program = await bundled(join(packageRoot, "test", "support", "bringer.ts"));
+  const copied = () => (existsSync(scratch) ? countIn(scratch) : 0);
+  for (const most of [1, FILES / 3, FILES / 2]) {
+    const child = spawn(process.execPath, [program, from, to, scratch], { stdio: "inherit" });
+    const before = copied();
+    await until(
+      "some of it",
+      () => copied() > before + most || existsSync(join(to, "node_modules")) || child.exitCode !== null,
+      20_000,
+    );
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    if (existsSync(join(to, "node_modules"))) expect(countIn(join(to, "node_modules"))).toBe(FILES);
+  }
+  await bring({ from, to, scratch, names: ["node_modules"], share: false, signal: new AbortController().signal });
+  expect(countIn(join(to, "node_modules"))).toBe(FILES);
 });
 
 test("trees of a run share files and never the user's own; caches are nobody's else", async () => {
