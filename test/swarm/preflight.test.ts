@@ -21,6 +21,15 @@ function nothingOf({ swarm, home, project, model }: Harness, isRepository = true
   if (isRepository) expect(git(project, "for-each-ref", "--format=%(refname)")).toBe("refs/heads/main");
 }
 
+test("a plan that git tracks is not written over, and nobody is asked for another", async () => {
+  const at = await startSwarm({ files: { "doc/plan.md": "ours\n" } });
+  const planning = at.swarm.plan({ projectPath: at.project, issue: "Greet", settings: at.settings, ask: async () => null });
+  await expect(planning).rejects.toThrow(
+    /DOC_DIR: doc\/plan\.md: git tracks it, and documents would be written over it\. Nothing was begun/,
+  );
+  expect([git(at.project, "status", "--porcelain"), at.model.requests.length]).toEqual(["", 0]);
+});
+
 test("documents that git tracks are not written over: they are named, with what to set", async () => {
   const at = await scene({
     files: { "doc/engineer-stream-1.md": "mine\n", "doc/swarm-summary.md": "mine too\n", "doc/other.md": "fine\n" },

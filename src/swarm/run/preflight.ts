@@ -44,6 +44,16 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight): 
   return found.flatMap((each) => each.note ?? []);
 }
 
+/** Refuses to plan where the plan would be written over what the user has committed. */
+export async function preflightPlan(
+  git: Git,
+  { projectPath, docDir, documents }: Omit<Preflight, "onBranch" | "large">,
+): Promise<void> {
+  const repo = await openRepo(git, projectPath);
+  const names = documents.map((name) => join(docDir, name));
+  if (repo) await refuseTracked(repo, projectPath, names);
+}
+
 async function outside(
   git: Git,
   env: NodeJS.ProcessEnv,
@@ -75,7 +85,7 @@ async function refuseTracked({ git }: Repo, projectPath: string, names: readonly
   const tracked = listed.split("\0").filter((name) => name !== "");
   if (tracked.length === 0) return;
   throw usageError(
-    `DOC_DIR: ${namedList(tracked, 10)}: git tracks ${tracked.length === 1 ? "it" : "them"}, and this run would write documents over ${tracked.length === 1 ? "it" : "them"}. Nothing was begun. Set DOC_DIR to a folder without such files, for example DOC_DIR=${dirname(names[0]!)}/swarm, or have git forget them: git rm --cached ${tracked.slice(0, 3).join(" ")}`,
+    `DOC_DIR: ${namedList(tracked, 10)}: git tracks ${tracked.length === 1 ? "it" : "them"}, and documents would be written over ${tracked.length === 1 ? "it" : "them"}. Nothing was begun. Set DOC_DIR to a folder without such files, for example DOC_DIR=${dirname(names[0]!)}/swarm, or have git forget them: git rm --cached ${tracked.slice(0, 3).join(" ")}`,
   );
 }
 
