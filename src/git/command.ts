@@ -17,8 +17,8 @@ export interface GitOptions {
   writable?: readonly string[];
   /** The transports that something may be fetched by; usually none. */
   fetchBy?: readonly string[];
-  /** Where the command works, its output ends with what the folder then stands on: commit, tree and branch, a line each. */
-  tellState?: true;
+  /** A text of `scripts.ts` that runs the command and more in one go. */
+  script?: string;
   input?: string;
   signal?: AbortSignal;
   deadlineMs?: number;
@@ -51,10 +51,6 @@ export interface GitDeps {
 
 const DEADLINE_MS = 300_000;
 const LOCK_TRIES = 30;
-/** What a folder stands on: commit, tree and branch, a line each. */
-export const STATE = ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"] as const;
-/** Both in one go: for each program that is started the daemon's memory is mapped anew and a wall is put up. */
-const AND_STATE = `"$@" && exec "$0" --no-pager ${STATE.map((word) => `'${word}'`).join(" ")}`;
 
 export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
@@ -81,7 +77,7 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
       ...options.env,
     };
     const command = [found.path, "--no-pager", ...args] as const;
-    const argv = options.tellState ? (["/bin/sh", "-c", AND_STATE, found.path, ...command] as const) : command;
+    const argv = options.script ? (["/bin/sh", "-c", options.script, found.path, ...command] as const) : command;
     for (let tries = 1; ; tries += 1) {
       const wrapped = await wrap(argv, cwd, stand).catch(whyRefused);
       if (typeof wrapped === "string") return notStarted(wrapped);

@@ -4,6 +4,7 @@ import { UserError } from "../lib/errors.ts";
 import type { Git } from "./command.ts";
 import { isAncestor, merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
+import { AND_STATE } from "./scripts.ts";
 import { fillSubmodules } from "./submodules.ts";
 import { current, type Saved, stateIn, type Tree } from "./worktrees.ts";
 
@@ -21,7 +22,7 @@ export async function mergeInto(
 ): Promise<{ saved: Saved; conflicts: string[] }> {
   const { git, path } = tree;
   const words = [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit];
-  const merge = () => git.run(path, words, { tellState: true });
+  const merge = () => git.run(path, words, { script: AND_STATE });
   let merged = await merge();
   if (merged.code !== 0 && /MERGE_HEAD exists|not concluded your merge|unmerged files/.test(merged.output)) {
     // An earlier life was cut off in the middle of this merge.
@@ -33,7 +34,7 @@ export async function mergeInto(
     return { saved: stateIn(tree, merged.stdout), conflicts: [] };
   }
   const conflicts = await conflictsOf(git, path);
-  if (await merging(git, path)) await git.must(path, ["merge", "--abort"]);
+  if (merging(tree.record)) await git.must(path, ["merge", "--abort"]);
   if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
   return { saved: await current(tree), conflicts };
 }
@@ -59,8 +60,8 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
 }
 
 /** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
-export async function beginMerge({ git, path, repo }: Tree, commit: string): Promise<string[]> {
-  if (!(await isAncestor(git, path, commit, "HEAD")) && !(await merging(git, path))) {
+export async function beginMerge({ git, path, repo, record }: Tree, commit: string): Promise<string[]> {
+  if (!(await isAncestor(git, path, commit, "HEAD")) && !merging(record)) {
     await git.run(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
   }
   await refuseClashingLinks(git, path);

@@ -35,12 +35,6 @@ export async function unnest(git: Git, path: string): Promise<{ folder: string; 
   return moved;
 }
 
-/** Whether the index holds a link to a repository, a submodule's or another. */
-export async function hasLinks(git: Git, path: string): Promise<boolean> {
-  const indexed = await git.must(path, ["ls-files", "--stage", "-z"], { maxOutput: 20_000_000 });
-  return indexed.startsWith("160000 ") || indexed.includes("\u0000160000 ");
-}
-
 async function nestedIn(git: Git, path: string): Promise<string[]> {
   const [untracked, tracked, submodules] = await Promise.all([
     git.must(path, ["ls-files", "--others", "--exclude-standard", "-z"], { maxOutput: 20_000_000 }),

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Git } from "./command.ts";
 
 /** The refs of a repository that these name or stand above; none where there is no repository. */
@@ -17,7 +19,7 @@ export async function isAncestor(git: Git, folder: string, commit: string, of: s
   return (await git.run(folder, ["merge-base", "--is-ancestor", commit, of])).code === 0;
 }
 
-/** Whether a merge has been begun in a folder and not ended. */
-export async function merging(git: Git, folder: string): Promise<boolean> {
-  return (await git.run(folder, ["rev-parse", "-q", "--verify", "MERGE_HEAD"])).code === 0;
+/** Whether a merge has been begun in a worktree and not ended, by what its repository keeps of it. */
+export function merging(record: string): boolean {
+  return existsSync(join(record, "MERGE_HEAD"));
 }

@@ -3,11 +3,11 @@ import { basename, dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
-import { STATE } from "./command.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
-import { hasLinks, unnest } from "./nested.ts";
+import { unnest } from "./nested.ts";
 import { merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
+import { ADD_ALL, ADD_FIRST, AND_STATE, HAS_LINKS, STATE } from "./scripts.ts";
 import { fillSubmodules, saveSubmodules } from "./submodules.ts";
 import type { Tree } from "./tree.ts";
 
@@ -81,9 +81,6 @@ async function isFresh({ git, path, branch }: Tree): Promise<boolean> {
   return on.stdout.trim() === branch && whole.code === 0 && filled.code === 0;
 }
 
-/** What agents write outside of a sparse checkout is theirs to write, and is not lost. */
-const ADD_ALL = ["add", "-A", "--sparse"];
-
 /** Commits whatever is in a worktree; without a change it is the commit that is there. */
 export async function commitAll(
   { identity }: Pick<Repo, "identity">,
@@ -93,21 +90,16 @@ export async function commitAll(
 ): Promise<Saved> {
   const { git, path } = tree;
   await saveSubmodules(tree, message, { identity }, note);
-  const [added, nested] = await Promise.all([
-    git.run(path, ADD_ALL, { settings: ["advice.addEmbeddedRepo=true"] }),
-    hasLinks(git, path),
-  ]);
-  // Git says it when it meets a repository in the tree; one that an agent has added before is a link by now.
-  if (added.code !== 0 || nested || /embedded git repository/.test(added.stderr)) {
+  const commit = (script: string) =>
+    git.run(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], { input: message, script });
+  let made = await commit(ADD_FIRST);
+  if (made.code === HAS_LINKS) {
     for (const { folder, keptAs } of await unnest(git, path)) {
       note?.(`${folder} was a repository of its own in the tree; its files are in the branch, its history is kept in ${keptAs}`);
     }
     await git.must(path, ADD_ALL);
+    made = await commit(AND_STATE);
   }
-  const made = await git.run(path, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
-    input: message,
-    tellState: true,
-  });
   if (made.code === 0) return stateIn(tree, made.stdout);
   if (!/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
     throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600)}`);
@@ -130,7 +122,7 @@ export async function commitChanged({ identity }: Pick<Repo, "identity">, tree: 
   const { git, path } = tree;
   const made = await git.run(path, [...identity, "commit", "-q", "-a", "--no-verify", "-F", "-"], {
     input: message,
-    tellState: true,
+    script: AND_STATE,
   });
   return made.code === 0 ? stateIn(tree, made.stdout) : current(tree);
 }
@@ -192,12 +184,10 @@ export async function removeWorktree(
 }
 
 /** Whether there is something in a worktree, or in its submodules, that no branch has. */
-export async function holdsWork({ git, path }: Tree): Promise<boolean> {
-  const [status, inMerge] = await Promise.all([
-    git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]),
-    merging(git, path),
-  ]);
-  if (status.code !== 0 || status.stdout.trim() !== "" || inMerge) return true;
+export async function holdsWork({ git, path, record }: Tree): Promise<boolean> {
+  if (merging(record)) return true;
+  const status = await git.run(path, ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none"]);
+  if (status.code !== 0 || status.stdout.trim() !== "") return true;
   if (!existsSync(join(path, ".gitmodules"))) return false;
   const found = "git branch -r --contains HEAD | grep -q . || echo loose";
   const loose = await git.run(path, ["submodule", "--quiet", "foreach", "--recursive", found]);

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { AND_STATE } from "../../src/git/scripts.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { projectEnvironment } from "../../src/process/environment.ts";
 import type { Wrap } from "../../src/process/sandbox.ts";
@@ -63,11 +64,11 @@ test("where a command works, its output can end with what the folder then stands
   await git.must(folder, ["init", "-q"]);
   const identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
   const commit = () =>
-    git.run(folder, [...identity, "commit", "-q", "--allow-empty", "-F", "-"], { input: "'$x'\n", tellState: true });
+    git.run(folder, [...identity, "commit", "-q", "--allow-empty", "-F", "-"], { input: "'$x'\n", script: AND_STATE });
   const { stdout } = await commit();
   expect(stdout.trim()).toBe(await git.must(folder, ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"]));
   expect(await git.must(folder, ["log", "-1", "--format=%s"])).toBe("'$x'");
-  expect(await git.run(folder, [...identity, "commit", "-q", "-m", "x"], { tellState: true })).toMatchObject({
+  expect(await git.run(folder, [...identity, "commit", "-q", "-m", "x"], { script: AND_STATE })).toMatchObject({
     code: 1,
     stdout: expect.not.stringContaining("refs/heads/"),
   });

@@ -35,10 +35,11 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight): 
   const repo = await openRepo(git, projectPath);
   const names = documents.map((name) => join(docDir, name));
   if (!repo) return outside(git, env, about, names);
-  await refuseTracked(repo, projectPath, names);
-  if (!about.onBranch) return [];
-  await refuseUncommitted(repo, projectPath);
-  const found = await Promise.all([submoduleHindrance(repo), lfsHindrance(repo, env)]);
+  const [found] = await Promise.all([
+    about.onBranch ? Promise.all([submoduleHindrance(repo), lfsHindrance(repo, env)]) : [],
+    refuseTracked(repo, projectPath, names),
+    about.onBranch && refuseUncommitted(repo, projectPath),
+  ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
   return found.flatMap((each) => each.note ?? []);

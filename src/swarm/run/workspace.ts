@@ -71,7 +71,10 @@ export async function openWorkplace(
   { git, projectPath, runId, folder, parallel, leftOut, signal, onPlace }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
-  const found = parallel ? await openRepo(git, projectPath) : undefined;
+  const [found, branch] = await Promise.all([
+    parallel ? openRepo(git, projectPath) : undefined,
+    branchOf(git, projectPath, runId),
+  ]);
   if (!found) {
     onPlace?.(projectPath);
     const shadow = await openShadow(git, join(folder, "shadow.git"), projectPath, leftOut);
@@ -85,7 +88,6 @@ export async function openWorkplace(
     };
   }
   const repo = { ...found, git: found.git.with({ writable: [folder] }) };
-  const branch = await branchOf(repo, runId);
   const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
   const path = join(folder, "worktrees", "run");
   const cwd = futureCwd(repo, path);
@@ -114,10 +116,10 @@ async function leaveNothing(
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
-async function branchOf(repo: Repo, runId: string): Promise<string> {
+async function branchOf(git: Git, projectPath: string, runId: string): Promise<string> {
   const begun = `refs/heads/swarm/${runId}`;
   const taken = [`refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"];
-  const there = new Set(await refsBelow(repo.git, repo.root, begun, ...taken));
+  const there = new Set(await refsBelow(git, projectPath, begun, ...taken));
   return there.has(begun) || !taken.some((ref) => there.has(ref)) ? `swarm/${runId}` : `swarm-${runId}`;
 }
 
