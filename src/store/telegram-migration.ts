@@ -15,6 +15,8 @@ export const TELEGRAM_MIGRATION = {
     CREATE TABLE telegram_sends (
       key TEXT NOT NULL,
       part TEXT NOT NULL,
+      chat INTEGER NOT NULL,
+      thread INTEGER,
       message_id INTEGER,
       shown TEXT NOT NULL,
       repeated INTEGER NOT NULL DEFAULT 0,

@@ -1,4 +1,7 @@
+import type { Source } from "../protocol/messages.ts";
 import type { Store } from "./open.ts";
+
+type SentPlace = Extract<Source, { channel: "telegram" }>;
 
 /** One message of Telegram that belongs to something that is told. */
 export interface SentPart {
@@ -25,8 +28,12 @@ export function createTelegramSends(store: Store, now: () => Date = () => new Da
   const { db } = store;
   const of = db.prepare("SELECT part, message_id, shown, repeated FROM telegram_sends WHERE key = ? ORDER BY part");
   const begin = db.prepare(
-    `INSERT INTO telegram_sends (key, part, message_id, shown, repeated, created_at) VALUES (?, ?, NULL, '', ?, ?)
-     ON CONFLICT (key, part) DO UPDATE SET message_id = NULL, shown = '', repeated = excluded.repeated`,
+    `INSERT INTO telegram_sends (key, part, chat, thread, message_id, shown, repeated, created_at) VALUES (?, ?, ?, ?, NULL, '', ?, ?)
+     ON CONFLICT (key, part) DO UPDATE SET chat = excluded.chat, thread = excluded.thread, message_id = NULL, shown = '',
+       repeated = excluded.repeated`,
+  );
+  const place = db.prepare(
+    "SELECT chat, thread FROM telegram_sends WHERE key = ? AND message_id IS NOT NULL ORDER BY part LIMIT 1",
   );
   const sent = db.prepare("UPDATE telegram_sends SET message_id = ?, shown = ? WHERE key = ? AND part = ?");
   const drop = db.prepare("DELETE FROM telegram_sends WHERE key = ? AND part = ?");
@@ -39,8 +46,12 @@ export function createTelegramSends(store: Store, now: () => Date = () => new Da
         shown,
         repeated: repeated === 1,
       })),
-    begin: (key: string, part: string, repeated: boolean) =>
-      void store.soft(() => begin.run(key, part, repeated ? 1 : 0, now().toISOString())),
+    placeOf(key: string): SentPlace | undefined {
+      const row = place.get(key) as { chat: number; thread: number | null } | undefined;
+      return row && { channel: "telegram", chatId: row.chat, ...(row.thread !== null && { threadId: row.thread }) };
+    },
+    begin: (key: string, part: string, { chatId, threadId }: SentPlace, repeated: boolean) =>
+      void store.soft(() => begin.run(key, part, chatId, threadId ?? null, repeated ? 1 : 0, now().toISOString())),
     sent: (key: string, part: string, messageId: number, shown: string) =>
       void store.soft(() => sent.run(messageId, shown, key, part)),
     /** It was not sent, or is gone. */

@@ -34,10 +34,17 @@ import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
+import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps {
+export interface HttpDeps
+  extends SettingsDeps,
+    RunDeps,
+    ApprovalRoutesDeps,
+    UsageRoutesDeps,
+    BudgetRoutesDeps,
+    TelegramRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -149,6 +156,7 @@ export function createHttp(parts: HttpDeps): Http {
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
+  telegramRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
   squadRoutes(app, parts);

@@ -130,7 +130,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
     const path = decodeURIComponent(new URL(request.url ?? "/", "http://x").pathname);
     const [, isFile, token, rest = ""] = /^\/(file\/)?bot([^/]+)\/(.*)$/.exec(path) ?? [];
     const body = await bodyOf(request);
-    if (token === undefined || !/^\d+:[\w-]{30,}$/.test(token)) return refuse(response, 404, "Not Found");
+    if (token === undefined || !/^\d+:[\w-]{30,}$/.test(token)) return void refuse(response, 404, "Not Found");
     if (token !== BOT_TOKEN) return refuse(response, 401, "Unauthorized");
     if (isFile) return download(rest, response);
     const { payload, document } = await readPayload(request, body);
@@ -138,9 +138,9 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   }
   function download(path: string, response: ServerResponse): void {
     const fault = faults.due("file");
-    if (fault) return failWith(fault, response);
+    if (fault) return void failWith(fault, response);
     const file = [...files.values()].find((each) => each.path === path);
-    if (!file) return refuse(response, 404, "Not Found");
+    if (!file) return void refuse(response, 404, "Not Found");
     response.writeHead(200, { "content-type": "application/octet-stream" });
     response.end(file.content);
   }

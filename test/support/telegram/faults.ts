@@ -40,10 +40,12 @@ export function failWith(fault: Fault, response: ServerResponse): void {
     response.writeHead(502, { "content-type": "text/html" });
     return void response.end("<html><body>Bad Gateway</body></html>");
   }
-  if (fault.kind === "status") return refuse(response, 500, "Internal Server Error");
-  if (fault.kind === "flood")
-    return refuse(response, 429, `Too Many Requests: retry after ${fault.retryAfter}`, { retry_after: fault.retryAfter });
-  if (fault.kind === "refuse") return refuse(response, fault.status, fault.description);
+  if (fault.kind === "status") refuse(response, 500, "Internal Server Error");
+  else if (fault.kind === "refuse") refuse(response, fault.status, fault.description);
+  else if (fault.kind === "flood") {
+    const { retryAfter } = fault;
+    refuse(response, 429, `Too Many Requests: retry after ${retryAfter}`, { retry_after: retryAfter });
+  }
 }
 
 export function refuse(response: ServerResponse, code: number, description: string, parameters?: Record<string, unknown>): void {

@@ -93,7 +93,12 @@ function readBlocks(tokens: readonly Token[]): Block[] {
         table = undefined;
         break;
       case "inline":
-        if (table) table.at(-1)?.push(inlineRuns(token.children ?? [], {}).map(({ text }) => text).join(""));
+        if (table)
+          table.at(-1)?.push(
+            inlineRuns(token.children ?? [], {})
+              .map(({ text }) => text)
+              .join(""),
+          );
         else add(inlineRuns(token.children ?? [], heading ? { bold: true } : {}));
         break;
     }

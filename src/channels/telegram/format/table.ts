@@ -2,7 +2,12 @@
 export function tableText(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, at) => Math.max(1, ...rows.map((row) => widthOf(row[at] ?? ""))));
-  const lines = rows.map((row) => widths.map((width, at) => padded(row[at] ?? "", width)).join(" | ").trimEnd());
+  const lines = rows.map((row) =>
+    widths
+      .map((width, at) => padded(row[at] ?? "", width))
+      .join(" | ")
+      .trimEnd(),
+  );
   const rule = widths.map((width) => "-".repeat(width)).join("-+-");
   return [...lines.slice(0, 1), rule, ...lines.slice(1)].join("\n");
 }
