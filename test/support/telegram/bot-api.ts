@@ -133,7 +133,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
     if (token === undefined || !/^\d+:[\w-]{30,}$/.test(token)) return void refuse(response, 404, "Not Found");
     if (token !== BOT_TOKEN) return refuse(response, 401, "Unauthorized");
     if (isFile) return download(rest, response);
-    const { payload, document } = await readPayload(request, body);
+    const { payload, document } = readPayload(request, body);
     await answer(rest, payload, document, response);
   }
   function download(path: string, response: ServerResponse): void {
@@ -184,15 +184,21 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-async function readPayload(request: IncomingMessage, body: Buffer): Promise<{ payload: Payload; document?: Shown["document"] }> {
+function readPayload(request: IncomingMessage, body: Buffer): { payload: Payload; document?: Shown["document"] } {
   const type = request.headers["content-type"] ?? "";
-  if (!type.startsWith("multipart/")) return { payload: body.length === 0 ? {} : (JSON.parse(body.toString()) as Payload) };
-  const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+  const boundary = /^multipart\/form-data; *boundary="?([^";]+)/.exec(type)?.[1];
+  if (boundary === undefined) return { payload: body.length === 0 ? {} : (JSON.parse(body.toString()) as Payload) };
   const payload: Payload = {};
   let document: Shown["document"];
-  for (const [name, value] of form.entries()) {
-    if (typeof value === "string") payload[name] = /^[[{]/.test(value) ? JSON.parse(value) : value;
-    else document = { name: value.name, content: Buffer.from(await value.arrayBuffer()) };
+  // In latin1 every byte is one letter.
+  for (const part of body.toString("latin1").split(`--${boundary}`).slice(1, -1)) {
+    const [head = "", ...rest] = part.split("\r\n\r\n");
+    const content = Buffer.from(rest.join("\r\n\r\n").replace(/\r\n$/, ""), "latin1");
+    const file = /filename="?([^";\r\n]+)/.exec(head)?.[1];
+    const name = /[; ]name="([^"]*)"/.exec(head)?.[1] ?? "";
+    const text = content.toString();
+    if (file !== undefined) document = { name: file, content };
+    else payload[name] = /^[[{]/.test(text) ? JSON.parse(text) : text;
   }
   return { payload, ...(document && { document }) };
 }

@@ -15,6 +15,8 @@ interface Poll {
 export function createUpdates() {
   let nextId = 500;
   let waiting: Update[] = [];
+  /** What comes late is there until it was told once. */
+  let late: Update[] = [];
   let confirmed = 0;
   let current: ((answer: Update[] | "another") => void) | undefined;
   let wake: () => void = () => undefined;
@@ -28,13 +30,13 @@ export function createUpdates() {
     },
     /** The same once more, or one that comes late. */
     again(update: Update): void {
-      waiting.push(update);
+      late.push(update);
       wake();
     },
     /** Takes a number without telling of it, so that it can come late. */
     skip: () => nextId++,
     confirmed: () => confirmed,
-    waiting: () => waiting.length,
+    waiting: () => waiting.length + late.length,
     take({ offset, limit, timeoutMs, gone }: Poll): Promise<Update[] | "another"> {
       current?.("another");
       if (offset > confirmed) {
@@ -53,7 +55,9 @@ export function createUpdates() {
         const timer = setTimeout(() => finish([]), timeoutMs);
         current = finish;
         wake = () => {
-          if (waiting.length > 0) finish(waiting.slice(0, limit));
+          const due = [...waiting, ...late].slice(0, limit);
+          late = late.filter((each) => !due.includes(each));
+          if (due.length > 0) finish(due);
         };
         gone(() => finish([]));
         wake();
