@@ -50,6 +50,7 @@ export interface TellerDeps {
 }
 
 const REPEAT = "(perhaps a repeat)";
+const ASTRAY = "(from a topic that is gone)";
 const GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const NOT_HTML = /can't parse entities/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
@@ -83,9 +84,10 @@ export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
   async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<boolean> {
     const hash = hashOf(part);
     if (shown === hash || part.file) return true;
+    const place = sends.placeOf(key) ?? to;
     const change = (asHtml: boolean) =>
       calling("editMessageText", () =>
-        api.editMessageText(to.chatId, messageId, textOf(part, repeated, asHtml), {
+        api.editMessageText(to.chatId, messageId, textOf(part, notesOf(to, place, repeated), asHtml), {
           ...optionsOf(part, asHtml),
           link_preview_options: { is_disabled: true },
         }),
@@ -115,10 +117,10 @@ export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
     for (;;) {
       sends.begin(key, part.name, place, mayBeThere);
       try {
-        const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(part, place, mayBeThere, asHtml));
+        const notes = notesOf(to, place, mayBeThere);
+        const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(part, place, notes, asHtml));
         sends.sent(key, part.name, message_id, hashOf(part));
-        if (place.threadId !== undefined && message_thread_id !== place.threadId)
-          log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: place.threadId });
+        if (place.threadId !== undefined && message_thread_id !== place.threadId) await tellAstray(key, place, part, message_id);
         return "sent";
       } catch (error) {
         const trouble = troubleOf(error);
@@ -152,13 +154,28 @@ export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
     return "refused";
   }
 
-  function sendPart(part: Part, { chatId, threadId }: Place, repeated: boolean, asHtml: boolean): Promise<Message> {
+  /** Telegram may drop a message for a topic that is gone into the chat itself, and say nothing of it. */
+  async function tellAstray(key: string, { chatId, threadId }: Place, part: Part, messageId: number): Promise<void> {
+    log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
+    const here: Place = { channel: "telegram", chatId };
+    sends.begin(key, part.name, here, false);
+    sends.sent(key, part.name, messageId, "");
+    await edit(
+      key,
+      { ...here, ...(threadId !== undefined && { threadId }) },
+      part,
+      { part: part.name, messageId, shown: "", repeated: false },
+      messageId,
+    );
+  }
+
+  function sendPart(part: Part, { chatId, threadId }: Place, notes: readonly string[], asHtml: boolean): Promise<Message> {
     const options = {
       ...optionsOf(part, asHtml),
       ...(threadId !== undefined && { message_thread_id: threadId }),
       ...(part.silent && { disable_notification: true }),
     };
-    const text = textOf(part, repeated, asHtml);
+    const text = textOf(part, notes, asHtml);
     if (part.file)
       return api.sendDocument(chatId, new InputFile(Buffer.from(part.file.content), part.file.name), {
         ...options,
@@ -207,15 +224,19 @@ function partsOf({ pieces, files = [], buttons = [], silent = false }: Content):
 
 const number = (index: number) => String(index).padStart(3, "0");
 
-function textOf({ piece, file }: Part, repeated: boolean, asHtml: boolean): string {
-  const text = asHtml ? piece.html : piece.plain;
-  if (!repeated) return text;
-  if (file) return REPEAT;
-  return hasRoom({ piece }) ? `${REPEAT}\n${text}` : text;
+/** What a reader has to know about a message besides its words. */
+function notesOf(to: Place, place: Place, repeated: boolean): string[] {
+  return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
 }
 
-/** Whether the mark of a repeat still fits in. */
-const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + 1 <= MAX_TEXT;
+function textOf({ piece, file }: Part, notes: readonly string[], asHtml: boolean): string {
+  const text = asHtml ? piece.html : piece.plain;
+  if (file) return notes.join(" ");
+  return hasRoom({ piece }) ? [...notes, text].join("\n") : text;
+}
+
+/** Whether the notes still fit in. */
+const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + ASTRAY.length + 2 <= MAX_TEXT;
 
 function optionsOf({ markup }: Part, asHtml: boolean) {
   return { ...(asHtml && { parse_mode: "HTML" as const }), ...(markup && { reply_markup: markup }) };

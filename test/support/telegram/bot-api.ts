@@ -10,6 +10,9 @@ export const BOT_TOKEN = "7000000001:AAE-scripted_bot-token_0123456789abcdef";
 const BOT = { id: 7_000_000_001, is_bot: true, first_name: "IO", username: "io_test_bot" };
 const MAX_FILE = 20 * 1024 * 1024;
 
+/** How far a call has come: asked for, carried out, answered. */
+export type Stage = "asked" | "done" | "answered";
+
 export interface Call {
   method: string;
   payload: Payload;
@@ -25,6 +28,8 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   const calls: Call[] = [];
   const answers = new Map<string, { text?: string; alert: boolean }>();
   const held = { perSecond: 0, webhook: false };
+  /** Told of each call as it goes on; one that answers true has ended whoever asked, who hears no more. */
+  const watch: { each: (method: string, stage: Stage, result?: unknown) => boolean | Promise<boolean> } = { each: () => false };
 
   function run(method: string, payload: Payload, document?: Shown["document"]): unknown {
     switch (method) {
@@ -84,6 +89,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
 
   async function answer(method: string, payload: Payload, document: Shown["document"], response: ServerResponse): Promise<void> {
     calls.push({ method, payload, at: Date.now() });
+    if (await watch.each(method, "asked")) return;
     const fault = faults.due(method);
     if (fault?.kind === "slow") await new Promise((later) => setTimeout(later, fault.ms));
     else if (fault && !("done" in fault && fault.done)) return failWith(fault, response);
@@ -92,8 +98,9 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
       const result = method === "getUpdates" ? await poll(payload, response) : run(method, payload, document);
       if (result === undefined) return;
       if (fault && fault.kind !== "slow") return failWith(fault, response);
+      if (await watch.each(method, "done", result)) return;
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify({ ok: true, result }));
+      response.end(JSON.stringify({ ok: true, result }), () => void watch.each(method, "answered", result));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       refuse(response, error.code, error.message);
@@ -156,7 +163,7 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   atTheEnd(() => (server.listening ? stop() : undefined));
   return {
     url: `http://127.0.0.1:${port}`,
-    ...{ calls, faults, updates, files, chats, held, answers },
+    ...{ calls, faults, updates, files, chats, held, answers, watch },
     /** What the bot's messages in a chat read now, oldest first. */
     shown: (chat: number): Shown[] => chats.shown.filter((each) => each.chat === chat),
     fail: (method: string, fault: Fault, times?: number) => faults.next(method, fault, times),
