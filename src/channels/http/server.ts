@@ -23,6 +23,7 @@ import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
+import { CARRIED } from "./carried.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
@@ -170,7 +171,7 @@ export function createHttp(parts: HttpDeps): Http {
   return {
     name: "http",
     app,
-    carries: ({ channel }) => channel === "tui" || channel === "web" || channel === "api",
+    carries: ({ channel }) => CARRIED.includes(channel),
     start: () =>
       new Promise<void>((ready, failed) => {
         server.once("error", (error) => failed(listenError(error, { host, port })));
