@@ -145,7 +145,7 @@ test("the token is in no log, error, answer, event or prompt, whatever goes wron
   api.fail("file", { kind: "cut" });
   api.fail("sendMessage", { kind: "cut" });
   owner.attach({ kind: "document", content: Buffer.from("x"), name: "a.txt" });
-  await owner.sees(/It is/, 30_000);
+  await owner.sees(/It is \[secret\]\?/, 30_000);
   await api.down();
   await stateIs(daemon, "unreachable");
   const answers = await Promise.all(
