@@ -1,6 +1,6 @@
 import type { Message } from "../../protocol/messages.ts";
 import type { Task } from "../../protocol/squads.ts";
-import type { Button } from "./teller.ts";
+import type { Button } from "./part.ts";
 
 /** What a button does, in the few letters it can carry. */
 export type Press = { does: "allow" | "deny" | "explain"; approval: string } | { does: "cancel" | "evidence"; task: string };

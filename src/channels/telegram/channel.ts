@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { approvalKey } from "../../orchestrator/approval-news.ts";
@@ -21,6 +20,7 @@ import type { Swarm } from "../../swarm/run/swarm.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
 import type { Question, Reply } from "../channel.ts";
 import type { Access } from "./access.ts";
+import { createAcquaintance } from "./acquaintance.ts";
 import { calling, createBot } from "./bot.ts";
 import { replyButtons } from "./buttons.ts";
 import { createCommands, OFFERED } from "./commands.ts";
@@ -38,7 +38,6 @@ import { questionContent } from "./questions.ts";
 import { createStrangers } from "./strangers.ts";
 import { createTeller } from "./teller.ts";
 import { createTopics } from "./topics.ts";
-import { troubleOf } from "./trouble.ts";
 
 export interface TelegramDeps {
   token: string;
@@ -78,8 +77,6 @@ export interface OpenTelegram {
 
 /** How long a stop waits for Telegram to confirm what is on its way. */
 const LAST_WORDS_MS = 3_000;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
 
 /** Opens the channel: nothing here waits for Telegram, which may be away. */
 export function openTelegram(deps: TelegramDeps): OpenTelegram {
@@ -87,7 +84,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const ending = new AbortController();
   const { signal } = ending;
   const api = createBot({ token, apiRoot, signal });
-  const known = { name: null as string | null, topics: false };
+  const { known, look, reach } = createAcquaintance({ api, health, signal });
   const sends = createTelegramSends(store);
   const updates = createTelegramUpdates(store);
   const shaped = createShaper();
@@ -114,29 +111,6 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
     compose: createComposer({ downloads, transcribe: deps.transcribe }),
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
-
-  async function look(): Promise<void> {
-    const { username, has_topics_enabled } = await calling("getMe", () => api.getMe());
-    known.name = username;
-    known.topics = has_topics_enabled === true;
-  }
-
-  async function begin(): Promise<void> {
-    for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
-      try {
-        await look();
-        break;
-      } catch (error) {
-        const trouble = troubleOf(error);
-        if (!trouble) throw error;
-        health.failed(trouble);
-        await sleep(pauseMs, undefined, { signal });
-      }
-    }
-    if (signal.aborted) return;
-    polling.start();
-    await calling("setMyCommands", () => api.setMyCommands(OFFERED));
-  }
 
   const taskOf = (id: string) => {
     try {
@@ -165,6 +139,11 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   intake.kick();
   liveStatus.start();
   const unsubscribe = hub.subscribe(hear);
+  const begin = async () => {
+    await reach();
+    polling.start();
+    await calling("setMyCommands", () => api.setMyCommands(OFFERED));
+  };
   begin().catch((error: unknown) => {
     if (!signal.aborted) log.warn("Telegram was not told everything at the start", { error: messageOf(error) });
   });

@@ -13,8 +13,9 @@ import { pieceOf } from "./format/answer.ts";
 import { cutIntoPieces } from "./format/pieces.ts";
 import type { Run } from "./format/runs.ts";
 import type { LiveStatus } from "./live-status.ts";
+import type { Button } from "./part.ts";
 import type { Place } from "./place.ts";
-import type { Button, Teller } from "./teller.ts";
+import type { Teller } from "./teller.ts";
 import type { Command } from "./told.ts";
 import type { Topics } from "./topics.ts";
 

@@ -3,7 +3,7 @@ import type { Approval } from "../../protocol/approvals.ts";
 import { approvalButtons } from "./buttons.ts";
 import { pieceOf } from "./format/answer.ts";
 import { cutIntoPieces } from "./format/pieces.ts";
-import type { Content } from "./teller.ts";
+import type { Content } from "./part.ts";
 
 const WORDS = { allow: "/allow", deny: "/deny" };
 /** A longer one comes as a file, with its beginning in the message. */

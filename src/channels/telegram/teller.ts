@@ -1,33 +1,6 @@
-import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { type Api, InputFile } from "grammy";
-import type { InlineKeyboardMarkup, Message } from "grammy/types";
-import type { Log } from "../../lib/log.ts";
-import type { SentPart, TelegramSends } from "../../store/telegram-sends.ts";
-import { calling } from "./bot.ts";
-import type { AttachedFile, Piece } from "./format/answer.ts";
-import { MAX_TEXT } from "./format/pieces.ts";
+import { type Content, partsOf } from "./part.ts";
 import type { Place } from "./place.ts";
-import { troubleOf } from "./trouble.ts";
-import type { Trouble } from "./trouble-words.ts";
-
-export interface Button {
-  text: string;
-  /** At most 64 bytes. */
-  data: string;
-}
-
-/** What a chat is to show. */
-export interface Content {
-  pieces: readonly Piece[];
-  files?: readonly AttachedFile[];
-  /** Below the last piece, in rows. */
-  buttons?: readonly (readonly Button[])[];
-  /** Makes no sound. */
-  silent?: boolean;
-  /** Not worth a repeat: left as it is when nobody knows whether it was sent. */
-  once?: boolean;
-}
+import { createSender, type SenderDeps } from "./sender.ts";
 
 /** Shows things in chats, each under a key: sent the first time, edited after that. */
 export interface Teller {
@@ -42,28 +15,9 @@ export interface Teller {
   idle(): Promise<void>;
 }
 
-export interface TellerDeps {
-  api: Api;
-  sends: TelegramSends;
-  signal: AbortSignal;
-  log: Log;
-}
-
-const REPEAT = "(perhaps a repeat)";
-const ASTRAY = "(from a topic that is gone)";
-const GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
-const NOT_HTML = /can't parse entities/i;
-const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
-
-interface Part {
-  name: string;
-  piece: Piece;
-  file?: AttachedFile;
-  markup?: InlineKeyboardMarkup;
-  silent: boolean;
-}
-
-export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
+export function createTeller(deps: SenderDeps): Teller {
+  const { sends } = deps;
+  const { edit, send, takeAway } = createSender(deps);
   const underWay = new Map<string, Promise<unknown>>();
 
   async function showNow(key: string, to: Place, content: Content): Promise<"delivered" | "undeliverable"> {
@@ -78,118 +32,6 @@ export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
     for (const { part, messageId } of rows.values())
       if (!parts.some(({ name }) => name === part)) await takeAway(key, to, part, messageId);
     return "delivered";
-  }
-
-  /** False if the message is gone, so that another has to be sent. */
-  async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<boolean> {
-    const hash = hashOf(part);
-    if (shown === hash || part.file) return true;
-    const place = sends.placeOf(key) ?? to;
-    const change = (asHtml: boolean) =>
-      calling("editMessageText", () =>
-        api.editMessageText(to.chatId, messageId, textOf(part, notesOf(to, place, repeated), asHtml), {
-          ...optionsOf(part, asHtml),
-          link_preview_options: { is_disabled: true },
-        }),
-      );
-    try {
-      await change(true).catch((error: unknown) => {
-        if (isRefusal(error, NOT_HTML)) return change(false);
-        throw error;
-      });
-    } catch (error) {
-      if (isRefusal(error, GONE)) {
-        sends.drop(key, part.name);
-        return false;
-      }
-      if (!isRefusal(error, /message is not modified/i)) throw error;
-    }
-    sends.sent(key, part.name, messageId, hash);
-    return true;
-  }
-
-  async function send(key: string, to: Place, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
-    // Asked first, so that a server that is down is not sent the same thing over and over.
-    if (mayBeThere) await calling("getMe", () => api.getMe());
-    if (mayBeThere && !hasRoom(part)) await calling("sendMessage", () => api.sendMessage(to.chatId, `${REPEAT} What follows:`));
-    let asHtml = true;
-    let place = to;
-    for (;;) {
-      sends.begin(key, part.name, place, mayBeThere);
-      try {
-        const notes = notesOf(to, place, mayBeThere);
-        const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(part, place, notes, asHtml));
-        sends.sent(key, part.name, message_id, hashOf(part));
-        if (place.threadId !== undefined && message_thread_id !== place.threadId) await tellAstray(key, place, part, message_id);
-        return "sent";
-      } catch (error) {
-        const trouble = troubleOf(error);
-        if (!trouble || trouble.kind === "unknown") throw error;
-        if (!mayBeThere) sends.drop(key, part.name);
-        const next = await after(trouble, { asHtml, place });
-        if (next === "refused") return next;
-        if (next === "later") throw error;
-        ({ asHtml, place } = next);
-      }
-    }
-  }
-
-  /** What to try after a call that was certainly not carried out. */
-  async function after(
-    trouble: Trouble,
-    tried: { asHtml: boolean; place: Place },
-  ): Promise<"later" | "refused" | { asHtml: boolean; place: Place }> {
-    if (trouble.kind === "flood") {
-      await sleep(trouble.seconds * 1_000, undefined, { signal });
-      return tried;
-    }
-    if (trouble.kind !== "refused" || trouble.code === 401 || trouble.code === 404 || trouble.code === 409) return "later";
-    if (tried.asHtml && NOT_HTML.test(trouble.why)) return { ...tried, asHtml: false };
-    const { threadId, ...chat } = tried.place;
-    if (threadId !== undefined && NO_TOPIC.test(trouble.why)) {
-      log.warn("a topic is gone: what was for it goes to the chat itself", { topic: threadId });
-      return { ...tried, place: chat };
-    }
-    log.warn("Telegram refuses a message", { why: trouble.why });
-    return "refused";
-  }
-
-  /** Telegram may drop a message for a topic that is gone into the chat itself, and say nothing of it. */
-  async function tellAstray(key: string, { chatId, threadId }: Place, part: Part, messageId: number): Promise<void> {
-    log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
-    const here: Place = { channel: "telegram", chatId };
-    sends.begin(key, part.name, here, false);
-    sends.sent(key, part.name, messageId, "");
-    await edit(
-      key,
-      { ...here, ...(threadId !== undefined && { threadId }) },
-      part,
-      { part: part.name, messageId, shown: "", repeated: false },
-      messageId,
-    );
-  }
-
-  function sendPart(part: Part, { chatId, threadId }: Place, notes: readonly string[], asHtml: boolean): Promise<Message> {
-    const options = {
-      ...optionsOf(part, asHtml),
-      ...(threadId !== undefined && { message_thread_id: threadId }),
-      ...(part.silent && { disable_notification: true }),
-    };
-    const text = textOf(part, notes, asHtml);
-    if (part.file)
-      return api.sendDocument(chatId, new InputFile(Buffer.from(part.file.content), part.file.name), {
-        ...options,
-        caption: text,
-      });
-    return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
-  }
-
-  async function takeAway(key: string, to: Place, part: string, messageId: number | null): Promise<void> {
-    if (messageId !== null)
-      await calling("deleteMessage", () => api.deleteMessage(to.chatId, messageId)).catch((error: unknown) => {
-        if (troubleOf(error)?.kind !== "refused") throw error;
-      });
-    sends.drop(key, part);
   }
 
   return {
@@ -207,48 +49,4 @@ export function createTeller({ api, sends, signal, log }: TellerDeps): Teller {
     placeOf: (key) => sends.placeOf(key),
     idle: async () => void (await Promise.all(underWay.values())),
   };
-}
-
-function partsOf({ pieces, files = [], buttons = [], silent = false }: Content): Part[] {
-  const rows = buttons.map((row) => row.map(({ text, data }) => ({ text, callback_data: data })));
-  const texts = pieces.map((piece, index): Part => {
-    const markup = index === pieces.length - 1 && rows.length > 0 ? { markup: { inline_keyboard: rows } } : {};
-    // One answer makes one sound, however many messages it takes.
-    return { name: `text:${number(index)}`, piece, silent: silent || index > 0, ...markup };
-  });
-  const attached = files.map(
-    (file, index): Part => ({ name: `file:${number(index)}`, piece: { html: "", plain: "" }, file, silent: true }),
-  );
-  return [...texts, ...attached];
-}
-
-const number = (index: number) => String(index).padStart(3, "0");
-
-/** What a reader has to know about a message besides its words. */
-function notesOf(to: Place, place: Place, repeated: boolean): string[] {
-  return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
-}
-
-function textOf({ piece, file }: Part, notes: readonly string[], asHtml: boolean): string {
-  const text = asHtml ? piece.html : piece.plain;
-  if (file) return notes.join(" ");
-  return hasRoom({ piece }) ? [...notes, text].join("\n") : text;
-}
-
-/** Whether the notes still fit in. */
-const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + ASTRAY.length + 2 <= MAX_TEXT;
-
-function optionsOf({ markup }: Part, asHtml: boolean) {
-  return { ...(asHtml && { parse_mode: "HTML" as const }), ...(markup && { reply_markup: markup }) };
-}
-
-const hashOf = ({ piece, markup }: Part) =>
-  createHash("sha256")
-    .update(JSON.stringify([piece.html, markup ?? null]))
-    .digest("hex")
-    .slice(0, 24);
-
-function isRefusal(error: unknown, why: RegExp): boolean {
-  const trouble = troubleOf(error);
-  return trouble?.kind === "refused" && why.test(trouble.why);
 }
