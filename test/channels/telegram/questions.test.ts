@@ -120,3 +120,19 @@ test("a task comes with buttons to cancel it and to see its evidence, and its en
   owner.send("/tasks");
   await owner.sees(/Tasks, newest first\n• t_\w+ done/);
 });
+
+test("a budget that is nearly used up is told in the chat that asked, and one that is used up asks there", async () => {
+  const { owner } = await telegraphed(undefined, { config: { budgets: { conversation: { calls: 5 } } } });
+  for (let index = 1; index <= 4; index += 1) {
+    owner.send(`call ${index}`);
+    await owner.sees(new RegExp(`^You said: call ${index}$`));
+  }
+  await owner.sees(/^Four fifths of the budget of this conversation are used/);
+  expect(owner.shown().filter(({ text }) => /Four fifths/.test(text))).toHaveLength(1);
+  owner.send("call 5");
+  await owner.sees(/^You said: call 5$/);
+  owner.send("call 6");
+  const question = await until("the question", () => owner.shown().find(({ buttons }) => buttons.length === 3));
+  owner.press(question, /Allow/);
+  await owner.sees(/^You said: call 6$/);
+});
