@@ -17,10 +17,13 @@ export const REPOSITORIES = "test/repositories/**/*.test.ts";
 /** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
 export const WALLS = "test/walls/**/*.test.ts";
 
+/** The Telegram channel, against a Bot API server on loopback: `npm run test:telegram` runs those. */
+export const TELEGRAM = "test/channels/telegram/**/*.test.ts";
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

@@ -20,6 +20,7 @@ import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
+import { telegramCommands } from "./telegram.ts";
 import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
 import { wikiCommands } from "./wiki.ts";
@@ -65,6 +66,7 @@ function buildProgram(shell: Shell): Command {
   approvalCommands(program, shell);
   budgetCommands(program, shell);
   usageCommand(program, shell);
+  telegramCommands(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

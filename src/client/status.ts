@@ -1,4 +1,5 @@
 import type { Status } from "../protocol/api.ts";
+import type { ChannelInfo } from "../protocol/channels.ts";
 
 /** How to connect a real model, in one sentence. */
 export const CONNECT =
@@ -53,9 +54,16 @@ export function describeStatus(status: Status, url: string): string {
       : []),
     ...(approvalsWaiting > 0 ? [`Waiting for your decision: ${approvalsWaiting} (io approval list)`] : []),
     ...(budgetsWaiting > 0 ? [`Work stands still because ${tellBudgets(budgetsWaiting)} used up (io budget show)`] : []),
+    ...(status.channels ?? []).map(channelLine),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
+}
+
+/** How a way in and out stands, and since when. */
+export function channelLine({ name, state, since, detail }: ChannelInfo): string {
+  const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return `${title}: ${state} since ${since.slice(0, 16).replace("T", " ")} UTC${detail === null ? "" : `. ${detail}`}`;
 }
 
 const tellBudgets = (count: number) => (count === 1 ? "a budget is" : `${count} budgets are`);

@@ -137,6 +137,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
 
   return {
     messages,
+    askers,
     wiki,
     skills,
     squads,

@@ -25,6 +25,7 @@ import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
 import { withScratchFolder } from "./scratch.ts";
 import { lookAtSquadFolders } from "./squad-folders.ts";
+import { findTelegram } from "./telegram-finding.ts";
 import { proveWall } from "./wall-proof.ts";
 
 export interface DoctorDeps {
@@ -53,6 +54,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["git", gitProgram],
     ["gh", gh],
     ["sandbox", sandbox],
+    ["telegram", telegram],
     ["model", model],
   ];
   const items: Finding[] = [];
@@ -197,6 +199,8 @@ const gh: Examination = async ({ env, paths }) => {
 
 /** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
 const sandbox: Examination = ({ paths, env }) => proveWall({ paths, env, settings: loadConfig(paths.config) });
+
+const telegram: Examination = ({ paths, env }) => findTelegram({ paths, env, config: loadConfig(paths.config) });
 
 function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJS.ProcessEnv): Finding {
   if (tested) return ok("runtime", `the Copilot runtime ${version} starts`);

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import type { Http } from "../channels/http/server.ts";
+import type { Telegram } from "../channels/telegram/switch.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
 import { realOf } from "../lib/real-path.ts";
 import { createConnectionJudge } from "../process/wall/connection-judge.ts";
-import type { Status } from "../protocol/api.ts";
+import type { Status, Stopped } from "../protocol/api.ts";
 import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
@@ -25,37 +26,45 @@ export interface ApiDeps {
   token: string;
   host: string;
   port: number;
-  startedAt: Date;
+  telegram: Telegram;
+  status: () => Status;
+  stopAll: () => Stopped;
 }
 
 /** The HTTP API on top of the rooms. */
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
-  const { core, rooms, env, paths, version, settings, token, host, port, startedAt } = deps;
+  const { core, rooms, env, paths, version, settings, token, host, port, telegram, status, stopAll } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
   const { engine, usage, hub, events, gate, approvals, budgets, log } = core;
   const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
-    ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm },
+    ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm, telegram, status, stopAll },
     isBehindWall: createConnectionJudge(realOf(paths.home)),
     usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
-    status: () => statusOf({ core, rooms, version, home: paths.home, startedAt }),
     doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
-    stopAll: () => ({ messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) }),
   });
 }
 
-function statusOf({
+export interface StatusDeps extends Pick<ApiDeps, "core" | "rooms" | "version"> {
+  home: string;
+  startedAt: Date;
+  channels: Status["channels"];
+}
+
+/** What the daemon is doing. */
+export function statusOf({
   core: { engine, retention, approvals },
   rooms: { messages, squads, owed },
   version,
   home,
   startedAt,
-}: Pick<ApiDeps, "core" | "rooms" | "version" | "startedAt"> & { home: string }): Status {
+  channels,
+}: StatusDeps): Status {
   const { queued, running, ...counts } = messages.counts();
   return {
     version,
@@ -70,6 +79,7 @@ function statusOf({
       approvalsWaiting: approvals.waitingCount(),
       budgetsWaiting: budgetsWaiting(approvals),
     },
+    channels,
     retention: retention.status(),
   };
 }
@@ -85,6 +95,11 @@ async function checkPipeline(yaml: string, projectPath: string | undefined, env:
   const places = { root, agentsDir, shipped: join(packageRoot, "agents"), discreet: true };
   const read = await readPipeline(yaml, { kinds: PHASE_KINDS, places });
   return { problems: "problems" in read ? read.problems : [], notes: read.notes };
+}
+
+/** Ends everything that runs and cancels what waits. */
+export function stopAllIn({ inbox, squads, swarm }: Rooms): Stopped {
+  return { messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) };
 }
 
 /** Cancels every run that is under way and tells how many there were. */

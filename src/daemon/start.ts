@@ -15,8 +15,9 @@ import { buildRooms, type Rooms } from "./build.ts";
 import { type Closers, withClosers } from "./closers.ts";
 import { createCore } from "./core.ts";
 import { logFailures, logRecoveries } from "./failure-log.ts";
-import { buildHttp } from "./http.ts";
+import { buildHttp, statusOf, stopAllIn } from "./http.ts";
 import { hideNewSecrets } from "./secrets.ts";
+import { buildTelegram } from "./telegram.ts";
 
 export interface DaemonDeps {
   env: NodeJS.ProcessEnv;
@@ -59,8 +60,16 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     starting.catch(() => undefined);
 
     const rooms = buildRooms({ core, env, paths, version, settings, closers, channels: () => channels });
-    const http = await buildHttp({ core, rooms, env, paths, version, settings, token, host, port, startedAt });
-    const channels: Channel[] = [http, ...moreChannels(rooms)];
+    const stopAll = () => stopAllIn(rooms);
+    const status = () => {
+      const info = telegram.status();
+      const { name, state, since, detail } = info;
+      const others = state === "off" ? [] : [{ name, state, since, detail }];
+      return statusOf({ core, rooms, version, home: paths.home, startedAt, channels: others });
+    };
+    const telegram = buildTelegram({ core, rooms, env, paths, settings, status, stopAll });
+    const http = await buildHttp({ core, rooms, env, paths, version, settings, token, host, port, telegram, status, stopAll });
+    const channels: Channel[] = [http, ...moreChannels(rooms), telegram];
     for (const channel of channels) closers.add(channel.close);
     for (const channel of channels) await channel.start();
     const bound = http.port();

@@ -81,6 +81,8 @@ export const Config = z.strictObject({
   telegramBotToken: z.string().min(1).optional(),
   authorizedUserId: z.number().int().positive().optional(),
   telegramApiRoot: z.url({ protocol: /^https?$/ }).optional(),
+  /** A program that is given a sound file and prints what is said in it, as a line or as a list of its words. */
+  transcribeCommand: z.union([z.string().trim().min(1), z.array(z.string().min(1)).min(1)]).optional(),
   selfEditEnabled: z.boolean().default(false),
   logLevel: z.enum(LOG_LEVELS).default("info"),
   turnSilenceMs: Milliseconds.default(180_000),
@@ -110,9 +112,6 @@ export type ConfigKey = keyof Config;
 
 /** The keys whose values are secrets, as dotted paths; they are never sent back to anybody. */
 export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey", "provider.headers", "provider.proxy"] as const;
-
-/** Accepted, but of no use until that channel is built: nobody is advised to set them. */
-const NOT_OFFERED: readonly string[] = ["telegramEnabled", "telegramBotToken", "authorizedUserId", "telegramApiRoot"];
 
 /** Reads the config file, or the defaults if there is none. A file that is wrong is left as it is. */
 export function loadConfig(path: string): Config {
@@ -157,7 +156,7 @@ export function parseConfig(raw: Record<string, unknown>, path: string): Config 
 
 function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   if (issue.code === "unrecognized_keys") {
-    const known = issue.path.length === 0 ? Object.keys(Config.shape).filter((key) => !NOT_OFFERED.includes(key)) : [];
+    const known = issue.path.length === 0 ? Object.keys(Config.shape) : [];
     return issue.keys.map((key) => {
       const name = [...issue.path, key].join(".");
       const near = nearest(key, known);

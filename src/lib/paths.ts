@@ -20,6 +20,8 @@ export interface Paths {
   sessions: string;
   logs: string;
   runs: string;
+  /** What people sent, by conversation. */
+  files: string;
   /** Where clones are looked through before anything of them is used; no command sees it. */
   scratch: string;
 }
@@ -41,6 +43,7 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     sessions: join(home, "sessions"),
     logs: join(home, "logs"),
     runs: join(home, "runs"),
+    files: join(home, "files"),
     scratch: join(home, "scratch"),
   };
 }

@@ -8,8 +8,8 @@ import type { OutboxRows } from "../store/outbox.ts";
 export interface Outbox {
   /** To be called in the transaction that makes it true; delivered soon after. */
   owe(owed: Owed): void;
-  /** A channel that keeps things for whoever fetches them says that somebody has. */
-  received(key: string): void;
+  /** A channel that keeps things for whoever fetches them says that somebody has; what is for other channels is still owed there. */
+  received(key: string, channels?: readonly string[]): void;
   /** Takes up what an earlier life left. */
   start(): void;
   close(): Promise<void>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ChannelInfo } from "./channels.ts";
 import { Message } from "./messages.ts";
 
 /** How every failed request is answered. */
@@ -31,6 +32,8 @@ export const Status = z
       owed: z.number().int(),
     }),
     counts: z.record(z.string(), z.number().int()),
+    /** The ways in and out besides HTTP that are switched on. */
+    channels: z.array(ChannelInfo).default([]),
     /** What is kept for how long, and what was taken away since the start. */
     retention: z.object({
       limits: z.record(z.string(), z.number().int()),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EngineInfo } from "./api.ts";
 import { Approval } from "./approvals.ts";
+import { ChannelInfo } from "./channels.ts";
 import { Message, Source } from "./messages.ts";
 import { Run, RunPhase, RunStep, RunStream, RunSummary } from "./runs.ts";
 import { Activity, Decision, Squad, Task } from "./squads.ts";
@@ -51,6 +52,7 @@ const DATA = {
     used: amounts,
     owner: z.string(),
   }),
+  "channel.changed": ChannelInfo,
   "engine.changed": EngineInfo.pick({ kind: true, state: true }),
   "config.changed": z.object({ keys: z.array(z.string()) }),
 } as const;

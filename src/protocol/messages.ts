@@ -3,7 +3,12 @@ import { Usage } from "./usage.ts";
 
 /** Where a message came from, and so where its answer goes. */
 export const Source = z.discriminatedUnion("channel", [
-  z.object({ channel: z.literal("telegram"), chatId: z.number().int() }),
+  z.object({
+    channel: z.literal("telegram"),
+    chatId: z.number().int(),
+    /** The topic, where the chat has any. */
+    threadId: z.number().int().optional(),
+  }),
   z.object({ channel: z.enum(["tui", "web", "api"]) }),
   z.object({ channel: z.literal("background"), about: z.string() }),
   z.object({ channel: z.literal("schedule"), name: z.string() }),

@@ -120,6 +120,7 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
       });
     },
     find: (id: string) => found(byId.get(id)),
+    findByKey: (idempotencyKey: string) => found(byKey.get(idempotencyKey)),
     /** The next message of a conversation: the oldest that is not finished. */
     next(conversation: string): Work | undefined {
       const row = oldest.get(conversation) as Row | undefined;

@@ -1,4 +1,5 @@
 import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
+import { TELEGRAM_MIGRATION } from "./telegram-migration.ts";
 
 export interface Migration {
   name: string;
@@ -349,4 +350,5 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: "ALTER TABLE squads ADD COLUMN safety TEXT NOT NULL DEFAULT '{}';",
   },
   ...SAFETY_MIGRATIONS,
+  TELEGRAM_MIGRATION,
 ];

@@ -31,7 +31,8 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
   const lanes = db.prepare("SELECT DISTINCT lane FROM outbox WHERE state = 'owed'");
   const settle = db.prepare("UPDATE outbox SET state = ?, settled_at = ?, attempts = attempts + 1 WHERE seq = ?");
   const failed = db.prepare("UPDATE outbox SET attempts = attempts + 1 WHERE seq = ?");
-  const receive = db.prepare("UPDATE outbox SET state = 'delivered', settled_at = ? WHERE key = ? AND state IN ('owed','kept')");
+  const receive = db.prepare(`UPDATE outbox SET state = 'delivered', settled_at = ? WHERE key = ? AND state IN ('owed','kept')
+    AND (? IS NULL OR json_extract(source, '$.channel') IN (SELECT value FROM json_each(?)))`);
   const source = db.prepare("SELECT source FROM outbox WHERE about = ? AND conversation = ? ORDER BY seq DESC LIMIT 1");
   const waiting = db.prepare("SELECT COUNT(*) AS count FROM outbox WHERE state IN ('owed','kept')");
   const state = db.prepare("SELECT state FROM outbox WHERE key = ?");
@@ -51,10 +52,13 @@ export function createOutboxRows(store: Store, now: () => Date = () => new Date(
     lanes: (): string[] => (lanes.all() as { lane: string }[]).map(({ lane }) => lane),
     settle: (seq: number, as: OutboxState) => void store.soft(() => settle.run(as, now().toISOString(), seq)),
     failed: (seq: number) => void store.soft(() => failed.run(seq)),
-    /** Somebody has fetched it. */
-    receive(key: string): void {
+    /** Somebody has it; given channels, only if it is for one of those. */
+    receive(key: string, channels?: readonly string[]): void {
       // Read first: a client that looks at old messages must not have to wait for a writer.
-      if (isWaiting(stateOf(key))) store.soft(() => receive.run(now().toISOString(), key));
+      if (isWaiting(stateOf(key))) {
+        const only = channels ? JSON.stringify(channels) : null;
+        store.soft(() => receive.run(now().toISOString(), key, only, only));
+      }
     },
     /** Whom a task or a run was told for in a conversation. */
     sourceOf(about: string, conversation: string): Owed["source"] | undefined {

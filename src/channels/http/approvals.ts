@@ -3,6 +3,7 @@ import { approvalKey } from "../../orchestrator/approval-news.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
 import { Approval, ApprovalDecision, ApprovalState, KeptRule } from "../../protocol/approvals.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
+import { CARRIED } from "./carried.ts";
 import { answers, body, pageOf } from "./shapes.ts";
 
 const Id = z.object({ id: z.string().max(100) });
@@ -15,7 +16,7 @@ export interface ApprovalRoutesDeps {
 export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps): void {
   /** A question that leaves through here has reached somebody. */
   const handOver = (approval: Approval): Approval => {
-    outbox.received(approvalKey(approval.id));
+    outbox.received(approvalKey(approval.id), CARRIED);
     return approval;
   };
 

@@ -5,6 +5,7 @@ import type { Event } from "../../protocol/events.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
+import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
 
 const COMMENT_EVERY_MS = 15_000;
@@ -55,7 +56,7 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox }: EventRout
         sent = event.id;
         if (!isFor(event)) return;
         await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
-        if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id));
+        if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id), CARRIED);
       };
       try {
         // A client knows from the start after which event it is to be told what it missed.

@@ -5,6 +5,7 @@ import type { Steering } from "../../orchestrator/steering.ts";
 import { MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage, Words } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
+import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body, pageOf } from "./shapes.ts";
 
@@ -20,7 +21,7 @@ export interface MessageRoutesDeps {
 export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steering }: MessageRoutesDeps): void {
   /** A finished message that leaves through here has reached somebody. */
   const handOver = (message: Message): Message => {
-    if (message.finishedAt !== null) outbox.received(replyKey(message.id));
+    if (message.finishedAt !== null) outbox.received(replyKey(message.id), CARRIED);
     return message;
   };
   const find = (id: string): Message => {

@@ -23,6 +23,7 @@ import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
+import { CARRIED } from "./carried.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
@@ -34,10 +35,17 @@ import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers, body } from "./shapes.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
+import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps {
+export interface HttpDeps
+  extends SettingsDeps,
+    RunDeps,
+    ApprovalRoutesDeps,
+    UsageRoutesDeps,
+    BudgetRoutesDeps,
+    TelegramRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -149,6 +157,7 @@ export function createHttp(parts: HttpDeps): Http {
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
+  telegramRoutes(app, parts);
   wikiRoutes(app, parts);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
@@ -162,7 +171,7 @@ export function createHttp(parts: HttpDeps): Http {
   return {
     name: "http",
     app,
-    carries: ({ channel }) => channel === "tui" || channel === "web" || channel === "api",
+    carries: ({ channel }) => CARRIED.includes(channel),
     start: () =>
       new Promise<void>((ready, failed) => {
         server.once("error", (error) => failed(listenError(error, { host, port })));

@@ -11,6 +11,7 @@ export function shownInside(home: string): Grant[] {
     { path: join(home, "wiki", "pages"), write: true },
     { path: join(home, "wiki", "sources"), write: false },
     { path: join(home, "skills"), write: false },
+    { path: join(home, "files"), write: false },
   ];
 }
 

@@ -1,0 +1,197 @@
+import { messageOf, UserError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { approvalKey } from "../../orchestrator/approval-news.ts";
+import type { Inbox } from "../../orchestrator/inbox.ts";
+import { replyKey } from "../../orchestrator/outbox.ts";
+import type { Status, Stopped } from "../../protocol/api.ts";
+import type { Event } from "../../protocol/events.ts";
+import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
+import type { Receipt } from "../../protocol/outbox.ts";
+import type { Squads } from "../../squads/squads.ts";
+import type { Hub } from "../../store/hub.ts";
+import type { Messages } from "../../store/messages.ts";
+import type { Store } from "../../store/open.ts";
+import type { State } from "../../store/state.ts";
+import { createTelegramChats } from "../../store/telegram-chats.ts";
+import type { TelegramPeople } from "../../store/telegram-people.ts";
+import { createTelegramSends } from "../../store/telegram-sends.ts";
+import { createTelegramUpdates } from "../../store/telegram-updates.ts";
+import type { Swarm } from "../../swarm/run/swarm.ts";
+import type { Approvals } from "../../tools/approvals/approvals.ts";
+import type { Question, Reply } from "../channel.ts";
+import type { Access } from "./access.ts";
+import { createAcquaintance } from "./acquaintance.ts";
+import { calling, createBot } from "./bot.ts";
+import { replyButtons } from "./buttons.ts";
+import { createCommands, OFFERED } from "./commands.ts";
+import { createComposer } from "./compose.ts";
+import { createDownloads } from "./downloads.ts";
+import { createShaper, plainPieces } from "./format/answer.ts";
+import type { Health } from "./health.ts";
+import { createIntake } from "./intake.ts";
+import { createLive } from "./live.ts";
+import { createLiveStatus } from "./live-status.ts";
+import { isPlace } from "./place.ts";
+import { createPolling } from "./poll.ts";
+import { createPresses } from "./presses.ts";
+import { questionContent } from "./questions.ts";
+import { createStrangers } from "./strangers.ts";
+import { createTeller } from "./teller.ts";
+import { createTopics } from "./topics.ts";
+
+export interface TelegramDeps {
+  token: string;
+  apiRoot: string;
+  store: Store;
+  state: State;
+  people: TelegramPeople;
+  access: Access;
+  health: Health;
+  hub: Pick<Hub, "subscribe">;
+  inbox: Pick<Inbox, "submit" | "rewrite" | "cancel">;
+  messages: Messages;
+  approvals: Approvals;
+  squads: Squads;
+  swarm: Pick<Swarm, "list" | "running">;
+  status: () => Status;
+  stopAll: () => Stopped;
+  /** Who is told the answer to a message. */
+  addressOf: (messageId: string) => Source;
+  /** Who asked for a message, a task or a run. */
+  askerOf: (ownerId: string) => Source | undefined;
+  /** Where what people send is put. */
+  filesFolder: string;
+  transcribe: ((file: string) => Promise<string>) | undefined;
+  log: Log;
+}
+
+/** The bot at work. */
+export interface OpenTelegram {
+  deliver(what: Reply | Question): Promise<Receipt>;
+  bot(): string | null;
+  hasTopics(): boolean;
+  /** Tells somebody that they are served now. */
+  greet(userId: number): void;
+  close(): Promise<void>;
+}
+
+/** How long a stop waits for Telegram to confirm what is on its way. */
+const LAST_WORDS_MS = 3_000;
+
+/** Opens the channel: nothing here waits for Telegram, which may be away. */
+export function openTelegram(deps: TelegramDeps): OpenTelegram {
+  const { token, apiRoot, store, state, people, access, health, hub, inbox, messages, approvals, squads, swarm, log } = deps;
+  const ending = new AbortController();
+  const { signal } = ending;
+  const api = createBot({ token, apiRoot, signal });
+  const { known, look, reach } = createAcquaintance({ api, health, signal });
+  const sends = createTelegramSends(store);
+  const updates = createTelegramUpdates(store);
+  const shaped = createShaper();
+  // Nobody ever has it from here, however it came into an answer.
+  const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
+  const teller = createTeller({ api, sends, signal, log });
+  const live = createLive({ teller, shape, addressOf: deps.addressOf, log });
+  const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
+  const presses = createPresses({ api, approvals, squads, teller, topics });
+  const liveStatus = createLiveStatus({
+    ...{ api, teller, sends, state, log, status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
+    runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
+    runningRuns: () => swarm.running(),
+  });
+  const commands = createCommands({
+    ...{ status: deps.status, stopAll: deps.stopAll, inbox, messages, approvals, squads, swarm, topics, teller, liveStatus },
+    userId: () => access.user()?.id,
+  });
+  const downloads = createDownloads({ api, token, apiRoot, folder: deps.filesFolder, signal });
+  const intake = createIntake({
+    ...{ updates, access, commands, presses, topics, teller, inbox, messages, log },
+    botId: () => botIdOf(token),
+    strangers: createStrangers({ api, access, people, teller }),
+    compose: createComposer({ downloads, transcribe: deps.transcribe }),
+  });
+  const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
+
+  const taskOf = (id: string) => {
+    try {
+      return squads.task(id);
+    } catch (error) {
+      if (error instanceof UserError) return undefined;
+      throw error;
+    }
+  };
+  const hear = (event: Event) => {
+    live.hear(event);
+    if (event.type === "approval.decided") quietly(presses.renew(event.data));
+    if (event.type === "budget.reached") {
+      const { owner, kind } = event.data;
+      const to = deps.askerOf(owner);
+      const text = `Four fifths of the budget of this ${kind} are used. io budget show has the figures.`;
+      if (to && isPlace(to)) quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
+    }
+  };
+  const quietly = (work: Promise<unknown>) =>
+    void work.catch((error: unknown) => log.debug("something was not shown in Telegram", { error: messageOf(error) }));
+
+  health.set("starting");
+  sends.forgetOld();
+  intake.open();
+  intake.kick();
+  liveStatus.start();
+  const unsubscribe = hub.subscribe(hear);
+  const begin = async () => {
+    await reach();
+    polling.start();
+    await calling("setMyCommands", () => api.setMyCommands(OFFERED));
+  };
+  begin().catch((error: unknown) => {
+    if (!signal.aborted) log.warn("Telegram was not told everything at the start", { error: messageOf(error) });
+  });
+
+  return {
+    async deliver(what) {
+      if (!isPlace(what.to)) return "undeliverable";
+      if ("approval" in what) return teller.show(approvalKey(what.approval.id), what.to, questionContent(what.approval));
+      const { message, to } = what;
+      // Nothing that could be sent twice is tried while Telegram is known to be away.
+      if (!health.is("connected")) await look();
+      live.end(message.id);
+      const { pieces, files } = answerOf(message, shape);
+      const buttons = replyButtons(message, taskOf);
+      return teller.show(replyKey(message.id), to, { pieces, files, buttons });
+    },
+    bot: () => known.name,
+    hasTopics: () => known.topics,
+    greet: (userId) =>
+      quietly(
+        teller.show(
+          `paired:${userId}:${Date.now()}`,
+          { channel: "telegram", chatId: userId },
+          {
+            pieces: plainPieces("You are paired with IO. Say anything; /help lists what else there is."),
+          },
+        ),
+      ),
+    async close() {
+      unsubscribe();
+      live.close();
+      liveStatus.stop();
+      const late = setTimeout(() => ending.abort(), LAST_WORDS_MS);
+      await polling.stop();
+      await Promise.all([intake.close(), teller.idle()]);
+      clearTimeout(late);
+      ending.abort();
+    },
+  };
+}
+
+const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
+
+/** What is said about a message at its end: the answer, and what went wrong with it if anything did. */
+function answerOf(message: Message, shape: ReturnType<typeof createShaper>): ReturnType<typeof shape> {
+  const failure = shownFailure(message);
+  const reply = message.reply ?? "";
+  const { pieces, files } = reply.trim() === "" ? { pieces: [], files: [] } : shape(reply);
+  const more = failure ?? (pieces.length + files.length === 0 ? "(The answer was empty.)" : undefined);
+  return { pieces: [...pieces, ...(more === undefined ? [] : plainPieces(more))], files };
+}

@@ -1,0 +1,63 @@
+import { ChannelInfo, type ChannelState } from "../../protocol/channels.ts";
+import type { Emit } from "../../protocol/events.ts";
+import { readJson } from "../../store/read-json.ts";
+import type { State } from "../../store/state.ts";
+import { type Trouble, wordsOf } from "./trouble-words.ts";
+
+export const HEALTH_KEY = "telegram:health";
+
+const Kept = ChannelInfo.omit({ name: true });
+
+/** How the channel stands, on disk, so that the doctor of another process can tell. */
+export interface Health {
+  info(): ChannelInfo;
+  is(state: ChannelState): boolean;
+  set(state: ChannelState, detail?: string): void;
+  /** Why Telegram could not be asked for news. */
+  failed(trouble: Trouble): void;
+}
+
+export interface HealthDeps {
+  state: State;
+  emit: Emit;
+  now?: () => Date;
+}
+
+export function createHealth({ state, emit, now = () => new Date() }: HealthDeps): Health {
+  let current = readHealth(state) ?? { name: "telegram", state: "off" as ChannelState, since: now().toISOString(), detail: null };
+
+  function set(next: ChannelState, detail: string | null = null): void {
+    if (next === current.state && detail === current.detail) return;
+    // A start in the middle of an outage does not begin it anew.
+    if (next === "starting" && current.state === "unreachable") return;
+    const since = next === current.state ? current.since : now().toISOString();
+    current = { name: "telegram", state: next, since, detail };
+    state.set(HEALTH_KEY, JSON.stringify({ state: next, since, detail }));
+    emit({ type: "channel.changed", data: current });
+  }
+
+  return {
+    info: () => current,
+    is: (wanted) => current.state === wanted,
+    set: (next, detail) => set(next, detail ?? null),
+    failed(trouble) {
+      if (trouble.kind === "refused" && trouble.code === 409) set("conflict", conflictIn(trouble.why));
+      else if (trouble.kind === "refused" && (trouble.code === 401 || trouble.code === 404))
+        set("refused", "Telegram does not know the bot's token. Set telegramBotToken to the one that @BotFather shows.");
+      else if (trouble.kind !== "flood")
+        set("unreachable", `Telegram cannot be reached (${wordsOf(trouble)}). What is owed is kept.`);
+    },
+  };
+}
+
+/** How the channel stood when somebody last wrote it down. */
+export function readHealth(state: Pick<State, "get">): ChannelInfo | undefined {
+  const kept = readJson(Kept, state.get(HEALTH_KEY));
+  return kept && { name: "telegram", ...kept };
+}
+
+function conflictIn(why: string): string {
+  return /webhook/i.test(why)
+    ? "A webhook is set for this bot, so that its messages go elsewhere. Delete it (deleteWebhook), or use a bot of IO's own."
+    : "A second program polls with the same bot token. End it, or give IO a bot of its own.";
+}

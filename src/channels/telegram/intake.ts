@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Message, Update } from "grammy/types";
+import { messageOf } from "../../lib/errors.ts";
+import { createLanes } from "../../lib/lanes.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Inbox } from "../../orchestrator/inbox.ts";
+import type { Messages } from "../../store/messages.ts";
+import { isBusy } from "../../store/open.ts";
+import type { StoredUpdate, TelegramUpdates } from "../../store/telegram-updates.ts";
+import type { Access } from "./access.ts";
+import type { Commands } from "./commands.ts";
+import type { Compose } from "./compose.ts";
+import { plainPieces } from "./format/answer.ts";
+import type { Place } from "./place.ts";
+import type { Presses } from "./presses.ts";
+import type { Strangers } from "./strangers.ts";
+import type { Teller } from "./teller.ts";
+import { commandOf, keptOf, type Told } from "./told.ts";
+import type { Topics } from "./topics.ts";
+import { troubleOf } from "./trouble.ts";
+
+export interface IntakeDeps {
+  botId: () => number;
+  updates: TelegramUpdates;
+  access: Pick<Access, "serves">;
+  strangers: Strangers;
+  commands: Commands;
+  presses: Presses;
+  compose: Compose;
+  topics: Topics;
+  teller: Pick<Teller, "show">;
+  inbox: Pick<Inbox, "submit" | "rewrite">;
+  messages: Pick<Messages, "findByKey">;
+  log: Log;
+  /** How long the pieces of an album may follow each other. */
+  albumMs?: number;
+}
+
+const ALBUM_MS = 800;
+const RETRY_MS = 2_000;
+/** How often something is tried that fails for no fault of Telegram's. */
+const MAX_TRIES = 3;
+/** How late the first words of a message may come after their correction. */
+const LATE_SECONDS = 900;
+
+const NOTHING_TO_READ = "I can read text, photos, documents, voice, audio and video. There was none of them in this message.";
+const TOO_LATE = "This message is being answered or was answered, so its change was not taken. Send it as a message of its own.";
+
+/** Handles what Telegram told, once each, in the order of each chat; commands and buttons at once. */
+export function createIntake(deps: IntakeDeps) {
+  const { botId, updates, access, strangers, commands, presses, compose, topics, teller, inbox, messages, log } = deps;
+  const { albumMs = ALBUM_MS } = deps;
+  const tries = new Map<number, number>();
+  const lanes = createLanes({
+    async work(lane) {
+      for (let next = dueIn(lane); lanes.isOpen() && next; next = dueIn(lane)) {
+        if (next.waitMs > 0) await sleep(next.waitMs);
+        else await handleAll(next.all);
+      }
+    },
+    onFailure: (lane, error) => log.warn("what Telegram told is handled later", { lane, error: messageOf(error) }),
+    retryMs: RETRY_MS,
+  });
+
+  /** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
+  function dueIn(lane: string): { all: StoredUpdate[]; waitMs: number } | undefined {
+    const waiting = updates.waiting(lane);
+    const first = waiting[0];
+    if (!first) return undefined;
+    const album = albumOf(first);
+    if (album === undefined) return { all: [first], waitMs: 0 };
+    const all = waiting.filter((each) => albumOf(each) === album);
+    const newest = Math.max(...all.map(({ createdAt }) => Date.parse(createdAt)));
+    return { all, waitMs: Math.max(0, newest + albumMs - Date.now()) };
+  }
+
+  async function handleAll(all: StoredUpdate[]): Promise<void> {
+    const { id } = all[0]!;
+    try {
+      await handle(all);
+    } catch (error) {
+      if (troubleOf(error)?.kind !== undefined || isBusy(error) || !lanes.isOpen()) throw error;
+      tries.set(id, (tries.get(id) ?? 0) + 1);
+      log.error("what Telegram told could not be handled", { error });
+      if (tries.get(id)! < MAX_TRIES) throw error;
+    }
+    tries.delete(id);
+    updates.done(all);
+  }
+
+  async function handle(all: StoredUpdate[]): Promise<void> {
+    const told = all.map(({ body }) => JSON.parse(body) as Told);
+    const first = told[0]!;
+    const key = `update:${botId()}:${all[0]!.id}`;
+    if ("stranger" in first) return strangers.hear(first.stranger, key);
+    const from = first.message?.from ?? first.edited_message?.from ?? first.callback_query?.from;
+    // The pairing may have ended since.
+    if (!from || !access.serves(from.id)) return;
+    if (first.callback_query) return presses.press(first.callback_query, key);
+    if (first.edited_message) return edited(first.edited_message, key);
+    const said = (told as Update[]).map(({ message }) => message).filter((message) => message !== undefined);
+    const command = said[0] && commandOf(said[0]);
+    if (command) return commands.run(command, topics.placeOf(said[0]!), key);
+    return submit(said, key);
+  }
+
+  async function submit(said: readonly Message[], key: string): Promise<void> {
+    const [first] = said;
+    if (!first || first.forum_topic_created || first.pinned_message || first.forum_topic_edited) return;
+    const place = topics.placeOf(first);
+    const conversation = topics.conversationOf(place);
+    const { text, hints } = await compose(said, conversation);
+    if (text === "") return hint([NOTHING_TO_READ], place, key);
+    inbox.submit({ text, conversation, source: place, idempotencyKey: keyOf(first) });
+    await hint(hints, place, key);
+  }
+
+  async function edited(message: Message, key: string): Promise<void> {
+    const place = topics.placeOf(message);
+    if (commandOf(message)) return hint(["A command that is changed is not run again. Send it anew."], place, key);
+    const known = messages.findByKey(keyOf(message));
+    const isFresh = Date.now() / 1000 - message.date < LATE_SECONDS;
+    // Its first words are still on their way, and will be the same message.
+    if (!known && isFresh && message.media_group_id === undefined) return submit([message], key);
+    if (!known || message.media_group_id !== undefined) return hint([TOO_LATE], place, key);
+    const { text, hints } = await compose([message], known.conversation);
+    if (text === "" || text === known.text) return;
+    await hint(inbox.rewrite(known.id, text) ? hints : [TOO_LATE], place, key);
+  }
+
+  const keyOf = ({ chat, message_id }: Message) => `telegram:${botId()}:${chat.id}:${message_id}`;
+
+  async function hint(lines: readonly string[], place: Place, key: string): Promise<void> {
+    if (lines.length > 0) await teller.show(key, place, { pieces: plainPieces(lines.join("\n")), silent: true });
+  }
+
+  return {
+    /** On disk when this returns. */
+    keep(all: readonly Update[]): void {
+      const kept = [...all]
+        .sort((a, b) => a.update_id - b.update_id)
+        .flatMap((update) => {
+          const found = keptOf(update, access.serves);
+          return found ? [{ bot: botId(), id: update.update_id, lane: found.lane, body: JSON.stringify(found.told) }] : [];
+        });
+      if (kept.length > 0) updates.add(kept);
+    },
+    kick(): void {
+      for (const lane of updates.lanes()) lanes.kick(lane);
+    },
+    open: () => lanes.open(),
+    close: () => lanes.close(),
+  };
+}
+export type Intake = ReturnType<typeof createIntake>;
+
+function albumOf({ body }: StoredUpdate): string | undefined {
+  return body.includes("media_group_id") ? (JSON.parse(body) as Update).message?.media_group_id : undefined;
+}

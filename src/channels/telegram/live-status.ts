@@ -1,0 +1,95 @@
+import type { Api } from "grammy";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { oneLine } from "../../lib/quoted.ts";
+import type { Status } from "../../protocol/api.ts";
+import type { Message } from "../../protocol/messages.ts";
+import type { Task } from "../../protocol/squads.ts";
+import type { State } from "../../store/state.ts";
+import type { TelegramSends } from "../../store/telegram-sends.ts";
+import { calling } from "./bot.ts";
+import { pieceOf } from "./format/answer.ts";
+import type { Run } from "./format/runs.ts";
+import { type Place, placeOf } from "./place.ts";
+import type { Teller } from "./teller.ts";
+
+export interface LiveStatusDeps {
+  api: Api;
+  teller: Teller;
+  sends: Pick<TelegramSends, "of" | "drop">;
+  state: State;
+  status: () => Status;
+  open: () => Message[];
+  runningTasks: () => Task[];
+  runningRuns: () => string[];
+  conversationOf: (place: Place) => string;
+  log: Log;
+  everyMs?: number;
+}
+
+const PINNED = "telegram:pinned";
+const KEY = "pinned-status";
+const EVERY_MS = 5_000;
+
+/** What IO is doing, in a few lines; pinned to the chat and kept true for whoever asks for that. */
+export function createLiveStatus(deps: LiveStatusDeps) {
+  const { api, teller, sends, state, status, open, runningTasks, runningRuns, conversationOf, log, everyMs = EVERY_MS } = deps;
+  let timer: NodeJS.Timeout | undefined;
+
+  function lines(place?: Place): Run[] {
+    const { engine, queue, counts, version } = status();
+    const running = open().filter((each) => each.status === "running");
+    const work = [
+      ...running.map(({ conversation, text }) => `• ${conversation}: ${oneLine(text, 60)}`),
+      ...runningTasks().map(({ id, agent, description }) => `• ${id}, ${agent}: ${oneLine(description, 60)}`),
+      ...runningRuns().map((id) => `• run ${id}`),
+    ];
+    const waiting = counts.approvalsWaiting ?? 0;
+    return [
+      { text: `IO ${version}`, bold: true },
+      { text: `\nModel: ${engine.model} (${engine.kind}, ${engine.state})` },
+      { text: `\nQueue: ${queue.running} running, ${queue.waiting} waiting` },
+      ...(queue.owed > 0 ? [{ text: `, ${queue.owed} not delivered yet` }] : []),
+      { text: work.length > 0 ? `\nRuns now:\n${work.slice(0, 10).join("\n")}` : "\nNothing runs." },
+      ...(waiting > 0 ? [{ text: `\nWaiting for you: ${waiting} (/approvals)` }] : []),
+      ...(place ? [{ text: `\nConversation here: ${conversationOf(place)}` }] : []),
+    ];
+  }
+
+  async function pin(place: Place): Promise<void> {
+    for (const { part } of sends.of(KEY)) sends.drop(KEY, part);
+    state.set(PINNED, JSON.stringify([place.chatId, place.threadId ?? null]));
+    await renew();
+    const [sent] = sends.of(KEY);
+    const messageId = sent?.messageId;
+    if (typeof messageId === "number")
+      await calling("pinChatMessage", () => api.pinChatMessage(place.chatId, messageId, { disable_notification: true }));
+  }
+
+  async function renew(): Promise<void> {
+    const [chatId, threadId] = JSON.parse(state.get(PINNED) ?? "[]") as [number?, (number | null)?];
+    if (chatId === undefined) return;
+    await teller.show(KEY, placeOf(chatId, threadId ?? undefined), { pieces: [pieceOf(lines())], silent: true, once: true });
+  }
+
+  return {
+    async command(place: Place, rest: string): Promise<{ runs: Run[] }> {
+      if (rest === "pin") {
+        await pin(place);
+        return { runs: [{ text: "Pinned. /status unpin ends it." }] };
+      }
+      if (rest === "unpin") {
+        state.delete(PINNED);
+        return { runs: [{ text: "It is not kept up any more." }] };
+      }
+      return { runs: lines(place) };
+    },
+    start(): void {
+      const again = () =>
+        renew().catch((error: unknown) => log.debug("the pinned status stays as it is", { error: messageOf(error) }));
+      timer = setInterval(() => void again(), everyMs).unref();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+export type LiveStatus = ReturnType<typeof createLiveStatus>;

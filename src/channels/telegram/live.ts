@@ -1,0 +1,146 @@
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { replyKey } from "../../orchestrator/outbox.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { Source } from "../../protocol/messages.ts";
+import type { Shaped } from "./format/answer.ts";
+import { plainPieces } from "./format/answer.ts";
+import { isPlace, type Place } from "./place.ts";
+import type { Teller } from "./teller.ts";
+
+export interface LiveDeps {
+  teller: Teller;
+  shape: (markdown: string) => Shaped;
+  /** Who is told the answer to a message. */
+  addressOf: (messageId: string) => Source;
+  log: Log;
+  /** Between two changes in one chat. */
+  paceMs?: number;
+  /** How long an answer may be on its way before its beginning is shown. */
+  patienceMs?: number;
+}
+
+/** A turn as it goes on. */
+interface Turn {
+  place: Place;
+  text: string;
+  tools: Map<string, { calls: number; state: string }>;
+  /** Something is not shown yet. */
+  answerChanged: boolean;
+  toolsChanged: boolean;
+  timer: NodeJS.Timeout | undefined;
+  /** The outcome of a send is not known, or Telegram is away: the end will tell all of it. */
+  given: boolean;
+}
+
+/** Shows answers while they are being written, and the tools at work in one silent line. */
+export interface Live {
+  hear(event: Event): void;
+  /** Shows no more of a turn; resolves when nothing of it is under way. */
+  end(messageId: string): void;
+  close(): void;
+}
+
+const PACE_MS = 1_100;
+const PATIENCE_MS = 600;
+
+export const toolsKey = (messageId: string) => `tools:${messageId}`;
+
+export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, patienceMs = PATIENCE_MS }: LiveDeps): Live {
+  const turns = new Map<string, Turn>();
+  /** When the next change in a chat is due at the earliest. */
+  const nextIn = new Map<number, number>();
+
+  function turnOf(id: string): Turn | undefined {
+    const known = turns.get(id);
+    if (known) return known;
+    const place = addressOf(id);
+    if (!isPlace(place)) return undefined;
+    const made: Turn = {
+      ...{ place, text: "", tools: new Map(), answerChanged: false, toolsChanged: false, timer: undefined, given: false },
+    };
+    turns.set(id, made);
+    return made;
+  }
+
+  function plan(id: string, turn: Turn, patience: number): void {
+    if (turn.given) return;
+    const at = Math.max(performance.now() + patience, nextIn.get(turn.place.chatId) ?? 0);
+    turn.timer ??= setTimeout(() => void tick(id, turn), at - performance.now()).unref();
+  }
+
+  async function tick(id: string, turn: Turn): Promise<void> {
+    const { place } = turn;
+    const wait = (nextIn.get(place.chatId) ?? 0) - performance.now();
+    if (wait > 0) {
+      turn.timer = setTimeout(() => void tick(id, turn), wait).unref();
+      return;
+    }
+    nextIn.set(place.chatId, performance.now() + paceMs);
+    try {
+      if (turn.toolsChanged) {
+        turn.toolsChanged = false;
+        await showTools(id, turn);
+      } else if (turn.answerChanged) {
+        turn.answerChanged = false;
+        const { pieces } = shape(turn.text);
+        if (pieces.length > 0) await teller.show(replyKey(id), place, { pieces });
+      }
+    } catch (error) {
+      turn.given = true;
+      log.debug("an answer is not shown as it comes", { error: messageOf(error) });
+    }
+    turn.timer = undefined;
+    if (turns.get(id) === turn && (turn.answerChanged || turn.toolsChanged)) plan(id, turn, 0);
+  }
+
+  const showTools = (id: string, { place, tools }: Turn, ended = false) =>
+    teller.show(toolsKey(id), place, { pieces: plainPieces(toolsLine(tools, ended)), silent: true, once: true });
+
+  function end(id: string): void {
+    const turn = turns.get(id);
+    if (!turn) return;
+    turns.delete(id);
+    clearTimeout(turn.timer);
+    if (turn.tools.size > 0 && teller.placeOf(toolsKey(id)))
+      void showTools(id, turn, true).catch((error: unknown) =>
+        log.debug("the line of tools stays as it is", { error: messageOf(error) }),
+      );
+  }
+
+  return {
+    hear(event) {
+      if (event.type === "message.finished") return end(event.data.id);
+      if (event.type !== "message.delta" && event.type !== "message.tool") return;
+      const { id } = event.data;
+      const turn = turnOf(id);
+      if (!turn) return;
+      if (event.type === "message.delta") {
+        turn.text = event.data.restarted ? event.data.text : turn.text + event.data.text;
+        turn.answerChanged = turn.text.trim() !== "";
+        if (turn.answerChanged) plan(id, turn, patienceMs);
+        return;
+      }
+      const { tool, state } = event.data;
+      const before = turn.tools.get(tool);
+      turn.tools.set(tool, { calls: (before?.calls ?? 0) + (state === "started" ? 1 : 0), state });
+      turn.toolsChanged = true;
+      plan(id, turn, patienceMs / 2);
+    },
+    end,
+    close() {
+      for (const { timer } of turns.values()) clearTimeout(timer);
+      turns.clear();
+    },
+  };
+}
+
+const SIGNS: Record<string, string> = { started: "…", done: "✓", failed: "✗" };
+
+function toolsLine(tools: Turn["tools"], ended: boolean): string {
+  const all = [...tools].map(([tool, { calls, state }]) => {
+    const sign = ended && state === "started" ? "" : (SIGNS[state] ?? "");
+    return `${tool}${calls > 1 ? ` ×${calls}` : ""} ${sign}`.trimEnd();
+  });
+  return `⚙ ${all.slice(-12).join(" · ")}`;
+}

@@ -1,0 +1,51 @@
+import type { Message } from "grammy/types";
+
+/** Something that came with a message. */
+export interface Media {
+  kind: "photo" | "document" | "voice message" | "audio" | "video";
+  fileId: string;
+  name: string;
+  size: number | undefined;
+  type: string | undefined;
+}
+
+/** What a message carries besides its words. */
+export function mediaOf(message: Message): Media | undefined {
+  const { message_id: id, photo, document, voice, audio, video, video_note, animation } = message;
+  const largest = photo?.at(-1);
+  if (largest) return made("photo", largest, `photo-${id}.jpg`, "image/jpeg");
+  if (voice) return made("voice message", voice, `voice-${id}.ogg`, voice.mime_type ?? "audio/ogg");
+  if (audio) return made("audio", audio, audio.file_name ?? `audio-${id}.mp3`, audio.mime_type);
+  if (video) return made("video", video, video.file_name ?? `video-${id}.mp4`, video.mime_type);
+  if (video_note) return made("video", video_note, `video-${id}.mp4`, "video/mp4");
+  // An animation is told as a document too.
+  if (animation) return made("video", animation, animation.file_name ?? `animation-${id}.mp4`, animation.mime_type);
+  if (document) return made("document", document, document.file_name ?? `document-${id}`, document.mime_type);
+  return undefined;
+}
+
+function made(
+  kind: Media["kind"],
+  { file_id, file_size }: { file_id: string; file_size?: number },
+  name: string,
+  type: string | undefined,
+): Media {
+  return { kind, fileId: file_id, name: safeName(name), size: file_size, type };
+}
+
+/** A name that is one name, without a path, hidden letters or a dot in front, and not too long. */
+export function safeName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const plain = last
+    .normalize("NFC")
+    .replace(/[^\p{L}\p{N}\p{M}._() -]/gu, "_")
+    .replace(/\s+/g, " ")
+    .replace(/^[.\s-]+/, "")
+    .trim();
+  const dot = plain.lastIndexOf(".");
+  const ending = dot > 0 ? plain.slice(dot).slice(0, 16) : "";
+  const stem = dot > 0 ? plain.slice(0, dot) : plain;
+  let short = "";
+  for (const letter of stem) if (Buffer.byteLength(short + letter) <= 120) short += letter;
+  return `${short.trim() || "file"}${ending}`;
+}

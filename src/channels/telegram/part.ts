@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import type { InlineKeyboardMarkup } from "grammy/types";
+import type { AttachedFile, Piece } from "./format/answer.ts";
+import { MAX_TEXT } from "./format/pieces.ts";
+import type { Place } from "./place.ts";
+
+export interface Button {
+  text: string;
+  /** At most 64 bytes. */
+  data: string;
+}
+
+/** What a chat is to show. */
+export interface Content {
+  pieces: readonly Piece[];
+  files?: readonly AttachedFile[];
+  /** Below the last piece, in rows. */
+  buttons?: readonly (readonly Button[])[];
+  /** Makes no sound. */
+  silent?: boolean;
+  /** Not worth a repeat: left as it is when nobody knows whether it was sent. */
+  once?: boolean;
+}
+
+/** What becomes one message of Telegram. */
+export interface Part {
+  name: string;
+  piece: Piece;
+  file?: AttachedFile;
+  markup?: InlineKeyboardMarkup;
+  silent: boolean;
+}
+
+export const REPEAT = "(perhaps a repeat)";
+const ASTRAY = "(from a topic that is gone)";
+
+export function partsOf({ pieces, files = [], buttons = [], silent = false }: Content): Part[] {
+  const rows = buttons.map((row) => row.map(({ text, data }) => ({ text, callback_data: data })));
+  const texts = pieces.map((piece, index): Part => {
+    const markup = index === pieces.length - 1 && rows.length > 0 ? { markup: { inline_keyboard: rows } } : {};
+    // One answer makes one sound, however many messages it takes.
+    return { name: `text:${number(index)}`, piece, silent: silent || index > 0, ...markup };
+  });
+  const attached = files.map(
+    (file, index): Part => ({ name: `file:${number(index)}`, piece: { html: "", plain: "" }, file, silent: true }),
+  );
+  return [...texts, ...attached];
+}
+
+const number = (index: number) => String(index).padStart(3, "0");
+
+/** What a reader has to know about a message besides its words. */
+export function notesOf(to: Place, place: Place, repeated: boolean): string[] {
+  return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
+}
+
+export function textOf({ piece, file }: Part, notes: readonly string[], asHtml: boolean): string {
+  const text = asHtml ? piece.html : piece.plain;
+  if (file) return notes.join(" ");
+  return hasRoom({ piece }) ? [...notes, text].join("\n") : text;
+}
+
+/** Whether the notes still fit in. */
+export const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + ASTRAY.length + 2 <= MAX_TEXT;
+
+export function optionsOf({ markup }: Part, asHtml: boolean) {
+  return { ...(asHtml && { parse_mode: "HTML" as const }), ...(markup && { reply_markup: markup }) };
+}
+
+export const hashOf = ({ piece, markup }: Part) =>
+  createHash("sha256")
+    .update(JSON.stringify([piece.html, markup ?? null]))
+    .digest("hex")
+    .slice(0, 24);

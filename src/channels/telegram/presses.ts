@@ -1,0 +1,100 @@
+import type { Api } from "grammy";
+import type { CallbackQuery } from "grammy/types";
+import { UserError } from "../../lib/errors.ts";
+import { approvalKey } from "../../orchestrator/approval-news.ts";
+import type { Approval } from "../../protocol/approvals.ts";
+import type { Task } from "../../protocol/squads.ts";
+import type { Squads } from "../../squads/squads.ts";
+import type { Approvals } from "../../tools/approvals/approvals.ts";
+import { calling } from "./bot.ts";
+import { type Press, pressOf } from "./buttons.ts";
+import { pieceOf } from "./format/answer.ts";
+import { cutIntoPieces } from "./format/pieces.ts";
+import type { Run } from "./format/runs.ts";
+import { questionContent } from "./questions.ts";
+import type { Teller } from "./teller.ts";
+import type { Topics } from "./topics.ts";
+import { troubleOf } from "./trouble.ts";
+
+export interface PressesDeps {
+  api: Api;
+  approvals: Pick<Approvals, "decide" | "find">;
+  squads: Pick<Squads, "cancel" | "task">;
+  teller: Teller;
+  topics: Pick<Topics, "placeOf">;
+}
+
+/** What an alert of Telegram's holds. */
+const MAX_ALERT = 200;
+
+/** The buttons below messages. */
+export function createPresses({ api, approvals, squads, teller, topics }: PressesDeps) {
+  async function answer({ id }: CallbackQuery, text: string, alert: boolean): Promise<void> {
+    const short = text.length <= MAX_ALERT ? text : `${text.slice(0, MAX_ALERT - 1)}…`;
+    try {
+      await calling("answerCallbackQuery", () => api.answerCallbackQuery(id, { text: short, show_alert: alert }));
+    } catch (error) {
+      // Telegram keeps a press open for seconds; what was pressed has been done all the same.
+      if (troubleOf(error)?.kind !== "refused") throw error;
+    }
+  }
+
+  async function decide(press: Extract<Press, { approval: string }>, query: CallbackQuery): Promise<void> {
+    if (press.does === "explain") {
+      const { rule, reason } = approvals.find(press.approval);
+      const words = [rule && `Asked because of ${rule}.`, reason && `The model's words: "${reason}"`].filter(Boolean).join(" ");
+      return answer(query, words || "No rule allows it.", true);
+    }
+    const decided = approvals.decide(press.approval, { decision: press.does, scope: "once" }, `telegram:${query.from.id}`);
+    await answer(query, `${decided.id} is ${decided.state}.`, false);
+    await renew(decided);
+  }
+
+  /** The question as it stands now, without its buttons once it is decided. */
+  async function renew(approval: Approval): Promise<void> {
+    const key = approvalKey(approval.id);
+    const place = teller.placeOf(key);
+    if (place) await teller.show(key, place, questionContent(approval));
+  }
+
+  async function ofTask(press: Extract<Press, { task: string }>, query: CallbackQuery, key: string): Promise<void> {
+    if (press.does === "cancel") {
+      const { id, status } = await squads.cancel(press.task);
+      return answer(query, `${id} is ${status}.`, false);
+    }
+    await answer(query, "", false);
+    const { message } = query;
+    if (!message) return;
+    const pieces = cutIntoPieces(evidenceRuns(squads.task(press.task))).map(pieceOf);
+    await teller.show(key, topics.placeOf(message), { pieces, silent: true });
+  }
+
+  return {
+    renew,
+    async press(query: CallbackQuery, key: string): Promise<void> {
+      const press = pressOf(query.data ?? "");
+      if (!press) return answer(query, "This button does nothing any more.", true);
+      try {
+        await ("approval" in press ? decide(press, query) : ofTask(press, query, key));
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        await answer(query, error.message, true);
+        if ("approval" in press && error.trouble === "conflict") await renew(approvals.find(press.approval));
+      }
+    },
+  };
+}
+export type Presses = ReturnType<typeof createPresses>;
+
+function evidenceRuns({ id, agent, squad, status, evidence, result }: Task): Run[] {
+  const head: Run[] = [{ text: `${id}: ${agent} of ${squad}, ${status}`, bold: true }];
+  if (!evidence) return [...head, { text: "\nNothing was recorded of it yet." }];
+  const commands = evidence.commands.map(({ command, exitCode }) => `${exitCode ?? "no"} ← ${command}`).join("\n");
+  return [
+    ...head,
+    ...(evidence.verdict ? [{ text: `\n${evidence.verdict}` }] : []),
+    { text: `\nFiles changed: ${evidence.filesChanged.slice(0, 40).join(", ") || "none"}` },
+    ...(commands ? [{ text: "\nCommands and how they ended:\n" }, { text: commands.slice(0, 2_500), pre: "" }] : []),
+    ...(result ? [{ text: `\n${result.slice(0, 1_000)}` }] : []),
+  ];
+}

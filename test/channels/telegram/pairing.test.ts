@@ -1,0 +1,150 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Message } from "../../../src/protocol/messages.ts";
+import { providerEnvironment, runIo, startDaemonProcess } from "../../support/daemon.ts";
+import { temporaryHome } from "../../support/home.ts";
+import { scriptedModel } from "../../support/model.ts";
+import { inDatabase } from "../../support/orchestrator.ts";
+import { startBotApi } from "../../support/telegram/bot-api.ts";
+import { echo, isConnected, telegramConfig, telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
+import { createPerson } from "../../support/telegram/person.ts";
+import { until } from "../../support/until.ts";
+
+async function unpaired() {
+  const api = await startBotApi();
+  const home = temporaryHome(telegramConfig(api));
+  const model = await scriptedModel(echo);
+  const start = () => startDaemonProcess(home, providerEnvironment(model.url), onTestFinished);
+  const daemon = await start();
+  await isConnected(daemon);
+  return { api, home, daemon, model, start, io: (...args: string[]) => runIo(args, home) };
+}
+const codeIn = (text: string) => /Your code: ([A-Z0-9]{8})\n/.exec(text)?.[1];
+
+test("/start gives a code, the terminal takes it, and only then is anybody served, by their id", async () => {
+  const { api, daemon, model, io } = await unpaired();
+  const olga = createPerson(api, 1_001, "Olga");
+  const eve = createPerson(api, 1_002, "Eve");
+  olga.send("hello before");
+  await olga.sees(/^This bot is private\.$/);
+  olga.send("/start");
+  const code = codeIn((await olga.sees(/Your code/)).text)!;
+  eve.send("/start");
+  const other = codeIn((await eve.sees(/Your code/)).text)!;
+  expect(other).not.toBe(code);
+  // Every /start is answered while nobody is paired, with the same code for the same person.
+  olga.send("/start");
+  await until("the second answer", () => olga.shown().filter(({ text }) => codeIn(text) === code).length === 2);
+
+  const paired = await io("telegram", "pair", code.toLowerCase());
+  expect(paired).toMatchObject({ code: 0, stdout: expect.stringContaining("Olga (Telegram id 1001)") });
+  await olga.sees(/You are paired with IO/);
+  olga.send("hello");
+  await olga.sees(/^You said: hello$/);
+  // A code that was given to somebody else is of no use any more, whoever forwards it.
+  expect(await io("telegram", "pair", other)).toMatchObject({ code: 1, stderr: expect.stringContaining("serves Olga already") });
+  olga.send(`pair ${other}`);
+  await olga.sees(/You said: pair/);
+  eve.send("let me in, swordfish");
+  eve.send("/start");
+  eve.send("again, swordfish");
+  await eve.sees(/^This bot is private\.$/);
+  await until("Eve to be counted", async () => (await telegramOf(daemon)).strangers.messages >= 4);
+  expect(eve.shown().filter(({ text }) => text === "This bot is private.")).toHaveLength(1);
+  expect(JSON.stringify(model.bodies) + daemon.output()).not.toContain("swordfish");
+  const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
+  expect(items.map(({ source }) => source)).toEqual(items.map(() => ({ channel: "telegram", chatId: 1_001 })));
+
+  const status = await io("telegram", "status");
+  expect(status.stdout).toMatch(/Serves: Olga \(Telegram id 1001\), by pairing/);
+  expect(status.stdout).toMatch(/Strangers: 2/);
+  expect(await io("telegram", "unpair")).toMatchObject({ code: 0 });
+  olga.send("still me?");
+  await until("Olga to be a stranger", async () => (await telegramOf(daemon)).strangers.messages >= 5);
+  expect((await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items).toHaveLength(items.length);
+});
+
+test("three codes wait at most, each holds for an hour and for one use", async () => {
+  const { api, home, daemon, io } = await unpaired();
+  const people = [1, 2, 3, 4].map((id) => createPerson(api, 2_000 + id));
+  const codes: string[] = [];
+  for (const person of people.slice(0, 3)) {
+    person.send("/start");
+    codes.push(codeIn((await person.sees(/Your code/)).text)!);
+  }
+  people[3]!.send("/start");
+  await people[3]!.sees(/No code can be given/);
+  expect((await telegramOf(daemon)).pending).toBe(3);
+
+  inDatabase(home, (db) =>
+    db.prepare("UPDATE telegram_codes SET expires_at = '2020-01-01T00:00:00.000Z' WHERE code = ?").run(codes[0]!),
+  );
+  expect(await io("telegram", "pair", codes[0]!)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("older than an hour"),
+  });
+  expect(await io("telegram", "pair", codes[1]!)).toMatchObject({ code: 0 });
+  await io("telegram", "unpair");
+  expect(await io("telegram", "pair", codes[1]!)).toMatchObject({ code: 1 });
+  expect(await io("telegram", "pair", codes[2]!)).toMatchObject({ code: 1 });
+});
+
+test("five wrong codes lock the pairing for an hour, over a restart too", async () => {
+  const { api, home, daemon, start, io } = await unpaired();
+  const olga = createPerson(api, 3_001);
+  olga.send("/start");
+  const code = codeIn((await olga.sees(/Your code/)).text)!;
+  for (let tries = 0; tries < 5; tries += 1) await io("telegram", "pair", `WRONG00${tries}`);
+  await daemon.kill("SIGTERM");
+  await start();
+  expect(await io("telegram", "pair", code)).toMatchObject({ code: 1, stderr: expect.stringContaining("Too many wrong codes") });
+  inDatabase(home, (db) =>
+    db
+      .prepare("UPDATE io_state SET value = ? WHERE key = 'telegram:wrong-codes'")
+      .run(JSON.stringify({ count: 5, lockedUntil: "2020-01-01T00:00:00.000Z" })),
+  );
+  expect(await io("telegram", "pair", "WRONG009")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no code that is waiting"),
+  });
+  expect(await io("telegram", "pair", code)).toMatchObject({ code: 0 });
+});
+
+test("with authorizedUserId nobody is given a code, and in a group even the owner is not heard", async () => {
+  const { api, daemon, owner, home } = await telegraphed();
+  const eve = createPerson(api, 666);
+  eve.send("/start");
+  await eve.sees(/^This bot is private\.$/);
+  const group = createPerson(api, owner.id, "Olga", { id: -500, type: "supergroup" });
+  group.send("do something here");
+  owner.send("and here");
+  await owner.sees(/^You said: and here$/);
+  expect(group.shown()).toEqual([]);
+  expect((await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items.map(({ text }) => text)).toEqual(["and here"]);
+  expect(await runIo(["telegram", "pair", "ABCD1234"], home)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("authorizedUserId"),
+  });
+  expect(JSON.parse((await runIo(["telegram", "status", "--json"], home)).stdout)).toMatchObject({
+    state: "connected",
+    bot: "io_test_bot",
+    user: { id: owner.id, by: "config" },
+  });
+});
+
+test("switched on and off while the daemon runs, and off it says how to begin", async () => {
+  const api = await startBotApi();
+  const home = temporaryHome({});
+  const model = await scriptedModel(echo);
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  expect((await runIo(["telegram", "status"], home)).stdout).toMatch(/Telegram is off\. Make a bot with @BotFather/);
+  expect(api.calls).toEqual([]);
+  const follower = await daemon.follow();
+  await daemon.json("PATCH", "/api/config", { ...telegramConfig(api), authorizedUserId: 77 });
+  await isConnected(daemon);
+  const olga = createPerson(api, 77);
+  olga.send("hello");
+  await olga.sees(/^You said: hello$/);
+  await daemon.json("PATCH", "/api/config", { telegramEnabled: false });
+  await until("it to be off", async () => (await telegramOf(daemon)).state === "off");
+  expect(follower.of("channel.changed").map(({ body }) => body.state)).toEqual(["starting", "connected", "off"]);
+});

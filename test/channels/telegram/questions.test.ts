@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import type { Model } from "../../../src/engine/rehearsal/wire.ts";
+import type { Task } from "../../../src/protocol/squads.ts";
+import { approvalsOf } from "../../support/approvals.ts";
+import { temporaryHome } from "../../support/home.ts";
+import { isAfterTool, lastUserText } from "../../support/model.ts";
+import { inDatabase } from "../../support/orchestrator.ts";
+import { telegraphed } from "../../support/telegram/daemon.ts";
+import { createPerson } from "../../support/telegram/person.ts";
+import { until } from "../../support/until.ts";
+
+const THEN = "then";
+const ASKS = { approvalRules: [{ tool: "shell", match: "echo *", [THEN]: "ask" }] };
+const shells: Model = (request) =>
+  isAfterTool(request)
+    ? { say: "Done with it." }
+    : { call: [{ tool: "shell", args: { command: `echo ${/run (\w+)/.exec(lastUserText(request))?.[1]}` } }] };
+
+test("a question comes with its command and folder and two buttons far apart; a press decides it, once, and takes them away", async () => {
+  const { owner, api, daemon } = await telegraphed(shells, { config: ASKS });
+  owner.send("run first");
+  const question = await owner.sees(/wants to use shell/);
+  expect(question).toMatchObject({ silent: false, text: expect.stringMatching(/ {4}echo first\n[\s\S]* {2}in \//) });
+  expect(question.buttons.map((row) => row.map(({ text }) => text))).toEqual([["✅ Allow"], ["Why is this asked?"], ["⛔ Deny"]]);
+  for (const { data } of question.buttons.flat()) expect(Buffer.byteLength(data)).toBeLessThanOrEqual(64);
+
+  const eve = createPerson(api, 666);
+  const stolen = eve.press(question, /Allow/);
+  expect(await eve.answered(stolen)).toEqual({ text: "This is not yours to decide.", alert: true });
+  expect(await approvalsOf(daemon, "waiting")).toHaveLength(1);
+
+  expect((await owner.answered(owner.press(question, /Why/))).text).toMatch(/^Asked because of /);
+  const allow = question.buttons.flat()[0]!.data;
+  const first = owner.pressData(question, allow);
+  const second = owner.pressData(question, allow);
+  expect((await owner.answered(first)).text).toMatch(/^\w{5} is allowed\.$/);
+  expect(await owner.answered(second)).toMatchObject({ text: expect.stringMatching(/is allowed already/), alert: true });
+  await owner.sees(/^Done with it\.$/);
+  await until("the buttons to go", () => question.buttons.length === 0 && /allowed by telegram:4242/.test(question.text));
+  expect((await approvalsOf(daemon, "allowed"))[0]).toMatchObject({ decidedBy: "telegram:4242" });
+});
+
+test("one that expired says so, one that was decided elsewhere loses its buttons, and a denial reaches the model", async () => {
+  const { owner, daemon, home, model } = await telegraphed(shells, { config: ASKS });
+  owner.send("run first");
+  const question = await owner.sees(/echo first/);
+  const { id } = (await approvalsOf(daemon, "waiting"))[0]!;
+  inDatabase(home, (db) => db.prepare("UPDATE approvals SET expires_at = '2020-01-01T00:00:00.000Z' WHERE id = ?").run(id));
+  const query = owner.press(question, /Allow/);
+  expect(await owner.answered(query)).toMatchObject({ text: expect.stringMatching(/is expired already/), alert: true });
+  await until("the buttons to go", () => question.buttons.length === 0);
+
+  owner.send("run second");
+  const other = await owner.sees(/echo second/);
+  const [waiting] = await approvalsOf(daemon, "waiting");
+  await daemon.json("POST", `/api/approvals/${waiting!.id}`, { decision: "deny", note: "not on a Sunday" });
+  await until("the buttons to go", () => other.buttons.length === 0 && /denied by api/.test(other.text));
+  await until("the model to be told", () => JSON.stringify(model.requests.at(-1)!.messages).includes("not on a Sunday"));
+
+  owner.send("run third");
+  await owner.sees(/echo third/);
+  const [third] = await approvalsOf(daemon, "waiting");
+  owner.send("/approvals");
+  await owner.sees(new RegExp(`^Waiting for you\\n• ${third!.id}`));
+  owner.send(`/deny ${third!.id} later, perhaps`);
+  await owner.sees(new RegExp(`^${third!.id} is denied`));
+  owner.send(`/allow ${third!.id}`);
+  await owner.sees(new RegExp(`^${third!.id} is denied already`));
+});
+
+test("a task comes with buttons to cancel it and to see its evidence, and its end comes to the chat that asked", async () => {
+  const model: Model = (request) => {
+    const text = lastUserText(request);
+    if (/Task t_\w+: wait/.test(text)) return { stall: "waiting" };
+    if (/Task t_\w+: look/.test(text))
+      return isAfterTool(request) ? { say: "I looked." } : { call: [{ tool: "shell", args: { command: "echo looked" } }] };
+    if (/delegate/.test(text) && !isAfterTool(request))
+      return { call: [{ tool: "squad_delegate", args: { slug: "crew", task: /delegate (\w+)/.exec(text)![1] } }] };
+    return { say: /\[via background\]/.test(text) ? "It has ended." : "On its way." };
+  };
+  const { owner, daemon } = await telegraphed(model);
+  await daemon.json("POST", "/api/squads", { name: "Crew", slug: "crew", projectPath: temporaryHome() });
+  await daemon.json("POST", "/api/squads/crew/agents", { roleTitle: "Engineer", charter: "All of it." });
+  owner.send("delegate wait");
+  const begun = await until("the buttons", () =>
+    owner.shown().find(({ text, buttons }) => text === "On its way." && buttons.length > 0),
+  );
+  const query = owner.press(begun, /^Cancel/);
+  expect((await owner.answered(query)).text).toMatch(/is cancelled/);
+  const tasks = await daemon.json<{ items: Task[] }>("GET", "/api/tasks");
+  expect(tasks.items[0]).toMatchObject({ status: "cancelled" });
+  expect(await owner.answered(owner.press(begun, /^Cancel/))).toMatchObject({
+    text: expect.stringMatching(/cancelled already/),
+    alert: true,
+  });
+
+  owner.send("delegate look");
+  const end = await until(
+    "the end",
+    () =>
+      owner
+        .shown()
+        .filter(({ text, buttons }) => text === "It has ended." && /Evidence of/.test(buttons[0]?.[0]?.text ?? ""))
+        .at(-1),
+    30_000,
+  );
+  await until(
+    "both ends",
+    async () => (await daemon.json<{ items: Task[] }>("GET", "/api/tasks?status=done")).items.length === 1,
+  );
+  const told = await until("the end of the second", () =>
+    owner
+      .shown()
+      .filter(({ text, buttons }) => text === "It has ended." && buttons.length > 0)
+      .at(-1),
+  );
+  expect(end.silent).toBe(false);
+  owner.press(told, /Evidence/);
+  await owner.sees(/0 ← echo looked/);
+  owner.send("/tasks");
+  await owner.sees(/Tasks, newest first\n• t_\w+ done/);
+});
+
+test("a budget that is nearly used up is told in the chat that asked, and one that is used up asks there", async () => {
+  const { owner } = await telegraphed(undefined, { config: { budgets: { conversation: { calls: 5 } } } });
+  for (let index = 1; index <= 4; index += 1) {
+    owner.send(`call ${index}`);
+    await owner.sees(new RegExp(`^You said: call ${index}$`));
+  }
+  await owner.sees(/^Four fifths of the budget of this conversation are used/);
+  expect(owner.shown().filter(({ text }) => /Four fifths/.test(text))).toHaveLength(1);
+  owner.send("call 5");
+  await owner.sees(/^You said: call 5$/);
+  owner.send("call 6");
+  const question = await until("the question", () => owner.shown().find(({ buttons }) => buttons.length === 3));
+  owner.press(question, /Allow/);
+  await owner.sees(/^You said: call 6$/);
+});

@@ -1,0 +1,51 @@
+import { onTestFinished } from "vitest";
+import type { ModelServer } from "../../../src/engine/rehearsal/server.ts";
+import type { Model } from "../../../src/engine/rehearsal/wire.ts";
+import type { TelegramStatus } from "../../../src/protocol/channels.ts";
+import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../daemon.ts";
+import { temporaryHome } from "../home.ts";
+import { lastUserText, scriptedModel } from "../model.ts";
+import { until } from "../until.ts";
+import { BOT_TOKEN, type BotApi, startBotApi } from "./bot-api.ts";
+import { createPerson, type TelegramPerson } from "./person.ts";
+
+export const OWNER = 4_242;
+
+/** A model that says what it was told. */
+export const echo: Model = (request) => ({ say: `You said: ${/\[via \w+\] ([\s\S]*)/.exec(lastUserText(request))?.[1]}` });
+
+export interface Telegraphed {
+  api: BotApi;
+  model: ModelServer;
+  home: string;
+  daemon: TestDaemon;
+  /** Somebody who is served. */
+  owner: TelegramPerson;
+  /** Another life on the same home. */
+  start(): Promise<TestDaemon>;
+}
+
+export const telegramConfig = (api: BotApi) => ({
+  telegramEnabled: true,
+  telegramBotToken: BOT_TOKEN,
+  telegramApiRoot: api.url,
+});
+
+/** A daemon whose bot serves one person, against a Bot API server of our own. */
+export async function telegraphed(
+  model: Model = echo,
+  { config = {}, env = {}, ...given }: { config?: Record<string, unknown>; env?: NodeJS.ProcessEnv; api?: BotApi } = {},
+): Promise<Telegraphed> {
+  const api = given.api ?? (await startBotApi());
+  const scripted = await scriptedModel(model);
+  const home = temporaryHome({ ...telegramConfig(api), authorizedUserId: OWNER, ...config });
+  const start = () => startDaemonProcess(home, { ...providerEnvironment(scripted.url), ...env }, onTestFinished);
+  const daemon = await start();
+  await isConnected(daemon);
+  return { api, model: scripted, home, daemon, owner: createPerson(api, OWNER, "Olga"), start };
+}
+
+export const telegramOf = (daemon: TestDaemon) => daemon.json<TelegramStatus>("GET", "/api/telegram");
+
+export const isConnected = (daemon: TestDaemon) =>
+  until("the bot to be connected", async () => (await telegramOf(daemon)).state === "connected");
