@@ -17,6 +17,9 @@ export const REPOSITORIES = "test/repositories/**/*.test.ts";
 /** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
 export const WALLS = "test/walls/**/*.test.ts";
 
+/** The page in a real browser: `npm run test:web` runs those. */
+export const WEB = "test/web/**/*.web.ts";
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],

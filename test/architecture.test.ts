@@ -63,6 +63,7 @@ const MAY_OPEN: Record<string, string> = {
   "engine/runtime-path.ts": "the runtime's own code",
   "engine/runtime-unpack.ts": "the runtime's own code",
   "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
+  "channels/http/page.ts": "IO's own page, as it was built",
   "cli/update.ts": "an empty file in a folder of its own",
   "cli/daemon.ts": "the output of a daemon that a person starts",
   "cli/input.ts": "a file that a person names",

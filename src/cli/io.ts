@@ -22,6 +22,7 @@ import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
 import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
+import { webCommand } from "./web.ts";
 import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
@@ -65,6 +66,7 @@ function buildProgram(shell: Shell): Command {
   approvalCommands(program, shell);
   budgetCommands(program, shell);
   usageCommand(program, shell);
+  webCommand(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

@@ -38,6 +38,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm },
+    pageFolder: join(packageRoot, "dist", "web"),
     isBehindWall: createConnectionJudge(realOf(paths.home)),
     usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,
