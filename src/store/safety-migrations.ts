@@ -220,4 +220,11 @@ export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
       CREATE INDEX steers_by_message ON steers (message_id, seq);
     `,
   },
+  {
+    name: "0017-for-the-page",
+    sql: `
+      ALTER TABLE run_steps ADD COLUMN prompt TEXT;
+      CREATE INDEX tool_calls_of_pages ON tool_calls (created_at) WHERE tool IN ('wiki_write', 'wiki_delete');
+    `,
+  },
 ];

@@ -18,7 +18,6 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { storeTrouble } from "../../store/open.ts";
 import type { Gate } from "../../tools/gate.ts";
-import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
@@ -38,9 +37,9 @@ import { signInRoutes } from "./sign-in.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
-import { wikiRoutes } from "./wiki.ts";
+import { type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
 
-export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps {
+export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, UsageRoutesDeps, BudgetRoutesDeps, WikiRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -56,7 +55,6 @@ export interface HttpDeps extends SettingsDeps, RunDeps, ApprovalRoutesDeps, Usa
   callsOf: Gate["callsOf"];
   hub: Hub;
   events: EventLog;
-  wiki: Wiki;
   skills: Skills;
   squads: Squads;
   status: () => Status;

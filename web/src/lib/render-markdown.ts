@@ -34,10 +34,10 @@ const markdownIt = MarkdownIt({
 // Nothing is loaded from elsewhere: an image is told, with where it lies.
 markdownIt.renderer.rules.image = (tokens, index) => {
   const token = tokens[index];
-  const escape = markdownIt.utils.escapeHtml;
+  const safe = markdownIt.utils.escapeHtml;
   const source = String(token?.attrGet("src") ?? "");
   const words = `image: ${token?.content || "without words"}`;
-  return `<a href="${escape(source)}">${escape(words)}</a>`;
+  return `<a href="${safe(source)}">${safe(words)}</a>`;
 };
 
 export const renderMarkdown = (text: string): string => markdownIt.render(text);
