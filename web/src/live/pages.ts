@@ -23,7 +23,9 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
 
   const page = (before?: string) => {
     const path = address();
-    return get<Page<T>>(`${path}${path.includes("?") ? "&" : "?"}limit=100${before ? `&before=${encodeURIComponent(before)}` : ""}`);
+    return get<Page<T>>(
+      `${path}${path.includes("?") ? "&" : "?"}limit=100${before ? `&before=${encodeURIComponent(before)}` : ""}`,
+    );
   };
   const reload = async () => {
     asked += 1;

@@ -44,14 +44,32 @@ export function drawRun(run: Run): Picture {
   for (const phase of run.phases) {
     const id = `phase ${phase.name}`;
     const steps = run.steps.filter((step) => step.phase === phase.name);
-    add({ id, kind: "phase", title: phase.name, detail: phase.reason ?? "", state: phase.status, rounds: 0, voided: false, step: steps[0]?.key });
+    add({
+      id,
+      kind: "phase",
+      title: phase.name,
+      detail: phase.reason ?? "",
+      state: phase.status,
+      rounds: 0,
+      voided: false,
+      step: steps[0]?.key,
+    });
     for (const end of ends) graph.setEdge(end, id);
     const streams = run.streams.filter(({ number }) => steps.some((step) => step.stream === number));
     for (const { number, task, status } of streams) {
       const mine = steps.filter((step) => step.stream === number);
       const detail = status === "running" ? (mine.findLast(({ state }) => state === "begun")?.agent ?? "") : "";
       const node = `stream ${phase.name} ${number}`;
-      add({ id: node, kind: "stream", title: `${number}. ${firstLine(task)}`, detail, state: status, rounds: 0, voided: false, step: mine[0]?.key });
+      add({
+        id: node,
+        kind: "stream",
+        title: `${number}. ${firstLine(task)}`,
+        detail,
+        state: status,
+        rounds: 0,
+        voided: false,
+        step: mine[0]?.key,
+      });
       graph.setEdge(id, node);
     }
     ends = [id, ...streams.map(({ number }) => `stream ${phase.name} ${number}`)].flatMap((node) => addLoops(node, phase.name));
@@ -60,7 +78,16 @@ export function drawRun(run: Run): Picture {
   }
   if (run.outcome !== null) {
     const detail = run.branch ?? "";
-    add({ id: "result", kind: "result", title: run.applied ? "applied" : run.outcome, detail, state: run.outcome, rounds: 0, voided: false, step: undefined });
+    add({
+      id: "result",
+      kind: "result",
+      title: run.applied ? "applied" : run.outcome,
+      detail,
+      state: run.outcome,
+      rounds: 0,
+      voided: false,
+      step: undefined,
+    });
     for (const end of ends) graph.setEdge(end, "result");
   }
 

@@ -6,14 +6,21 @@ export function runAt(run: Run, time: number): Run {
   if (time >= at(run.finishedAt)) return run;
   const steps = run.steps
     .filter(({ startedAt }) => at(startedAt) <= time)
-    .map((step) => (at(step.finishedAt) <= time ? step : { ...step, state: "begun" as const, verdict: null, error: null, finishedAt: null }));
+    .map((step) =>
+      at(step.finishedAt) <= time ? step : { ...step, state: "begun" as const, verdict: null, error: null, finishedAt: null },
+    );
   const phases = run.phases
     .filter(({ startedAt }) => at(startedAt) <= time)
-    .map((phase) => (at(phase.finishedAt) <= time ? phase : { ...phase, status: "running" as const, reason: null, finishedAt: null }));
-  const lastOf = (stream: number) => Math.max(...run.steps.filter((step) => step.stream === stream).map((step) => at(step.finishedAt)));
+    .map((phase) =>
+      at(phase.finishedAt) <= time ? phase : { ...phase, status: "running" as const, reason: null, finishedAt: null },
+    );
+  const lastOf = (stream: number) =>
+    Math.max(...run.steps.filter((step) => step.stream === stream).map((step) => at(step.finishedAt)));
   const streams = run.streams
     .filter(({ number }) => steps.some((step) => step.stream === number))
-    .map((stream) => (lastOf(stream.number) <= time ? stream : { ...stream, status: "running" as const, merged: false, reason: null }));
+    .map((stream) =>
+      lastOf(stream.number) <= time ? stream : { ...stream, status: "running" as const, merged: false, reason: null },
+    );
   const loops = run.loops.filter(({ key }) => {
     const rounds = run.steps.filter((step) => step.key.startsWith(`${key}/`));
     return rounds.length > 0 && rounds.every((step) => at(step.finishedAt) <= time);
