@@ -1,4 +1,4 @@
-import { ref, shallowRef } from "vue";
+import { onScopeDispose, ref, shallowRef } from "vue";
 import type { EventType } from "../../../src/protocol/events.ts";
 import { useIo } from "../io.ts";
 import { get, messageOf } from "../lib/api.ts";
@@ -50,6 +50,7 @@ export function usePages<T>(address: () => string, keyOf: (item: T) => string, {
   };
   io.on(on, soon);
   io.onReturn(soon);
+  onScopeDispose(() => clearTimeout(timer));
   void reload();
   return {
     items,
