@@ -28,12 +28,12 @@ export interface Picture {
   height: number;
 }
 
-export const NODE = { width: 190, height: 62 };
+export const NODE = { width: 168, height: 56 };
 
 /** The pipeline as it is: phases in their order, streams side by side, review loops behind what they judged. */
 export function drawRun(run: Run): Picture {
   const graph = new Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 40, marginx: 8, marginy: 8 });
+  graph.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 28, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
   const nodes = new Map<string, Omit<Node, "x" | "y">>();
   const add = (node: Omit<Node, "x" | "y">) => {
@@ -99,7 +99,7 @@ export function drawRun(run: Run): Picture {
     let last = node;
     for (const loop of run.loops.filter((each) => each.phase === phase && each.stream === stream)) {
       const voided = loop.outcome === "approved" && isTree(loop.approved) && tree !== null && loop.approved !== tree;
-      const detail = loop.approved === null ? "" : `saw ${loop.approved.slice(0, 10)}`;
+      const detail = loop.approved === null ? "" : loop.approved.slice(0, 7);
       const id = `loop ${loop.key}`;
       const step = run.steps.findLast(({ key }) => key.startsWith(`${loop.key}/`))?.key;
       add({ id, kind: "loop", title: loop.agent, detail, state: loop.outcome, rounds: loop.reviews, voided, step });
