@@ -62,8 +62,8 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
   await page.locator(".line.added").first().waitFor();
   expect(await trouble(page)).toEqual([]);
 
-  const skill = repository({ "bad/SKILL.md": `---\nname: bad-skill\ndescription: '${HTML.replaceAll("'", "")}'\n---\n\n${MARKDOWN}\n` });
-  await daemon.json("POST", "/api/skills", { repoUrl: skill });
+  const skill = repository({ "bad-skill/SKILL.md": `---\nname: bad-skill\ndescription: '${HTML}'\n---\n\n${MARKDOWN}\n` });
+  expect(await daemon.json("POST", "/api/skills", { repoUrl: skill })).toMatchObject({ items: [{ slug: "bad-skill" }] });
   await look("/skills/bad-skill", "javascript:");
 
   const repo = project(GREETER);

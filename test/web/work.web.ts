@@ -17,7 +17,7 @@ test("a squad is made from a path and a name; the suggested agents come along, a
   await page.getByText("with the agents it suggests").waitFor();
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { name: "Greeters" }).waitFor();
-  const { items } = await daemon.json<{ items: { characterName: string }[] }>("GET", "/api/squads/greeters/agents");
+  const { items } = await daemon.json<{ items: { characterName: string }[] }>("GET", `/api${new URL(page.url()).pathname}/agents`);
   expect(items.length).toBeGreaterThan(0);
   await page.getByRole("button", { name: "Add agent" }).click();
   await page.getByLabel("Role", { exact: true }).fill("poet");
@@ -47,7 +47,7 @@ test("a task is watched live; a comment on a line of its changes goes to the age
   await page.getByLabel("Task", { exact: true }).fill("Add a farewell");
   await page.getByRole("button", { name: "Delegate" }).click();
   await page.getByRole("link", { name: "Add a farewell" }).first().click();
-  await page.getByText("last exited 0").waitFor();
+  await page.getByRole("region", { name: "Result" }).getByText("last exited 0").waitFor();
   await page.getByRole("region", { name: "Activity" }).getByText("node --test").first().waitFor();
   await page.getByRole("button", { name: "Show the changes" }).click();
   await page.getByRole("button", { name: "Comment on line 1" }).click();

@@ -61,7 +61,7 @@ export async function seededDaemon(): Promise<Seeded> {
   await daemon.json("POST", "/api/squads/greeter/decisions", { decision: "English only", context: "the first release" });
   const task = await ended(daemon, (await delegate(daemon, "greeter", { task: "Add a farewell to the greeter" })).id);
   const skills = repository({
-    "notes/SKILL.md": "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\n# Release notes\n\nOne line a change.\n",
+    "release-notes/SKILL.md": "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\n# Release notes\n\nOne line a change.\n",
   });
   await daemon.json("POST", "/api/skills", { repoUrl: skills });
   const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(GREETER), issue: "Add a farewell(name) function\n\nSo that guests can leave." });
