@@ -113,6 +113,18 @@ describe("the house", () => {
     expect(idle).toEqual([]);
   });
 
+  test("the page takes types from the protocol and nothing else from src", () => {
+    const page = join(packageRoot, "web", "src");
+    const files = readdirSync(page, { recursive: true, encoding: "utf8" }).filter((name) => /\.(?:ts|vue)$/.test(name));
+    const taken = files.flatMap((name) =>
+      [...readFileSync(join(page, name), "utf8").matchAll(/^import (type )?[^;]*?"((?:\.\.\/)+src\/[^"]+)";$/gm)].map(
+        ([, type = "", from]) => `${type}${from?.replace(/^(?:\.\.\/)+/, "")}`,
+      ),
+    );
+    expect(taken.length).toBeGreaterThan(10);
+    expect(taken.filter((each) => !each.startsWith("type src/protocol/"))).toEqual([]);
+  });
+
   test("no imports run in a circle", () => {
     expect(findCycle(sources)).toBeUndefined();
   });

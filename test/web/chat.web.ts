@@ -64,10 +64,14 @@ test("while a turn runs, Send says something into it, Queue waits behind it, and
   await page.getByLabel("Queued words").fill("repeat: other words");
   await page.getByRole("button", { name: "Keep" }).click();
   await page.getByText("pineapple").last().waitFor();
-  const said = await until("both answered", async () => {
-    const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=main");
-    return items.every(({ finishedAt }) => finishedAt !== null) && items.length === 3 ? items : undefined;
-  }, 30_000);
+  const said = await until(
+    "both answered",
+    async () => {
+      const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=main");
+      return items.every(({ finishedAt }) => finishedAt !== null) && items.length === 3 ? items : undefined;
+    },
+    30_000,
+  );
   expect(said.map(({ text, status }) => [text, status])).toEqual([
     ["not wanted", "cancelled"],
     ["repeat: other words", "done"],
@@ -109,7 +113,10 @@ test("a daemon that is killed in the middle of an answer and comes back finishes
 test("equal tool calls are one counted row that unfolds to what was asked and what came back", async () => {
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon);
-  const calls = [{ path: "a", content: "# A\n" }, { path: "b", content: "# B\n" }];
+  const calls = [
+    { path: "a", content: "# A\n" },
+    { path: "b", content: "# B\n" },
+  ];
   await daemon.ask({ text: `call wiki_write ${JSON.stringify(calls)}`, source: "web" });
   await page.getByText("wiki_write ×2").click();
   await page.getByText('"content": "# B').waitFor();

@@ -50,7 +50,11 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
 
   const folder = project({ ...GREETER, [`<img src=x onerror=window.${MARK}=1>.txt`]: "old\n" });
   await squadWith(daemon, folder, "bad", ["backend engineer"]);
-  await daemon.json("POST", "/api/squads", { name: `<img src=x onerror="window.${MARK}=1">`, projectPath: project(), slug: "named" });
+  await daemon.json("POST", "/api/squads", {
+    name: `<img src=x onerror="window.${MARK}=1">`,
+    projectPath: project(),
+    slug: "named",
+  });
   await daemon.json("POST", "/api/squads/bad/decisions", { decision: HTML, context: MARKDOWN });
   await look("/squads", "onerror");
   await look("/squads/bad", "onerror");

@@ -17,7 +17,10 @@ test("a squad is made from a path and a name; the suggested agents come along, a
   await page.getByText("with the agents it suggests").waitFor();
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { name: "Greeters" }).waitFor();
-  const { items } = await daemon.json<{ items: { characterName: string }[] }>("GET", `/api${new URL(page.url()).pathname}/agents`);
+  const { items } = await daemon.json<{ items: { characterName: string }[] }>(
+    "GET",
+    `/api${new URL(page.url()).pathname}/agents`,
+  );
   expect(items.length).toBeGreaterThan(0);
   await page.getByRole("button", { name: "Add agent" }).click();
   await page.getByLabel("Role", { exact: true }).fill("poet");
@@ -108,5 +111,8 @@ test("a pipeline file is checked as it is typed", async () => {
   const { page } = await openWindow(await browser(), daemon, { path: "/runs" });
   await page.getByText("Check a pipeline file").click();
   await page.getByLabel("swarm.config.yaml").fill("pipeline:\n  - phase: dance\n");
-  await page.getByText(/line \d+: /).first().waitFor();
+  await page
+    .getByText(/line \d+: /)
+    .first()
+    .waitFor();
 });

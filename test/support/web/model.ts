@@ -32,7 +32,11 @@ function agentAct(step: number): Act {
       call: [
         {
           tool: "file_ops",
-          args: { operation: "write", path: "src/farewell.js", content: "export const farewell = (name) => `Goodbye, ${name}!`;\n" },
+          args: {
+            operation: "write",
+            path: "src/farewell.js",
+            content: "export const farewell = (name) => `Goodbye, ${name}!`;\n",
+          },
         },
       ],
     };

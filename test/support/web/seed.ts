@@ -49,24 +49,43 @@ export const runEnded = (daemon: TestDaemon, id: string): Promise<Run> =>
 /** Something in every view: talk, a squad with work done, a run, pages, a skill, and a question that waits. */
 export async function seededDaemon(): Promise<Seeded> {
   const rules = [{ tool: "shell", match: "rm *", then: "ask" }];
-  const daemon = await webDaemon({ approvalRules: rules, prices: { scripted: { input: 3, output: 15 } }, budgets: { day: { tokens: 900_000 } } });
+  const daemon = await webDaemon({
+    approvalRules: rules,
+    prices: { scripted: { input: 3, output: 15 } },
+    budgets: { day: { tokens: 900_000 } },
+  });
   const folder = project(GREETER);
   await daemon.ask({ text: "What is in this project?", source: "web" });
-  await daemon.ask({ text: callText("wiki_write", { path: "preferences/editor", content: "# Editor\n\nTabs, [never spaces](../general/style.md).\n" }), source: "web" });
+  await daemon.ask({
+    text: callText("wiki_write", {
+      path: "preferences/editor",
+      content: "# Editor\n\nTabs, [never spaces](../general/style.md).\n",
+    }),
+    source: "web",
+  });
   await daemon.ask({ text: "Plan the release", conversation: "release", source: "web" });
   await daemon.json("PUT", "/api/wiki/pages/general/style", { content: "# Style\n\nShort sentences.\n" });
   await daemon.json("PUT", "/api/wiki/pages/general/style", { content: "# Style\n\nShort sentences. Plain words.\n" });
-  await daemon.json("PUT", "/api/wiki/pages/projects/greeter", { content: "# Greeter\n\nSays hello; see [style](../general/style.md).\n" });
+  await daemon.json("PUT", "/api/wiki/pages/projects/greeter", {
+    content: "# Greeter\n\nSays hello; see [style](../general/style.md).\n",
+  });
   await squadWith(daemon, folder, "greeter", ["backend engineer", "tester", "technical writer"]);
   await daemon.json("POST", "/api/squads/greeter/decisions", { decision: "English only", context: "the first release" });
   const task = await ended(daemon, (await delegate(daemon, "greeter", { task: "Add a farewell to the greeter" })).id);
   const skills = repository({
-    "release-notes/SKILL.md": "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\n# Release notes\n\nOne line a change.\n",
+    "release-notes/SKILL.md":
+      "---\nname: release-notes\ndescription: Writes the notes of a release.\n---\n\n# Release notes\n\nOne line a change.\n",
   });
   await daemon.json("POST", "/api/skills", { repoUrl: skills });
-  const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(GREETER), issue: "Add a farewell(name) function\n\nSo that guests can leave." });
+  const begun = await daemon.json<Run>("POST", "/api/runs", {
+    projectPath: project(GREETER),
+    issue: "Add a farewell(name) function\n\nSo that guests can leave.",
+  });
   const run = await runEnded(daemon, begun.id);
-  await daemon.json("POST", "/api/messages", { text: callText("shell", { command: "rm -rf build && npm run build" }), source: "web" });
+  await daemon.json("POST", "/api/messages", {
+    text: callText("shell", { command: "rm -rf build && npm run build" }),
+    source: "web",
+  });
   await asked(daemon);
   return { daemon, task: task.id, run: run.id, folder };
 }
