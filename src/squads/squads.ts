@@ -1,6 +1,5 @@
 import type { Engine } from "../engine/port.ts";
 import type { Git } from "../git/command.ts";
-import { diffOf } from "../git/diff.ts";
 import { createSnapshots } from "../git/snapshots.ts";
 import type { Config } from "../lib/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
@@ -25,6 +24,7 @@ import { createFacts } from "./facts.ts";
 import { createHeld } from "./held.ts";
 import { folderAt, slugOf } from "./input.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
+import { createTaskDiff } from "./task-diff.ts";
 import { publicTask } from "./task-ending.ts";
 import { createTaskNotes } from "./task-notes.ts";
 import { createTasks } from "./tasks.ts";
@@ -153,21 +153,7 @@ export function createSquads(deps: SquadsDeps) {
       store.listTasks(filter).map(publicTask),
     openTasks: (slug: string): Task[] => store.openTasks(slug).map(publicTask),
     activity: (id: string, page?: { after?: number; limit?: number }): Activity[] => activity.of(findTask(id).id, page),
-    /** What the files of its project differ by since the task began. */
-    async diff(id: string): Promise<{ from: string; to: string; text: string }> {
-      const { squad, evidence, status } = findTask(id);
-      const { treeBefore: from, treeAfter: to } = evidence ?? { treeBefore: null, treeAfter: null };
-      if (from === null || to === null)
-        throw conflict(
-          status === "running" || status === "queued"
-            ? "What a task changed is compared when it has ended."
-            : "Git could not tell what this task changed: there is no repository, or it is not in order.",
-        );
-      const folder = teams.find(squad).projectPath;
-      const known = await git.run(folder, ["cat-file", "-e", `${to}^{tree}`]);
-      if (known.code !== 0) throw missing("The repository no longer holds what this task left; git has cleaned it away.");
-      return { from, to, text: await diffOf(git, folder, from, to, { most: 1_000_000 }) };
-    },
+    diff: createTaskDiff({ git, findTask, findSquad: teams.find }),
     lastActivity: (id: string, count: number): Activity[] => activity.last(id, count),
     async cancel(id: string): Promise<Task> {
       const { status } = findTask(id);

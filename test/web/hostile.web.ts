@@ -6,7 +6,7 @@ import { fileBrowser, openWindow } from "../support/browser.ts";
 import { callText } from "../support/orchestrator.ts";
 import { git, repository, writeFiles } from "../support/skills.ts";
 import { delegate, ended, project, squadWith } from "../support/squads.ts";
-import { GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
+import { askBefore, GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 const MARK = "pwned";
@@ -31,7 +31,7 @@ const trouble = (page: Page) =>
   })()`) as Promise<string[]>;
 
 test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue says is run or loads anything", async () => {
-  const daemon = await webDaemon({ approvalRules: [{ tool: "shell", match: "*onerror*", then: "ask" }] });
+  const daemon = await webDaemon(askBefore("*onerror*"));
   const { page, complaints, foreign } = await openWindow(await browser(), daemon);
   const look = async (path: string, words: string) => {
     await page.goto(daemon.url + path);

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { asked, finishedMessage } from "../support/approvals.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { callText } from "../support/orchestrator.ts";
-import { webDaemon } from "../support/web/seed.ts";
+import { askBefore, webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 
 test("a question stands above every view with its whole command, and is gone everywhere once it is answered in one window", async () => {
-  const daemon = await webDaemon({ approvalRules: [{ tool: "shell", match: "echo *", then: "ask" }] });
+  const daemon = await webDaemon(askBefore("echo *"));
   const first = await openWindow(await browser(), daemon);
   const second = await openWindow(await browser(), daemon, { path: "/wiki" });
   const command = `echo ${"long ".repeat(60)}end`;
@@ -24,7 +24,7 @@ test("a question stands above every view with its whole command, and is gone eve
 });
 
 test("a denial's note reaches the model", async () => {
-  const daemon = await webDaemon({ approvalRules: [{ tool: "shell", match: "echo *", then: "ask" }] });
+  const daemon = await webDaemon(askBefore("echo *"));
   const { page } = await openWindow(await browser(), daemon, { width: 390 });
   const { id } = await daemon.json<{ id: string }>("POST", "/api/messages", { text: callText("shell", { command: "echo hi" }) });
   await page.getByPlaceholder("a note, told to the model").fill("not on a Friday");

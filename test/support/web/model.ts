@@ -6,7 +6,7 @@ import { roleOf, usual } from "../swarm/index.ts";
 
 export const SAMPLE = [
   "## What I found\n\nThe greeting lives in `src/greet.js`. It says **hello**, and nothing else:\n\n",
-  "```js\nexport function greet(name) {\n  // Ada is greeted, nobody else\n  return `Hello, ${name}!`;\n}\n```\n\n",
+  '```js\nexport function greet(name) {\n  // Ada is greeted, nobody else\n  return "Hello, " + name;\n}\n```\n\n',
   "| file | lines |\n| --- | --- |\n| src/greet.js | 3 |\n\nSee [the guide](https://example.org/guide).",
 ];
 
@@ -35,7 +35,7 @@ function agentAct(step: number): Act {
           args: {
             operation: "write",
             path: "src/farewell.js",
-            content: "export const farewell = (name) => `Goodbye, ${name}!`;\n",
+            content: 'export const farewell = (name) => "Goodbye, " + name;\n',
           },
         },
       ],

@@ -18,6 +18,10 @@ export const GREETER = {
     'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { greet } from "../src/greet.js";\n\ntest("greets", () => assert.equal(greet("Ada"), "Hello, Ada!"));\n',
 };
 
+/** Has such a command wait for a person. */
+// biome-ignore lint/suspicious/noThenProperty: the name of the key in config.json
+export const askBefore = (match: string) => ({ approvalRules: [{ tool: "shell", match, then: "ask" }] });
+
 /** A daemon on the page's model. */
 export async function webDaemon(
   config: Record<string, unknown> = {},
@@ -48,9 +52,8 @@ export const runEnded = (daemon: TestDaemon, id: string): Promise<Run> =>
 
 /** Something in every view: talk, a squad with work done, a run, pages, a skill, and a question that waits. */
 export async function seededDaemon(): Promise<Seeded> {
-  const rules = [{ tool: "shell", match: "rm *", then: "ask" }];
   const daemon = await webDaemon({
-    approvalRules: rules,
+    ...askBefore("rm *"),
     prices: { scripted: { input: 3, output: 15 } },
     budgets: { day: { tokens: 900_000 } },
   });
