@@ -30,16 +30,17 @@ test("a reload in the middle of an answer shows what was said before and goes on
   const daemon = await webDaemon();
   const first = await openWindow(await browser(), daemon);
   const second = await openWindow(await browser(), daemon);
-  await first.page.getByLabel("Message").fill("count slowly 80");
+  await first.page.getByLabel("Message").fill("count slowly 200");
   await first.page.getByLabel("Message").press("Enter");
   await second.page.getByText("word5 ").waitFor();
   await first.page.getByText("word15 ").waitFor();
   await first.page.reload();
   await first.page.getByText("word1 word2 word3").waitFor();
+  expect(await first.page.getByText("tokens in").count()).toBe(0);
   for (const { page } of [first, second]) {
     await page.getByText("tokens in 1 call").waitFor();
     const said = (await page.getByRole("log").locator(".answered .markdown").textContent())?.trim();
-    expect(said).toBe(Array.from({ length: 80 }, (_, at) => `word${at + 1}`).join(" "));
+    expect(said).toBe(Array.from({ length: 200 }, (_, at) => `word${at + 1}`).join(" "));
   }
 });
 
