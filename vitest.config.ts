@@ -19,6 +19,8 @@ export const WALLS = "test/walls/**/*.test.ts";
 
 /** The Telegram channel, against a Bot API server on loopback: `npm run test:telegram` runs those. */
 export const TELEGRAM = "test/channels/telegram/**/*.test.ts";
+/** The page in a real browser: `npm run test:web` runs those. */
+export const WEB = "test/web/**/*.web.ts";
 
 export default defineConfig({
   test: {

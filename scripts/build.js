@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { buildPage } from "./build-page.js";
 import { billOfMaterials, licencesOf, packagesIn } from "./bundled-packages.js";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
@@ -28,7 +29,8 @@ const { metafile } = await build({
   sourcemap: "linked",
   sourcesContent: false,
 });
-const packages = packagesIn(root, metafile);
+const page = await buildPage(root);
+const packages = packagesIn(root, { inputs: { ...metafile.inputs, ...Object.fromEntries(page.map((path) => [path, {}])) } });
 writeFileSync(join(root, "dist", "third-party-licences.txt"), licencesOf(packages));
 const own = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 writeFileSync(join(root, "dist", "bom.cdx.json"), billOfMaterials(own, packages));

@@ -63,6 +63,7 @@ const MAY_OPEN: Record<string, string> = {
   "engine/runtime-path.ts": "the runtime's own code",
   "engine/runtime-unpack.ts": "the runtime's own code",
   "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
+  "channels/http/page.ts": "IO's own page, as it was built",
   "cli/update.ts": "an empty file in a folder of its own",
   "cli/daemon.ts": "the output of a daemon that a person starts",
   "cli/input.ts": "a file that a person names",
@@ -110,6 +111,18 @@ describe("the house", () => {
     expect(sources.flatMap(openings)).toEqual([]);
     const idle = Object.keys(MAY_OPEN).filter((path) => opensIn(sources.find((source) => source.path === path)).length === 0);
     expect(idle).toEqual([]);
+  });
+
+  test("the page takes types from the protocol and nothing else from src", () => {
+    const page = join(packageRoot, "web", "src");
+    const files = readdirSync(page, { recursive: true, encoding: "utf8" }).filter((name) => /\.(?:ts|vue)$/.test(name));
+    const taken = files.flatMap((name) =>
+      [...readFileSync(join(page, name), "utf8").matchAll(/^import (type )?[^;]*?"((?:\.\.\/)+src\/[^"]+)";$/gm)].map(
+        ([, type = "", from]) => `${type}${from?.replace(/^(?:\.\.\/)+/, "")}`,
+      ),
+    );
+    expect(taken.length).toBeGreaterThan(10);
+    expect(taken.filter((each) => !each.startsWith("type src/protocol/"))).toEqual([]);
   });
 
   test("no imports run in a circle", () => {

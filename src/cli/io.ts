@@ -23,6 +23,7 @@ import { taskCommands } from "./task.ts";
 import { telegramCommands } from "./telegram.ts";
 import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
+import { webCommand } from "./web.ts";
 import { wikiCommands } from "./wiki.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
@@ -67,6 +68,7 @@ function buildProgram(shell: Shell): Command {
   budgetCommands(program, shell);
   usageCommand(program, shell);
   telegramCommands(program, shell);
+  webCommand(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);
   swarmCommands(program, shell);

@@ -11,6 +11,7 @@ import { readPipeline } from "../swarm/pipeline/file.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { openProject } from "../swarm/run/checkout.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
+import { createPageWriters } from "../store/page-writers.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
 import { createSummaries } from "../tools/budgets/summary.ts";
 import type { Rooms } from "./build.ts";
@@ -41,6 +42,8 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm, telegram, status, stopAll },
+    pageWriters: createPageWriters(core.store),
+    pageFolder: join(packageRoot, "dist", "web"),
     isBehindWall: createConnectionJudge(realOf(paths.home)),
     usageBy: createSummaries({ usage, prices: () => settings.current().prices }),
     allowedHosts: () => settings.current().allowedHosts,

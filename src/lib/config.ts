@@ -126,6 +126,9 @@ export function updateConfig(path: string, changes: { [K in ConfigKey]?: unknown
   return config;
 }
 
+/** What the file says, unchecked and without the defaults. */
+export const rawConfig = (path: string): Record<string, unknown> => readRaw(path);
+
 function readRaw(path: string): Record<string, unknown> {
   let text: string;
   try {

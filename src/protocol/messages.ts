@@ -60,6 +60,17 @@ export const Message = z
   .meta({ id: "Message" });
 export type Message = z.infer<typeof Message>;
 
+/** What a turn that runs has said and done so far, and up to which event that is. */
+export const MessageProgress = z
+  .object({
+    id: z.string(),
+    text: z.string(),
+    tools: z.array(z.object({ tool: z.string(), state: z.enum(["started", "done", "failed"]) })),
+    upTo: z.number().int(),
+  })
+  .meta({ id: "MessageProgress" });
+export type MessageProgress = z.infer<typeof MessageProgress>;
+
 export const NewMessage = z.strictObject({
   text: z.string().trim().min(1, "a message needs some text"),
   conversation: Conversation.default("main"),

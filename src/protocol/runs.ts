@@ -159,3 +159,16 @@ export type Run = z.infer<typeof Run>;
 /** A run in a list: without what only `show` needs. */
 export const RunSummary = Run.omit({ steps: true, baseline: true, evidence: true, loops: true, decisions: true, notes: true });
 export type RunSummary = z.infer<typeof RunSummary>;
+
+/** One step with everything that was said in it. */
+export const RunStepDetail = RunStep.extend({
+  /** What the agent was asked; null for a step that asked nobody, or of a version that did not keep it. */
+  prompt: z.string().nullable(),
+  reply: z.string().nullable(),
+  evidence: z.array(CheckEvidence),
+}).meta({ id: "RunStepDetail" });
+export type RunStepDetail = z.infer<typeof RunStepDetail>;
+
+/** The difference between two trees, as git tells it. */
+export const RunDiff = z.object({ from: z.string(), to: z.string(), text: z.string() }).meta({ id: "Diff" });
+export type RunDiff = z.infer<typeof RunDiff>;

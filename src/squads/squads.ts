@@ -25,6 +25,7 @@ import { createHeld } from "./held.ts";
 import { folderAt, slugOf } from "./input.ts";
 import { createPlaces } from "./places.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
+import { createTaskDiff } from "./task-diff.ts";
 import { publicTask } from "./task-ending.ts";
 import { createTaskNotes } from "./task-notes.ts";
 import { createTasks } from "./tasks.ts";
@@ -157,6 +158,7 @@ export function createSquads(deps: SquadsDeps) {
       store.listTasks(filter).map(publicTask),
     openTasks: (slug: string): Task[] => store.openTasks(slug).map(publicTask),
     activity: (id: string, page?: { after?: number; limit?: number }): Activity[] => activity.of(findTask(id).id, page),
+    diff: createTaskDiff({ git, findTask, findSquad: teams.find }),
     lastActivity: (id: string, count: number): Activity[] => activity.last(id, count),
     async cancel(id: string): Promise<Task> {
       const { status } = findTask(id);

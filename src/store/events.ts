@@ -14,6 +14,9 @@ interface Row {
 export function createEventLog(store: Store, now: () => Date = () => new Date()) {
   const insert = store.db.prepare("INSERT INTO events (type, conversation, data, created_at) VALUES (?, ?, ?, ?)");
   const since = store.db.prepare("SELECT id, type, conversation, data FROM events WHERE id > ? ORDER BY id LIMIT ?");
+  const back = store.db.prepare(
+    "SELECT id, type, conversation, data FROM events WHERE id <= ? AND conversation IS ? AND type IN ('message.started', 'message.delta', 'message.tool') ORDER BY id DESC",
+  );
   const last = store.db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
 
   const lastId = () => (last.get() as { seq: number } | undefined)?.seq ?? 0;
@@ -29,6 +32,18 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
           id: Number(insert.run(item.type, item.conversation ?? null, JSON.stringify(item.data), time).lastInsertRowid),
         }));
       return store.atOnce(() => store.soft(() => (news.length === 1 ? write() : store.transaction(write))));
+    },
+    /** What was heard so far of the latest life of a message's turn, oldest first, and up to which event that is. */
+    turnSoFar(conversation: string, messageId: string): { events: Event[]; upTo: number } {
+      const upTo = lastId();
+      const events: Event[] = [];
+      for (const row of back.iterate(upTo, conversation) as unknown as Iterable<Row>) {
+        const event = toEvent(row);
+        if (!event || !("id" in event.data) || event.data.id !== messageId) continue;
+        if (event.type === "message.started") break;
+        events.push(event);
+      }
+      return { events: events.reverse(), upTo };
     },
     /** What came after an event, and how far that was looked at: what another version wrote may be left out. */
     since(id: number, limit = 1_000): { events: Event[]; upTo: number } {

@@ -37,6 +37,8 @@ export interface StepHead {
   agent?: string | null;
   model?: string | null;
   asked?: string | null;
+  /** What is said to the agent. */
+  prompt?: string | null;
 }
 
 export interface StepEnd {
@@ -59,6 +61,8 @@ export interface RunSteps {
   /** Whether there are steps that this version of IO cannot read. */
   hasForeignSteps(id: string): boolean;
   step(id: string, key: string): StepRow | undefined;
+  /** What the agent of a step was asked, where it was kept. */
+  prompt(id: string, key: string): string | null;
   /** Writes that a step begins; what an earlier life knew of it stays known when the inputs are the same. */
   begin(id: string, head: StepHead, inputsHash: string, now: string): void;
   /** Notes which conversation and prompt a call is, so that a later life can find it again. */
@@ -87,6 +91,7 @@ function readers({ db }: Store) {
   const one = select("run_id = ? AND key = ?");
   const usages = db.prepare("SELECT usage FROM run_steps INDEXED BY run_steps_usage WHERE run_id = ? AND usage IS NOT NULL");
   const kinds = db.prepare("SELECT DISTINCT kind FROM run_steps WHERE run_id = ?");
+  const prompt = db.prepare("SELECT prompt FROM run_steps WHERE run_id = ? AND key = ?");
   const results = db.prepare(
     "SELECT result FROM run_steps WHERE run_id = ? AND session_id = ? AND result IS NOT NULL ORDER BY seq",
   );
@@ -100,6 +105,7 @@ function readers({ db }: Store) {
     usages: (id: string) => usages.all(id).map((row) => usageOf(row as Pick<StepRow, "usage">)),
     hasForeignSteps: (id: string) => kinds.all(id).some((row) => !StepKind.safeParse((row as { kind: unknown }).kind).success),
     step: (id: string, key: string) => StepRow.safeParse(one.get(id, key)).data,
+    prompt: (id: string, key: string) => z.object({ prompt: z.string() }).safeParse(prompt.get(id, key)).data?.prompt ?? null,
     promptBefore: (id: string, sessionId: string, key: string) =>
       z.object({ prompt_id: z.string() }).safeParse(before.get(id, sessionId, key)).data?.prompt_id,
     resultsIn: (id: string, sessionId: string) =>
@@ -113,13 +119,13 @@ function readers({ db }: Store) {
 function writers(store: Store) {
   const { db } = store;
   const begin = db.prepare(`
-    INSERT INTO run_steps (run_id, key, kind, phase, stream, agent, model, asked, inputs_hash, state, started_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'begun', ?)
+    INSERT INTO run_steps (run_id, key, kind, phase, stream, agent, model, asked, prompt, inputs_hash, state, started_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'begun', ?)
     ON CONFLICT (run_id, key) DO UPDATE SET state = 'begun', result = NULL, verdict = NULL, error = NULL, finished_at = NULL,
       attempts = CASE WHEN inputs_hash = excluded.inputs_hash THEN attempts ELSE 0 END,
       session_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN session_id END,
       prompt_id = CASE WHEN inputs_hash = excluded.inputs_hash THEN prompt_id END,
-      model = excluded.model, asked = excluded.asked, agent = excluded.agent, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
+      model = excluded.model, asked = excluded.asked, agent = excluded.agent, prompt = excluded.prompt, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
   const track = db.prepare("UPDATE run_steps SET attempts = ?, session_id = ?, prompt_id = ? WHERE run_id = ? AND key = ?");
   const end = db.prepare(
     "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
@@ -131,8 +137,11 @@ function writers(store: Store) {
     const spent = usage ? JSON.stringify(usage) : null;
     end.run(state, result, model ?? null, verdict ?? null, error ?? null, spent, now, id, key);
   };
-  const start: RunSteps["begin"] = (id, { key, kind, phase, stream, agent, model, asked }, hash, now) =>
-    void begin.run(id, key, kind, phase, stream ?? null, agent ?? null, model ?? null, asked ?? null, hash, now);
+  const start: RunSteps["begin"] = (id, { key, kind, phase, stream, agent, model, asked, prompt }, hash, now) =>
+    void begin.run(
+      ...([id, key, kind, phase, stream ?? null, agent ?? null, model ?? null, asked ?? null, prompt ?? null] as const),
+      ...([hash, now] as const),
+    );
   return {
     // That a step begins is only a hint for a later life: should a power cut take it, the step is begun again.
     begin: ((id, head, hash, now) => store.soft(() => start(id, head, hash, now))) satisfies RunSteps["begin"],

@@ -226,4 +226,11 @@ export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
       ALTER TABLE squads ADD COLUMN isolation TEXT NOT NULL DEFAULT 'none';
     `,
   },
+  {
+    name: "0016-for-the-page",
+    sql: `
+      ALTER TABLE run_steps ADD COLUMN prompt TEXT;
+      CREATE INDEX tool_calls_of_pages ON tool_calls (created_at) WHERE tool IN ('wiki_write', 'wiki_delete');
+    `,
+  },
 ];

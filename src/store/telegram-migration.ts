@@ -1,6 +1,6 @@
 /** What the Telegram channel has to remember. */
 export const TELEGRAM_MIGRATION = {
-  name: "0016-telegram",
+  name: "0017-telegram",
   sql: `
     CREATE TABLE telegram_updates (
       bot INTEGER NOT NULL,

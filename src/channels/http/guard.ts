@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
-import { getCookie, setCookie } from "hono/cookie";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { fail } from "./errors.ts";
 
 export interface GuardDeps {
@@ -67,15 +67,21 @@ export function createGuard({ token, host, port, allowedHosts, isBehindWall = ()
     await next();
   };
 
+  /** Gives a browser the cookie, which scripts cannot read. */
+  const admit = (context: Context): void =>
+    setCookie(context, cookieName(), cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
   return {
     address,
     auth,
-    /** Trades the token for a cookie that scripts cannot read. */
+    mayPass,
+    admit,
+    /** Trades the token for the cookie. */
     login(context: Context, offered: string): boolean {
       if (!same(offered, token)) return false;
-      setCookie(context, cookieName(), cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
+      admit(context);
       return true;
     },
+    dismiss: (context: Context): void => void deleteCookie(context, cookieName(), { path: "/" }),
   };
 }
 export type Guard = ReturnType<typeof createGuard>;

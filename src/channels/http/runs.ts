@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Conversation } from "../../protocol/messages.ts";
-import { Run, RunSummary } from "../../protocol/runs.ts";
+import { Run, RunDiff, RunStepDetail, RunSummary } from "../../protocol/runs.ts";
 import { readRunSettings, settingsIn } from "../../swarm/pipeline/settings.ts";
 import { allowedBy } from "../../swarm/run/models.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
@@ -136,4 +136,37 @@ export function runRoutes(app: OpenAPIHono, { swarm, env, squadProject, checkPip
     find(id);
     return context.json(swarm.cancel(id), 200);
   });
+  detailRoutes(app, swarm);
+}
+
+/** What a person looks at who wants to know a run in detail, and how its result is taken. */
+function detailRoutes(app: OpenAPIHono, swarm: Pick<Swarm, "step" | "diff" | "apply">): void {
+  const step = createRoute({
+    method: "get",
+    path: "/api/runs/{id}/step",
+    summary: "One step of a run: what was asked, what was answered, what was seen",
+    request: { params: RunId, query: z.object({ key: z.string().min(1).max(1_000) }) },
+    responses: answers(200, RunStepDetail),
+  });
+  app.openapi(step, (context) => context.json(swarm.step(context.req.valid("param").id, context.req.valid("query").key), 200));
+
+  const diff = createRoute({
+    method: "get",
+    path: "/api/runs/{id}/diff",
+    summary: "What a run, or one stream of it, changed since the commit it began from",
+    request: { params: RunId, query: z.object({ stream: z.coerce.number().int().min(1).optional() }) },
+    responses: answers(200, RunDiff),
+  });
+  app.openapi(diff, async (context) =>
+    context.json(await swarm.diff(context.req.valid("param").id, context.req.valid("query").stream), 200),
+  );
+
+  const apply = createRoute({
+    method: "post",
+    path: "/api/runs/{id}/apply",
+    summary: "Merges an approved result into the checkout; 409 with the reason and the commands where that cannot be done",
+    request: { params: RunId },
+    responses: answers(200, Run),
+  });
+  app.openapi(apply, async (context) => context.json(await swarm.apply(context.req.valid("param").id), 200));
 }

@@ -18,7 +18,6 @@ import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
 import { storeTrouble } from "../../store/open.ts";
 import type { Gate } from "../../tools/gate.ts";
-import type { Wiki } from "../../wiki/wiki.ts";
 import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
@@ -30,14 +29,17 @@ import { eventRoutes } from "./events.ts";
 import { createGuard, type GuardDeps } from "./guard.ts";
 import { listenError } from "./listen-error.ts";
 import { messageRoutes } from "./messages.ts";
+import { pageRoutes } from "./page.ts";
+import { progressRoutes } from "./progress.ts";
 import { type RunDeps, runRoutes } from "./runs.ts";
 import { type SettingsDeps, settingsRoutes } from "./settings.ts";
-import { answers, body } from "./shapes.ts";
+import { answers } from "./shapes.ts";
+import { signInRoutes } from "./sign-in.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
-import { wikiRoutes } from "./wiki.ts";
+import { type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
 
 export interface HttpDeps
   extends SettingsDeps,
@@ -45,7 +47,8 @@ export interface HttpDeps
     ApprovalRoutesDeps,
     UsageRoutesDeps,
     BudgetRoutesDeps,
-    TelegramRoutesDeps {
+    TelegramRoutesDeps,
+    WikiRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -61,13 +64,14 @@ export interface HttpDeps
   callsOf: Gate["callsOf"];
   hub: Hub;
   events: EventLog;
-  wiki: Wiki;
   skills: Skills;
   squads: Squads;
   status: () => Status;
   /** Ends everything that runs and cancels what waits. */
   stopAll: () => z.infer<typeof Stopped>;
   doctor: () => Promise<DoctorReport>;
+  /** Where the built page lies. */
+  pageFolder: string;
   log: Log;
 }
 
@@ -115,18 +119,9 @@ export function createHttp(parts: HttpDeps): Http {
   });
   app.openapi(health, (context) => context.json({ status: "ok" as const }, 200));
 
-  const login = createRoute({
-    method: "post",
-    path: "/api/login",
-    summary: "Trades the token for a cookie",
-    request: { body: body(z.strictObject({ token: z.string() })) },
-    responses: answers(200, z.object({ status: z.literal("ok") })),
-  });
-  app.openapi(login, (context) => {
-    if (!guard.login(context, context.req.valid("json").token)) throw new HttpError(401, "This is not the token.");
-    return context.json({ status: "ok" as const }, 200);
-  });
+  const afterSignIn = signInRoutes(app, guard);
   app.use("/api/*", guard.auth);
+  afterSignIn();
 
   const status = createRoute({
     method: "get",
@@ -150,6 +145,7 @@ export function createHttp(parts: HttpDeps): Http {
   });
   app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
   messageRoutes(app, parts);
+  progressRoutes(app, parts);
   conversationRoutes(app, parts);
   callRoutes(app, parts);
   eventRoutes(app, parts);
@@ -166,6 +162,8 @@ export function createHttp(parts: HttpDeps): Http {
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );
+
+  pageRoutes(app, { folder: parts.pageFolder });
 
   const server = createAdaptorServer({ fetch: app.fetch });
   return {

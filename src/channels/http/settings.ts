@@ -1,8 +1,9 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Engine } from "../../engine/port.ts";
-import { type Config, parseConfig, SECRET_KEYS, updateConfig } from "../../lib/config.ts";
+import { type Config, parseConfig, updateConfig } from "../../lib/config.ts";
 import type { LiveConfig } from "../../lib/live-config.ts";
 import type { Emit } from "../../protocol/events.ts";
+import { configHash, configSchema, withoutSecrets, withSecretsOf, writtenConfig } from "./config-file.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
@@ -22,24 +23,37 @@ export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine,
     summary: "The config; of secrets only whether they are set",
     responses: answers(200, AnyConfig),
   });
-  app.openapi(read, (context) => context.json(shown(settings.current()), 200));
+  app.openapi(read, (context) => context.json(withoutSecrets(settings.current()), 200));
 
   const change = createRoute({
     method: "patch",
     path: "/api/config",
-    summary: "Changes some keys; null takes one out",
-    request: { body: body(AnyConfig) },
+    summary: "Changes some keys; null takes one out. With if-match, 409 where the file is no longer what that hash says",
+    request: { headers: z.object({ "if-match": z.string().max(100).optional() }), body: body(AnyConfig) },
     responses: answers(200, AnyConfig),
   });
   app.openapi(change, (context) => {
-    const changes = Object.fromEntries(
-      Object.entries(context.req.valid("json")).map(([key, value]) => [key, value ?? undefined]),
-    );
+    const seen = context.req.valid("header")["if-match"];
+    if (seen !== undefined && seen !== configHash(configPath))
+      throw new HttpError(409, "config.json was changed meanwhile. Load it again, and make your change to what it says now.");
+    const wanted = withSecretsOf(context.req.valid("json"), configPath);
+    const changes = Object.fromEntries(Object.entries(wanted).map(([key, value]) => [key, value ?? undefined]));
     const known = parseable(changes, settings.current());
     if (known !== undefined) throw new HttpError(400, known);
     settings.replace(updateConfig(configPath, changes));
     emit({ type: "config.changed", data: { keys: Object.keys(changes) } });
-    return context.json(shown(settings.current()), 200);
+    return context.json(withoutSecrets(settings.current()), 200);
+  });
+
+  const file = createRoute({
+    method: "get",
+    path: "/api/config/file",
+    summary: "What config.json itself says, the hash that tells this state of it from another, and what every key may be",
+    responses: answers(200, z.object({ hash: z.string(), written: AnyConfig, schema: AnyConfig })),
+  });
+  app.openapi(file, (context) => {
+    const described = { hash: configHash(configPath), written: writtenConfig(configPath), schema: configSchema() };
+    return context.json(described, 200);
   });
 
   const models = createRoute({
@@ -49,20 +63,6 @@ export function settingsRoutes(app: OpenAPIHono, { configPath, settings, engine,
     responses: answers(200, z.object({ items: z.array(z.object({ id: z.string(), name: z.string() })) })),
   });
   app.openapi(models, async (context) => context.json({ items: await engine.models() }, 200));
-}
-
-/** The config without its secrets. */
-function shown(config: Config): Record<string, unknown> {
-  const copy: Record<string, unknown> = structuredClone(config);
-  for (const path of SECRET_KEYS) {
-    const [first = "", second] = path.split(".");
-    const holder = second === undefined ? copy : copy[first];
-    const key = second ?? first;
-    if (typeof holder !== "object" || holder === null) continue;
-    const values = holder as Record<string, unknown>;
-    values[key] = { set: values[key] !== undefined && Object.keys(Object(values[key])).length > 0 };
-  }
-  return copy;
 }
 
 /** What is wrong with a change, without the path of the file it would go to. */

@@ -3,6 +3,7 @@ import type { LiveConfig } from "../../lib/live-config.ts";
 import { SquadSafety } from "../../lib/safety-config.ts";
 import { Analysis } from "../../protocol/analysis.ts";
 import { Conversation } from "../../protocol/messages.ts";
+import { RunDiff } from "../../protocol/runs.ts";
 import {
   Activity,
   Agent,
@@ -279,6 +280,15 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): vo
       200,
     );
   });
+
+  const diff = createRoute({
+    method: "get",
+    path: "/api/tasks/{id}/diff",
+    summary: "What the project's files differ by since a task began, once it has ended",
+    request: { params: Id },
+    responses: answers(200, RunDiff),
+  });
+  app.openapi(diff, async (context) => context.json(await squads.diff(context.req.valid("param").id), 200));
 
   const cancel = createRoute({
     method: "post",

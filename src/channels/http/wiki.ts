@@ -1,6 +1,7 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { explainIssues } from "../../lib/validation.ts";
+import { PageChange, type PageWriters } from "../../store/page-writers.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
@@ -75,8 +76,33 @@ const ROUTES_WITH_A_PATH = [
   }),
 ];
 
+export interface WikiRoutesDeps {
+  wiki: Wiki;
+  pageWriters: PageWriters;
+}
+
+function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
+  const changes = createRoute({
+    method: "get",
+    path: "/api/wiki/changes",
+    summary: "Which pages models wrote or deleted since a time, and in whose work, newest first",
+    request: {
+      query: z.object({
+        since: z.iso.datetime().default("1970-01-01T00:00:00.000Z"),
+        limit: z.coerce.number().int().min(1).max(1_000).default(200),
+      }),
+    },
+    responses: answers(200, listOf(PageChange)),
+  });
+  app.openapi(changes, (context) => {
+    const { since, limit } = context.req.valid("query");
+    return context.json({ items: pageWriters(since, limit) }, 200);
+  });
+}
+
 /** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
-export function wikiRoutes(app: OpenAPIHono, { wiki }: { wiki: Wiki }): void {
+export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDeps): void {
+  changeRoutes(app, pageWriters);
   const list = createRoute({
     method: "get",
     path: "/api/wiki/pages",

@@ -82,6 +82,7 @@ export function createCaller(deps: CallerDeps): Caller {
         agent: call.agent,
         model: serving(name).model,
         asked: name,
+        prompt: call.prompt,
       };
       // Another model may serve for the name in a later life: the step is the same if the name is.
       const inputs = { prompt: call.prompt, model: name };

@@ -2,6 +2,7 @@ import { ExitCode } from "../../lib/errors.ts";
 import type { Run, RunSummary } from "../../protocol/runs.ts";
 import type { Plan } from "../pipeline/plan.ts";
 import type { SwarmDeps } from "./deps.ts";
+import { createInspect, type Inspect } from "./inspect.ts";
 import { createLives, type RunHandle } from "./lives.ts";
 import { createPipelines, type PipelineOf } from "./pipelines.ts";
 import type { PlanningInput, PlanningResult } from "./planning.ts";
@@ -9,7 +10,7 @@ import { createRunRecords } from "./records.ts";
 import { createStart, type ResumeInput, type RunInput } from "./start.ts";
 
 /** Pipelines, and the runs of them. */
-export interface Swarm {
+export interface Swarm extends Inspect {
   /** Checks a pipeline and resolves it; throws one usage error with everything that is wrong. */
   validate(of: PipelineOf): Promise<Plan>;
   /** Has the pm ask its questions and an engineer analyse the answers, and writes plan.md. */
@@ -48,6 +49,7 @@ export function createSwarm(deps: SwarmDeps): Swarm {
   });
   const { list, show, running, orphans } = records;
   return {
+    ...createInspect({ records, git: deps.git }),
     validate: pipelines.validate,
     plan,
     start,

@@ -101,6 +101,8 @@ test("the wiki's routes take and answer what openapi.json says, each of them", a
   await ask(200, "put", source, "mail.txt", markdown("dear all"));
   expect(await ask(200, "get", source, "mail.txt")).toMatchObject({ content: "dear all" });
   expect(await ask(200, "get", "/api/wiki/sources")).toMatchObject({ items: [{ name: "mail.txt" }] });
+  const since = { since: "2026-01-01T00:00:00.000Z", limit: "5" };
+  expect(await ask(200, "get", "/api/wiki/changes", "", { query: since })).toEqual({ items: [] });
   await ask(404, "get", page, "nobody");
   await ask(400, "put", page, "../x", markdown("# x"));
   await ask(400, "get", "/api/wiki/search", "", { query: { q: "" } });

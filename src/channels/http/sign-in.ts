@@ -1,0 +1,60 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import { HttpError } from "./errors.ts";
+import type { Guard } from "./guard.ts";
+import { answers, body } from "./shapes.ts";
+import { createTickets } from "./tickets.ts";
+
+const Ticket = z.object({ ticket: z.string(), expiresAt: z.string() });
+
+/** How a browser comes by its cookie. Answers with what adds the route that only those who are signed in may use. */
+export function signInRoutes(app: OpenAPIHono, guard: Guard): () => void {
+  const tickets = createTickets();
+
+  const login = createRoute({
+    method: "post",
+    path: "/api/login",
+    summary: "Trades the token, or a ticket of `io web`, for a cookie",
+    request: { body: body(z.union([z.strictObject({ token: z.string() }), z.strictObject({ ticket: z.string() })])) },
+    responses: answers(200, z.object({ status: z.literal("ok") })),
+  });
+  app.openapi(login, (context) => {
+    const offered = context.req.valid("json");
+    if ("ticket" in offered) {
+      if (!tickets.take(offered.ticket))
+        throw new HttpError(401, 'This ticket was used already or is older than a minute. Get another with "io web".');
+      guard.admit(context);
+    } else if (!guard.login(context, offered.token)) {
+      throw new HttpError(401, 'This is not the token. It stands in IO_HOME/token; "io web" opens the page signed in.');
+    }
+    return context.json({ status: "ok" as const }, 200);
+  });
+
+  const signedIn = createRoute({
+    method: "get",
+    path: "/api/login",
+    summary: "Whether this browser is signed in",
+    responses: answers(200, z.object({ signedIn: z.boolean() })),
+  });
+  app.openapi(signedIn, (context) => context.json({ signedIn: guard.mayPass(context) }, 200));
+
+  const leave = createRoute({
+    method: "delete",
+    path: "/api/login",
+    summary: "Takes the cookie back",
+    responses: answers(200, z.object({ status: z.literal("ok") })),
+  });
+  app.openapi(leave, (context) => {
+    guard.dismiss(context);
+    return context.json({ status: "ok" as const }, 200);
+  });
+
+  return () => {
+    const issue = createRoute({
+      method: "post",
+      path: "/api/tickets",
+      summary: "A ticket that signs one browser in, within a minute",
+      responses: answers(201, Ticket),
+    });
+    app.openapi(issue, (context) => context.json(tickets.issue(), 201));
+  };
+}

@@ -1,0 +1,28 @@
+import type { Git } from "../git/command.ts";
+import { diffOf } from "../git/diff.ts";
+import { conflict, missing } from "../lib/errors.ts";
+import type { Squad, Task } from "../protocol/squads.ts";
+
+export interface TaskDiffDeps {
+  git: Git;
+  findTask: (id: string) => Task;
+  findSquad: (slug: string) => Squad;
+}
+
+/** What the files of a task's project differ by since it began. */
+export function createTaskDiff({ git, findTask, findSquad }: TaskDiffDeps) {
+  return async (id: string): Promise<{ from: string; to: string; text: string }> => {
+    const { squad, evidence, status } = findTask(id);
+    const { treeBefore: from, treeAfter: to } = evidence ?? { treeBefore: null, treeAfter: null };
+    if (from === null || to === null)
+      throw conflict(
+        status === "running" || status === "queued"
+          ? "What a task changed is compared when it has ended."
+          : "Git could not tell what this task changed: there is no repository, or it is not in order.",
+      );
+    const folder = findSquad(squad).projectPath;
+    const known = await git.run(folder, ["cat-file", "-e", `${to}^{tree}`]);
+    if (known.code !== 0) throw missing("The repository no longer holds what this task left; git has cleaned it away.");
+    return { from, to, text: await diffOf(git, folder, from, to, { most: 1_000_000 }) };
+  };
+}

@@ -1,0 +1,70 @@
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, onTestFinished } from "vitest";
+import { exec } from "../../src/process/exec.ts";
+import type { TestDaemon } from "./daemon.ts";
+import { ensureProgram } from "./program.ts";
+
+/** The system's own Chromium; it is installed where it is missing. */
+export async function chromiumPath(): Promise<string> {
+  if (process.env.CHROMIUM_PATH) return process.env.CHROMIUM_PATH;
+  await ensureProgram("chromium");
+  return (await exec("which", ["chromium"])).stdout.trim();
+}
+
+/** One browser for all tests of a file. */
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: await chromiumPath(),
+    // Chromium's own sandbox does not work for root.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+  return browser;
+}
+
+export interface Window {
+  page: Page;
+  context: BrowserContext;
+  /** What the page complained of. */
+  complaints: string[];
+  /** Addresses that were asked for and are not the daemon's. */
+  foreign: string[];
+}
+
+export interface WindowOptions {
+  width?: number;
+  theme?: "light" | "dark";
+  signedIn?: boolean;
+  path?: string;
+}
+
+/** A window of its own, with a jar of its own, signed in unless it says otherwise. */
+export async function openWindow(browser: Browser, daemon: TestDaemon, options: WindowOptions = {}): Promise<Window> {
+  const { width = 1280, theme = "light", signedIn = true, path = "/" } = options;
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme, locale: "en-GB" });
+  onTestFinished(() => context.close());
+  context.setDefaultTimeout(20_000);
+  if (signedIn) await context.request.post(`${daemon.url}/api/login`, { data: { token: daemon.token } });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const foreign: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (/^https?:$/.test(url.protocol) && url.origin !== daemon.url) foreign.push(request.url());
+  });
+  await page.goto(daemon.url + path);
+  return { page, context, complaints, foreign };
+}
+
+/** Starts the browser of a file, and ends it after the file's last test. */
+export function fileBrowser(): () => Promise<Browser> {
+  let started: Promise<Browser> | undefined;
+  afterAll(async () => void (await (await started)?.close()));
+  return () => {
+    started ??= launchBrowser();
+    return started;
+  };
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { fileBrowser, openWindow } from "../support/browser.ts";
+import { startDaemonProcess } from "../support/daemon.ts";
+import { temporaryHome } from "../support/home.ts";
+import { seededDaemon, viewsOf } from "../support/web/seed.ts";
+
+const browser = fileBrowser();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Found {
+  violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[];
+}
+
+/** What axe calls serious or critical, in a line each. */
+async function barriers(page: Page): Promise<string[]> {
+  // By the debugger, since the page's own policy lets no script in.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<Found>("axe.run(document, { resultTypes: ['violations'] })");
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
+}
+
+const overflow = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") as Promise<number>;
+
+test("no view has a barrier, is wider than the screen or complains, in either theme, on a phone and on a desk", async () => {
+  const seeded = await seededDaemon();
+  const found: string[] = [];
+  for (const theme of ["light", "dark"] as const)
+    for (const width of [390, 1280]) {
+      const { page, complaints, foreign } = await openWindow(await browser(), seeded.daemon, { theme, width });
+      for (const [name, path] of Object.entries(viewsOf(seeded))) {
+        await page.goto(seeded.daemon.url + path);
+        await page.locator("h1").first().waitFor();
+        await page.getByRole("region", { name: "Needs you" }).getByText("rm -rf").waitFor();
+        if (name === "chat") await page.locator(".hljs-keyword").first().waitFor();
+        if (name === "task") await page.getByRole("button", { name: "Show the changes" }).click();
+        if (name === "task") await page.locator(".line.added").first().waitFor();
+        if (name === "page") await page.getByRole("button", { name: "History" }).click();
+        if (name === "page") await page.getByRole("button", { name: "Restore" }).waitFor();
+        const where = `${name}, ${theme}, ${width}`;
+        found.push(...(await barriers(page)).map((each) => `${where}: ${each}`));
+        const beyond = await overflow(page);
+        if (beyond > 0) found.push(`${where}: ${beyond} px wider than the screen`);
+      }
+      found.push(...complaints, ...foreign);
+    }
+  expect(found).toEqual([]);
+}, 400_000);
+
+test("an empty home has a sentence in every view and no barrier, from 360 px on", async () => {
+  const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { width: 360 });
+  const found: string[] = [];
+  for (const name of ["chat/main", "squads", "tasks", "runs", "wiki", "skills", "usage"]) {
+    await page.goto(`${daemon.url}/${name}`);
+    await page.locator(".empty").waitFor();
+    found.push(...(await barriers(page)).map((each) => `${name}: ${each}`));
+    if ((await overflow(page)) > 0) found.push(`${name}: wider than the screen`);
+  }
+  expect([...found, ...complaints]).toEqual([]);
+});
+
+test("the page can be used by keyboard alone: the palette goes anywhere, ? lists the keys, single keys go to views", async () => {
+  const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
+  const { page } = await openWindow(await browser(), daemon);
+  await page.getByRole("log").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to or do" }).waitFor();
+  await page.keyboard.type("sett");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Stop everything" }).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await page.getByRole("searchbox").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("g?");
+  expect(await page.getByRole("searchbox").inputValue()).toBe("g?");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate("document.activeElement.textContent")).toBe("New page");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Path").waitFor();
+  expect(await page.evaluate("document.activeElement.id")).toBe("page-path");
+  await page.keyboard.type("general/keys");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("# By hand");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "By hand" }).waitFor();
+});

@@ -1,0 +1,86 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import type { Run } from "../../src/protocol/runs.ts";
+import { asked } from "../support/approvals.ts";
+import { fileBrowser, openWindow } from "../support/browser.ts";
+import { callText } from "../support/orchestrator.ts";
+import { git, repository, writeFiles } from "../support/skills.ts";
+import { delegate, ended, project, squadWith } from "../support/squads.ts";
+import { askBefore, GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
+
+const browser = fileBrowser();
+const MARK = "pwned";
+const HTML = `<img src=x onerror="window.${MARK}=1"><svg onload="window.${MARK}=1"></svg><script>window.${MARK}=1</script>`;
+const MARKDOWN = [
+  HTML,
+  `[click](javascript:window.${MARK}=1)`,
+  `[data](data:text/html,<script>window.${MARK}=1</script>)`,
+  "![picture](https://elsewhere.invalid/pixel.png)",
+  `<a href="https://elsewhere.invalid" onclick="window.${MARK}=1">x</a>`,
+  `\`\`\`html"onmouseover="x\n${HTML}\n\`\`\``,
+].join("\n\n");
+
+/** Whether something ran, or could: an attribute that runs, an image, a frame, a dangerous address. */
+const trouble = (page: Page) =>
+  page.evaluate(`(() => {
+    const all = [...document.querySelectorAll("#app *")];
+    const runs = all.filter((each) => each.getAttributeNames().some((name) => name.startsWith("on")));
+    const loads = all.filter((each) => /^(?:IMG|IFRAME|OBJECT|EMBED|SCRIPT|STYLE|LINK|FORM)$/.test(each.tagName) && !each.matches("form[class], form"));
+    const leads = all.filter((each) => each instanceof HTMLAnchorElement && !/^(?:https?|mailto):/.test(each.href));
+    return [window.${MARK} ? "it ran" : "", ...[...runs, ...loads, ...leads].map((each) => each.outerHTML.slice(0, 200))].filter(Boolean);
+  })()`) as Promise<string[]>;
+
+test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue says is run or loads anything", async () => {
+  const daemon = await webDaemon(askBefore("*onerror*"));
+  const { page, complaints, foreign } = await openWindow(await browser(), daemon);
+  const look = async (path: string, words: string) => {
+    await page.goto(daemon.url + path);
+    await page.getByText(words).first().waitFor({ state: "attached" });
+    expect(await trouble(page), path).toEqual([]);
+  };
+
+  await daemon.ask({ text: `repeat: ${MARKDOWN}`, source: "web" });
+  await look("/chat/main", "image: picture");
+  await page.getByRole("log").getByText("image: picture").waitFor();
+  expect(await page.getByRole("log").locator(".answered img").count()).toBe(0);
+
+  await daemon.json("PUT", "/api/wiki/pages/general/bad", { content: `# ${HTML}\n\n${MARKDOWN}\n` });
+  await look("/wiki/general/bad", "image: picture");
+  await look("/wiki", "onerror");
+
+  const folder = project({ ...GREETER, [`<img src=x onerror=window.${MARK}=1>.txt`]: "old\n" });
+  await squadWith(daemon, folder, "bad", ["backend engineer"]);
+  await daemon.json("POST", "/api/squads", {
+    name: `<img src=x onerror="window.${MARK}=1">`,
+    projectPath: project(),
+    slug: "named",
+  });
+  await daemon.json("POST", "/api/squads/bad/decisions", { decision: HTML, context: MARKDOWN });
+  await look("/squads", "onerror");
+  await look("/squads/bad", "onerror");
+
+  const task = await ended(daemon, (await delegate(daemon, "bad", { task: `Do it ${HTML}` })).id);
+  writeFiles(folder, {});
+  await look(`/tasks/${task.id}`, "onerror");
+  await page.getByRole("button", { name: "Show the changes" }).click();
+  await page.locator(".line.added").first().waitFor();
+  expect(await trouble(page)).toEqual([]);
+
+  const skill = repository({ "bad-skill/SKILL.md": `---\nname: bad-skill\ndescription: '${HTML}'\n---\n\n${MARKDOWN}\n` });
+  expect(await daemon.json("POST", "/api/skills", { repoUrl: skill })).toMatchObject({ items: [{ slug: "bad-skill" }] });
+  await look("/skills/bad-skill", "javascript:");
+
+  const repo = project(GREETER);
+  git(repo, "commit", "-q", "--allow-empty", "-m", HTML);
+  const run = await daemon.json<Run>("POST", "/api/runs", { projectPath: repo, issue: `${HTML}\n\n${MARKDOWN}` });
+  await runEnded(daemon, run.id);
+  await look(`/runs/${run.id}`, "onerror");
+  await look("/runs", "onerror");
+
+  await daemon.json("POST", "/api/messages", { text: callText("shell", { command: `echo '${HTML}'` }) });
+  await asked(daemon);
+  await look("/usage", "onerror");
+
+  expect(foreign).toEqual([]);
+  expect(complaints).toEqual([]);
+});

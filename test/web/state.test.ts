@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import type { Event } from "../../src/protocol/events.ts";
+import type { Message } from "../../src/protocol/messages.ts";
+import type { Run, RunStep } from "../../src/protocol/runs.ts";
+import { readDiff } from "../../web/src/lib/diff.ts";
+import { lineDiff } from "../../web/src/lib/line-diff.ts";
+import { createConversation } from "../../web/src/live/conversation.ts";
+import { openFeed } from "../../web/src/live/feed.ts";
+import { createReader } from "../../web/src/live/sse.ts";
+import { momentsOf, runAt } from "../../web/src/runs/run-at.ts";
+import { changesBetween, fieldsOf, fromField, toField } from "../../web/src/settings/fields.ts";
+import { until } from "../support/until.ts";
+
+const message = (more: Partial<Message> = {}): Message => ({
+  ...{ id: "m1", conversation: "main", source: { channel: "web" }, text: "hi", steered: [], status: "queued", reply: null },
+  ...{ partial: false, error: null, attempts: 0, createdAt: "2026-01-01T00:00:00.000Z", startedAt: null, finishedAt: null },
+  route: { answered: "not yet", tools: [], tasks: [], runs: [] },
+  usage: { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 },
+  ...more,
+});
+const done = () => message({ status: "done", reply: "all of it", finishedAt: "2026-01-01T00:00:09.000Z" });
+const delta = (id: number, text: string, restarted?: boolean): Event => ({
+  id,
+  type: "message.delta",
+  data: { id: "m1", text, ...(restarted && { restarted }) },
+});
+
+describe("a conversation", () => {
+  test("that is loaded in the middle of a turn waits for what was said before, and loses and doubles nothing", () => {
+    const talk = createConversation("main");
+    talk.load([message({ status: "running" })]);
+    talk.apply(delta(7, "c"));
+    talk.apply(delta(8, "d"));
+    expect(talk.find("m1")?.text).toBe("");
+    talk.catchUp({ id: "m1", text: "abc", tools: [], upTo: 7 });
+    talk.apply(delta(9, "e"));
+    expect(talk.find("m1")?.text).toBe("abcde");
+  });
+
+  test("is not set back by a list that was asked for before the news", () => {
+    const talk = createConversation("main");
+    talk.load([message({ status: "running" })]);
+    talk.apply({ id: 5, type: "message.finished", data: done() });
+    talk.load([message({ status: "running" })]);
+    expect(talk.find("m1")?.message.status).toBe("done");
+    talk.apply(delta(6, "late"));
+    expect(talk.find("m1")?.text).toBe("all of it");
+  });
+
+  test("forgets what an answer said before it was begun again, and pairs the ends of calls with their beginnings", () => {
+    const talk = createConversation("main");
+    talk.apply({
+      id: 1,
+      type: "message.queued",
+      data: { id: "m1", conversation: "main", source: { channel: "web" }, text: "hi" },
+    });
+    talk.apply({ id: 2, type: "message.started", data: { id: "m1", conversation: "main" } });
+    talk.apply(delta(3, "wrong"));
+    talk.apply(delta(4, "right", true));
+    for (const [id, state] of [
+      [5, "started"],
+      [6, "started"],
+      [7, "done"],
+    ] as const)
+      talk.apply({ id, type: "message.tool", data: { id: "m1", tool: "shell", state } });
+    expect(talk.find("m1")).toMatchObject({ text: "right", tools: [{ state: "done" }, { state: "started" }] });
+  });
+});
+
+describe("the stream of news", () => {
+  test("is read whatever the pieces it comes in", () => {
+    const text = ': hello\nid: 3\n\nid: 4\nevent: message.delta\ndata: {"id":"m1"}\n\n: here\n\n';
+    for (const size of [1, 2, 7, 500]) {
+      const read = createReader();
+      const sent = text.match(new RegExp(`[\\s\\S]{1,${size}}`, "g"))!.flatMap((piece) => read(piece));
+      expect(sent).toEqual([
+        { id: 3, name: "", data: "" },
+        { id: 4, name: "message.delta", data: '{"id":"m1"}' },
+      ]);
+    }
+  });
+
+  test("comes back after a loss, from the last event on, and ends where it is refused", async () => {
+    const asked: (number | undefined)[] = [];
+    const states: string[] = [];
+    const heard: number[] = [];
+    const answers = [
+      () => new Response("id: 4\n\nid: 5\nevent: page.written\ndata: {}\n\n"),
+      () => Promise.reject(new TypeError("gone")),
+      () => new Response("no", { status: 401 }),
+    ];
+    openFeed({
+      open: async (lastId) => {
+        asked.push(lastId);
+        return answers[asked.length - 1]!();
+      },
+      onState: (state) => states.push(state),
+      onEvent: ({ id }) => heard.push(id),
+      firstWaitMs: 1,
+    });
+    await until("the refusal", () => states.includes("refused"));
+    expect(asked).toEqual([undefined, 5, 5]);
+    expect(heard).toEqual([5]);
+    expect(states).toEqual(["connecting", "connected", "reconnecting", "reconnecting", "refused"]);
+  });
+});
+
+test("a diff is read file by file with the numbers of its lines", () => {
+  const [file, ...others] = readDiff(
+    "diff --git a/x.js b/x.js\nindex 1..2 100644\n--- a/x.js\n+++ b/x.js\n@@ -3,2 +3,2 @@\n same\n-old\n+--- not a header\n",
+  );
+  expect(others).toEqual([]);
+  expect(file).toMatchObject({ path: "x.js", added: 1, removed: 1 });
+  expect(file?.lines.map(({ kind, old, now }) => [kind, old, now])).toEqual([
+    ["hunk", undefined, undefined],
+    ["same", 3, 3],
+    ["removed", 4, undefined],
+    ["added", undefined, 4],
+  ]);
+});
+
+test("two texts are compared line by line", () => {
+  const text = lineDiff("a", "one\ntwo\nthree\n", "one\n2\nthree\nfour\n");
+  expect(readDiff(text)[0]).toMatchObject({ path: "a", added: 2, removed: 1 });
+  expect(readDiff(lineDiff("a", "same\n", "same\n"))[0]?.lines).toEqual([]);
+});
+
+test("a run is shown as it was at a moment: what had not begun is not there, what had not ended runs", () => {
+  const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
+  const step = (key: string, from: number, to: number): RunStep => ({
+    ...{ key, kind: "call", phase: "spec", stream: null, agent: "pm", model: null, asked: null, state: "done", attempts: 1 },
+    ...{ verdict: "approved", error: null, usage: message().usage, startedAt: at(from), finishedAt: at(to) },
+  });
+  const run = {
+    ...{
+      id: "r",
+      status: "done",
+      outcome: "approved",
+      createdAt: at(0),
+      finishedAt: at(9),
+      streams: [],
+      loops: [],
+      evidence: [],
+    },
+    phases: [{ name: "spec", status: "done", reason: null, startedAt: at(1), finishedAt: at(8) }],
+    steps: [step("a", 1, 3), step("b", 4, 6)],
+  } as unknown as Run;
+  const then = runAt(run, Date.parse(at(5)));
+  expect(then).toMatchObject({ status: "running", outcome: null, phases: [{ status: "running" }] });
+  expect(then.steps.map(({ key, state }) => [key, state])).toEqual([
+    ["a", "done"],
+    ["b", "begun"],
+  ]);
+  expect(runAt(run, Date.parse(at(9)))).toBe(run);
+  expect(momentsOf(run).length).toBe(6);
+});
+
+test("every key of the config has a field that gives back what it was given", () => {
+  const properties = {
+    flag: { type: "boolean" },
+    choice: { enum: ["a", "b"] },
+    number: { type: "integer" },
+    hosts: { type: "array", items: { type: "string" } },
+    deep: { type: "object" },
+  };
+  const values: Record<string, unknown> = { flag: true, choice: "b", number: 7, hosts: ["x", "y"], deep: { a: 1 } };
+  for (const { key, kind } of fieldsOf({ properties }, []))
+    expect(fromField(kind, toField(kind, values[key]))).toEqual(values[key]);
+  expect(changesBetween({ a: 1, b: 2 }, { a: 1, c: 3 })).toEqual({ b: null, c: 3 });
+});

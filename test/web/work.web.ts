@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import type { Run } from "../../src/protocol/runs.ts";
+import type { Task } from "../../src/protocol/squads.ts";
+import { fileBrowser, openWindow } from "../support/browser.ts";
+import { ended, project, squadWith } from "../support/squads.ts";
+import { until } from "../support/until.ts";
+import { GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
+
+const browser = fileBrowser();
+
+test("a squad is made from a path and a name; the suggested agents come along, and one can be added and removed", async () => {
+  const daemon = await webDaemon();
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/squads" });
+  await page.getByRole("button", { name: "New squad" }).click();
+  await page.getByLabel("Project path").fill(project(GREETER));
+  await page.getByLabel("Name").fill("Greeters");
+  await page.getByText("with the agents it suggests").waitFor();
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "Greeters" }).waitFor();
+  const { items } = await daemon.json<{ items: { characterName: string }[] }>(
+    "GET",
+    `/api${new URL(page.url()).pathname}/agents`,
+  );
+  expect(items.length).toBeGreaterThan(0);
+  await page.getByRole("button", { name: "Add agent" }).click();
+  await page.getByLabel("Role", { exact: true }).fill("poet");
+  await page.getByLabel("Charter").fill("Every rhyme.");
+  await page.getByRole("button", { name: "Take on" }).click();
+  const card = page.getByRole("listitem").filter({ hasText: "poet" }).filter({ hasText: "Every rhyme." });
+  await card.getByRole("button", { name: "Remove" }).click();
+  await card.getByRole("button", { name: "Yes" }).click();
+  await card.waitFor({ state: "detached" });
+  expect(complaints).toEqual([]);
+});
+
+test("Create works with the path and the name alone, without waiting for the analysis", async () => {
+  const daemon = await webDaemon();
+  const { page } = await openWindow(await browser(), daemon, { path: "/squads" });
+  await page.getByRole("button", { name: "New squad" }).click();
+  await page.getByLabel("Name").fill("Quick");
+  await page.getByLabel("Project path").fill(project());
+  await page.getByLabel("Project path").press("Enter");
+  await page.getByRole("heading", { name: "Quick" }).waitFor();
+});
+
+test("a task is watched live; a comment on a line of its changes goes to the agent with that line", async () => {
+  const daemon = await webDaemon();
+  await squadWith(daemon, project(GREETER), "greeter", ["backend engineer"]);
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/squads/greeter" });
+  await page.getByLabel("Task", { exact: true }).fill("Add a farewell");
+  await page.getByRole("button", { name: "Delegate" }).click();
+  await page.getByRole("link", { name: "Add a farewell" }).first().click();
+  await page.getByRole("region", { name: "Result" }).getByText("last exited 0").waitFor();
+  await page.getByRole("region", { name: "Activity" }).getByText("node --test").first().waitFor();
+  await page.getByRole("button", { name: "Show the changes" }).click();
+  await page.getByRole("button", { name: "Comment on line 1" }).click();
+  await page.getByLabel("Comment", { exact: true }).fill("Say it in French too");
+  await page.getByRole("button", { name: "Add comment" }).click();
+  await page.getByRole("button", { name: /^Ask .* to meet them$/ }).click();
+  const follow = await until("the follow-up", async () => {
+    const { items } = await daemon.json<{ items: Task[] }>("GET", "/api/tasks");
+    return items.length === 2 ? items[0] : undefined;
+  });
+  expect(follow.description).toContain("Say it in French too");
+  expect(follow.description).toContain("export const farewell");
+  expect((await ended(daemon, follow.id)).status).toBe("done");
+  await page.getByRole("heading", { name: "Meet these comments" }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("a run is started here and watched to its end, replayed, applied, and its steps can be linked to and reloaded", async () => {
+  const daemon = await webDaemon();
+  const folder = project(GREETER);
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/runs" });
+  await page.getByRole("button", { name: "New run" }).click();
+  await page.getByLabel("Project path").fill(folder);
+  await page.getByLabel("Issue").fill("Add a farewell(name) function");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("heading", { name: "Add a farewell(name) function" }).waitFor();
+  const id = new URL(page.url()).pathname.split("/")[2] ?? "";
+  await page.getByRole("button", { name: "Apply" }).waitFor({ timeout: 60_000 });
+  const run = await runEnded(daemon, id);
+  expect(run.outcome).toBe("approved");
+  const picture = page.getByRole("group", { name: "Pipeline" });
+  for (const { name } of run.phases) await picture.getByText(name, { exact: true }).first().waitFor();
+
+  await page.getByLabel("Moment").focus();
+  await page.keyboard.press("Home");
+  await picture.getByText("Nothing has begun yet.").waitFor();
+  await page.keyboard.press("End");
+  await picture.getByText("approved").last().waitFor();
+
+  await page.getByRole("link", { name: "pm", exact: true }).first().click();
+  await page.getByRole("region", { name: "Step" }).getByText("What it answered").waitFor();
+  expect(page.url()).toContain("/steps/spec/draft");
+  await page.reload();
+  await page.getByRole("region", { name: "Step" }).getByRole("heading", { name: "Spec" }).waitFor();
+  await page.getByText("What it was asked").click();
+  await page.getByRole("region", { name: "Step" }).getByText("Add a farewell(name) function").first().waitFor();
+
+  await page.getByRole("button", { name: "Changes of stream 1" }).click();
+  await page.locator(".line.added").first().waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("button", { name: "Apply" }).waitFor({ state: "detached" });
+  expect((await daemon.json<Run>("GET", `/api/runs/${id}`)).applied).toBe(true);
+  expect(complaints).toEqual([]);
+});
+
+test("a pipeline file is checked as it is typed", async () => {
+  const daemon = await webDaemon();
+  const { page } = await openWindow(await browser(), daemon, { path: "/runs" });
+  await page.getByText("Check a pipeline file").click();
+  await page.getByLabel("swarm.config.yaml").fill("pipeline:\n  - phase: dance\n");
+  await page
+    .getByText(/line \d+: /)
+    .first()
+    .waitFor();
+});

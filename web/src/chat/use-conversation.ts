@@ -1,0 +1,79 @@
+import { onScopeDispose, ref, shallowRef, triggerRef } from "vue";
+import type { Message, MessageProgress } from "../../../src/protocol/messages.ts";
+import { useIo } from "../io.ts";
+import { at, get } from "../lib/api.ts";
+import { createConversation } from "../live/conversation.ts";
+
+interface MessagePage {
+  items: Message[];
+  next?: string;
+}
+
+/** One conversation as it is and as it goes on. */
+export function useConversation(name: string) {
+  const io = useIo();
+  const state = shallowRef(createConversation(name));
+  const next = ref<string>();
+  const loaded = ref(false);
+  const problem = ref<unknown>();
+  let dirty = false;
+  let gone = false;
+  onScopeDispose(() => {
+    gone = true;
+  });
+
+  /** News that comes in one burst is drawn once; microtasks go on where animation frames stop, in hidden tabs. */
+  const changed = () => {
+    if (dirty) return;
+    dirty = true;
+    queueMicrotask(() => {
+      dirty = false;
+      triggerRef(state);
+    });
+  };
+  const page = (before?: string) =>
+    get<MessagePage>(`/api/messages?limit=50&conversation=${encodeURIComponent(name)}${before ? `&before=${before}` : ""}`);
+  const catchUp = async (items: readonly Message[]) => {
+    for (const { id } of items.filter(({ status }) => status === "running")) {
+      if (state.value.find(id)?.whole) continue;
+      state.value.catchUp(await get<MessageProgress>(`${at("messages", id)}/progress`));
+    }
+  };
+  const load = async () => {
+    try {
+      const first = await page();
+      if (gone) return;
+      state.value.load(first.items);
+      if (!loaded.value) next.value = first.next;
+      await catchUp(first.items);
+      loaded.value = true;
+      problem.value = undefined;
+    } catch (error) {
+      problem.value = error;
+    }
+    changed();
+  };
+  io.on(
+    ["message.queued", "message.started", "message.delta", "message.tool", "message.steered", "message.finished"],
+    (event) => {
+      if (state.value.apply(event)) changed();
+    },
+  );
+  io.onReturn(() => void load());
+  void load();
+
+  return {
+    state,
+    loaded,
+    problem,
+    next,
+    reload: load,
+    async older(): Promise<void> {
+      if (next.value === undefined) return;
+      const more = await page(next.value);
+      state.value.load(more.items);
+      next.value = more.next;
+      changed();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { type InjectionKey, inject, onScopeDispose, readonly, ref, shallowRef } from "vue";
+import type { Status } from "../../src/protocol/api.ts";
+import type { Event, EventType } from "../../src/protocol/events.ts";
+import { get, messageOf, Refused, request } from "./lib/api.ts";
+import { type Connection, type Feed, openFeed } from "./live/feed.ts";
+
+type Listener = (event: Event) => void;
+
+/** What every view is handed: the stream of news, who is signed in, and how to say something to the person. */
+export function createIo() {
+  const signedIn = ref<boolean>();
+  const connection = ref<Connection>("connecting");
+  const lostAt = ref<number>();
+  const status = shallowRef<Status>();
+  const notice = ref<{ text: string; kind: "good" | "bad" }>();
+  const listeners = new Set<Listener>();
+  const returns = new Set<() => void>();
+  let feed: Feed | undefined;
+  let wasLost = false;
+
+  const onState = (state: Connection) => {
+    if (state === "refused") {
+      signedIn.value = false;
+      feed?.close();
+      feed = undefined;
+      return;
+    }
+    connection.value = state;
+    if (state === "reconnecting") {
+      wasLost = true;
+      lostAt.value ??= Date.now();
+    }
+    if (state !== "connected") return;
+    lostAt.value = undefined;
+    void refresh();
+    if (wasLost) for (const each of returns) each();
+    wasLost = false;
+  };
+  const enter = () => {
+    signedIn.value = true;
+    feed ??= openFeed({
+      open: (lastId, signal) =>
+        fetch("/api/events", { signal, headers: lastId === undefined ? {} : { "last-event-id": String(lastId) } }),
+      onState,
+      onEvent: (event) => {
+        for (const listener of listeners) listener(event);
+      },
+    });
+  };
+  const refresh = async () => {
+    status.value = await get<Status>("/api/status").catch(() => status.value);
+  };
+
+  return {
+    signedIn: readonly(signedIn),
+    connection: readonly(connection),
+    lostAt: readonly(lostAt),
+    status,
+    notice,
+    refresh,
+    /** Finds out who is here; a ticket in the address is used up. */
+    async begin(ticket: string | null): Promise<string | undefined> {
+      if (ticket !== null) {
+        try {
+          await request("POST", "/api/login", { ticket });
+          enter();
+          return undefined;
+        } catch (error) {
+          const { signedIn: known } = await get<{ signedIn: boolean }>("/api/login").catch(() => ({ signedIn: false }));
+          if (known) enter();
+          else signedIn.value = false;
+          return known ? undefined : messageOf(error);
+        }
+      }
+      for (;;) {
+        try {
+          if ((await get<{ signedIn: boolean }>("/api/login")).signedIn) enter();
+          else signedIn.value = false;
+          return undefined;
+        } catch (error) {
+          if (!(error instanceof Refused) || error.status !== 0) throw error;
+          connection.value = "reconnecting";
+          await new Promise((again) => setTimeout(again, 1_000));
+        }
+      }
+    },
+    async signIn(token: string): Promise<void> {
+      await request("POST", "/api/login", { token });
+      enter();
+    },
+    async signOut(): Promise<void> {
+      await request("DELETE", "/api/login");
+      feed?.close();
+      feed = undefined;
+      signedIn.value = false;
+    },
+    hurry: () => feed?.hurry(),
+    /** Tells of news until the caller's scope ends. */
+    on<T extends EventType>(types: readonly T[], listener: (event: Event<T>) => void): void {
+      const each: Listener = (event) => {
+        if ((types as readonly EventType[]).includes(event.type)) listener(event as Event<T>);
+      };
+      listeners.add(each);
+      onScopeDispose(() => listeners.delete(each));
+    },
+    /** Calls when the connection is back after it was lost. */
+    onReturn(work: () => void): void {
+      returns.add(work);
+      onScopeDispose(() => returns.delete(work));
+    },
+    say(text: string): void {
+      notice.value = { text, kind: "good" };
+    },
+    complain(error: unknown): void {
+      if (error instanceof Refused && error.status === 401) signedIn.value = false;
+      notice.value = { text: messageOf(error), kind: "bad" };
+    },
+  };
+}
+export type Io = ReturnType<typeof createIo>;
+
+export const IO: InjectionKey<Io> = Symbol("io");
+
+export function useIo(): Io {
+  const io = inject(IO);
+  if (!io) throw new Error("There is no page around this.");
+  return io;
+}

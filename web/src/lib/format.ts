@@ -1,0 +1,39 @@
+/** A time as somebody would say it: the minute for today, else the day. */
+export function when(iso: string | null, now = new Date()): string {
+  if (iso === null) return "";
+  const time = new Date(iso);
+  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  if (time.toDateString() === now.toDateString()) return clock;
+  return `${time.toLocaleDateString([], { month: "short", day: "numeric" })}, ${clock}`;
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export const between = (from: string | null, to: string | null, now = Date.now()): string =>
+  from === null ? "" : duration((to === null ? now : Date.parse(to)) - Date.parse(from));
+
+/** Thousands as 1.2k, millions as 3.4M. */
+export function count(value: number): string {
+  if (value < 1_000) return String(value);
+  if (value < 1_000_000) return `${trim(value / 1_000)}k`;
+  return `${trim(value / 1_000_000)}M`;
+}
+const trim = (value: number) => value.toFixed(value < 100 ? 1 : 0).replace(/\.0$/, "");
+
+export const whole = (value: number): string => value.toLocaleString("en");
+
+export const tokensOf = ({ inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): number =>
+  inputTokens + outputTokens;
+
+/** The first line of a text, cut. */
+export function firstLine(text: string, most = 120): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length <= most ? line : `${line.slice(0, most)}…`;
+}

@@ -1,0 +1,33 @@
+import { createSanitizer } from "./safe-html.ts";
+
+const KEPT = 500;
+
+/** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. */
+export function createMarkdown(worker: Worker) {
+  const sanitize = createSanitizer();
+  const known = new Map<string, string>();
+  const waiting = new Map<number, (html: string) => void>();
+  let last = 0;
+  worker.onmessage = ({ data }: MessageEvent<{ id: number; html: string }>) => {
+    waiting.get(data.id)?.(data.html);
+    waiting.delete(data.id);
+  };
+  return {
+    /** What is known already, so that it can be shown at once. */
+    known: (text: string): string | undefined => known.get(text),
+    async render(text: string, { keep = true } = {}): Promise<string> {
+      const before = known.get(text);
+      if (before !== undefined) return before;
+      const raw = await new Promise<string>((resolve) => {
+        last += 1;
+        waiting.set(last, resolve);
+        worker.postMessage({ id: last, text });
+      });
+      const html = sanitize(raw);
+      if (keep) known.set(text, html);
+      for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - KEPT))) known.delete(oldest);
+      return html;
+    },
+  };
+}
+export type Markdown = ReturnType<typeof createMarkdown>;

@@ -1,0 +1,43 @@
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import c from "highlight.js/lib/languages/c";
+import cpp from "highlight.js/lib/languages/cpp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import go from "highlight.js/lib/languages/go";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import markdown from "highlight.js/lib/languages/markdown";
+import python from "highlight.js/lib/languages/python";
+import rust from "highlight.js/lib/languages/rust";
+import sql from "highlight.js/lib/languages/sql";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+import MarkdownIt from "markdown-it";
+
+const LANGUAGES = { bash, c, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
+for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
+
+/** Longer code is shown as it is: colouring it would take longer than reading it. */
+const MOST_COLOURED = 60_000;
+
+const markdownIt = MarkdownIt({
+  html: false,
+  linkify: true,
+  highlight: (code, language) =>
+    code.length <= MOST_COLOURED && hljs.getLanguage(language)
+      ? hljs.highlight(code, { language, ignoreIllegals: true }).value
+      : "",
+});
+// Nothing is loaded from elsewhere: an image is told, with where it lies.
+markdownIt.renderer.rules.image = (tokens, index) => {
+  const token = tokens[index];
+  const safe = markdownIt.utils.escapeHtml;
+  const source = String(token?.attrGet("src") ?? "");
+  const words = `image: ${token?.content || "without words"}`;
+  return `<a href="${safe(source)}">${safe(words)}</a>`;
+};
+
+export const renderMarkdown = (text: string): string => markdownIt.render(text);

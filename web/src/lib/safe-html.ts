@@ -1,0 +1,40 @@
+import DOMPurify from "dompurify";
+
+const TAGS = "p br hr h1 h2 h3 h4 h5 h6 strong em s del code pre blockquote ul ol li table thead tbody tr th td a span".split(
+  " ",
+);
+/** Links lead to web pages, mail, or another place of this page. */
+const ADDRESS = /^(?:https?:|mailto:|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i;
+
+/** Takes everything out of rendered markdown that is not plain text with marks; links say where they go. */
+export function createSanitizer(): (html: string) => string {
+  const purify = DOMPurify(window);
+  purify.addHook("afterSanitizeAttributes", (node) => {
+    if (!(node instanceof HTMLElement)) return;
+    if (node.hasAttribute("class") && !/^(?:hljs-[\w-]+ ?|language-[\w-]+ ?)+[\w-]*$/.test(node.className))
+      node.removeAttribute("class");
+    if (node.tagName === "PRE") node.tabIndex = 0;
+    if (node.tagName === "A") explain(node as HTMLAnchorElement);
+  });
+  return (html) =>
+    purify.sanitize(html, {
+      ALLOWED_TAGS: TAGS,
+      ALLOWED_ATTR: ["href", "class", "start", "align"],
+      ALLOW_DATA_ATTR: false,
+      ALLOW_ARIA_ATTR: false,
+      ALLOWED_URI_REGEXP: ADDRESS,
+    });
+}
+
+function explain(link: HTMLAnchorElement): void {
+  const href = link.getAttribute("href");
+  if (href === null || !/^(?:https?|mailto):/i.test(href)) return;
+  link.rel = "noopener noreferrer nofollow external";
+  link.target = "_blank";
+  const target = /^mailto:/i.test(href) ? href.slice("mailto:".length) : URL.canParse(href) ? new URL(href).host : href;
+  if (link.textContent?.includes(target)) return;
+  const shown = link.ownerDocument.createElement("span");
+  shown.className = "goes-to";
+  shown.textContent = ` (${target})`;
+  link.append(shown);
+}

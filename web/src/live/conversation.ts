@@ -1,0 +1,145 @@
+import type { Event } from "../../../src/protocol/events.ts";
+import type { Message, MessageProgress } from "../../../src/protocol/messages.ts";
+
+export interface ToolUse {
+  tool: string;
+  state: "started" | "done" | "failed";
+}
+
+/** A message with what is heard of its turn while it runs. */
+export interface Entry {
+  message: Message;
+  /** What it has said so far. */
+  text: string;
+  tools: ToolUse[];
+  /** The last event that is part of the above. */
+  upTo: number;
+  /** Whether everything said before this page was opened is known. */
+  whole: boolean;
+}
+
+const RANK: Record<Message["status"], number> = { queued: 0, running: 1, done: 2, failed: 2, cancelled: 2 };
+
+/**
+ * The messages of one conversation, from lists and from news. News is never undone by a list that was asked for before it:
+ * a message only ever goes forward.
+ */
+export function createConversation(name: string, now: () => Date = () => new Date()) {
+  const entries = new Map<string, Entry>();
+  /** News of turns whose beginning is still being asked for. */
+  const waiting = new Map<string, Event[]>();
+
+  const put = (message: Message): Entry => {
+    const known = entries.get(message.id);
+    if (!known) {
+      const whole = message.status !== "running";
+      const entry: Entry = { message, text: message.reply ?? "", tools: [], upTo: 0, whole };
+      entries.set(message.id, entry);
+      return entry;
+    }
+    if (RANK[message.status] >= RANK[known.message.status]) known.message = { ...message, steered: longer(known, message) };
+    if (known.message.finishedAt !== null) known.text = known.message.reply ?? "";
+    return known;
+  };
+
+  const longer = ({ message: known }: Entry, { steered }: Message) =>
+    known.steered.length > steered.length ? known.steered : steered;
+
+  const hear = (entry: Entry | undefined, id: number, change: (entry: Entry) => void) => {
+    if (!entry || entry.message.finishedAt !== null || id <= entry.upTo) return;
+    change(entry);
+    entry.upTo = Math.max(entry.upTo, id);
+  };
+
+  return {
+    name,
+    load: (messages: readonly Message[]): void => {
+      for (const message of messages) put(message);
+    },
+    /** Adds what was said before this page was there. */
+    catchUp({ id, text, tools, upTo }: MessageProgress): void {
+      const entry = entries.get(id);
+      if (!entry || entry.message.finishedAt !== null || entry.whole) return;
+      const later = waiting.get(id) ?? [];
+      waiting.delete(id);
+      Object.assign(entry, { text, tools: fold(tools), upTo, whole: true });
+      for (const event of later) this.apply(event);
+    },
+    /** True if the event was about this conversation. */
+    apply(event: Event): boolean {
+      switch (event.type) {
+        case "message.queued": {
+          if (event.data.conversation !== name) return false;
+          if (!entries.has(event.data.id)) put(fresh(event.data, now()));
+          else if (entries.get(event.data.id)!.message.status === "queued")
+            entries.get(event.data.id)!.message.text = event.data.text;
+          return true;
+        }
+        case "message.started": {
+          const entry = entries.get(event.data.id);
+          if (!entry || entry.message.finishedAt !== null) return entry !== undefined;
+          entry.message = { ...entry.message, status: "running", startedAt: entry.message.startedAt ?? now().toISOString() };
+          Object.assign(entry, { text: "", tools: [], upTo: event.id, whole: true });
+          return true;
+        }
+        case "message.delta":
+        case "message.tool": {
+          const entry = entries.get(event.data.id);
+          if (entry && !entry.whole) waiting.set(event.data.id, [...(waiting.get(event.data.id) ?? []), event]);
+          else if (event.type === "message.delta") {
+            const { text, restarted } = event.data;
+            hear(entry, event.id, (each) => {
+              each.text = (restarted ? "" : each.text) + text;
+            });
+          } else {
+            const { tool, state } = event.data;
+            hear(entry, event.id, (each) => {
+              each.tools = fold([...each.tools, { tool, state }]);
+            });
+          }
+          return entry !== undefined;
+        }
+        case "message.steered": {
+          const entry = entries.get(event.data.id);
+          const { text } = event.data;
+          if (entry) entry.message.steered = [...entry.message.steered, { text, createdAt: now().toISOString() }];
+          return entry !== undefined;
+        }
+        case "message.finished":
+          if (event.data.conversation !== name) return false;
+          put(event.data);
+          return true;
+        default:
+          return false;
+      }
+    },
+    find: (id: string): Entry | undefined => entries.get(id),
+    /** The oldest first. */
+    list: (): Entry[] =>
+      [...entries.values()].sort((a, b) =>
+        a.message.createdAt < b.message.createdAt ? -1 : a.message.createdAt > b.message.createdAt ? 1 : 0,
+      ),
+    running: (): Entry | undefined => [...entries.values()].find(({ message }) => message.status === "running"),
+  };
+}
+export type ConversationState = ReturnType<typeof createConversation>;
+
+/** Every call begins and ends: the end takes the place of the beginning. */
+function fold(told: readonly ToolUse[]): ToolUse[] {
+  const calls: ToolUse[] = [];
+  for (const { tool, state } of told) {
+    const begun = state === "started" ? undefined : calls.find((call) => call.tool === tool && call.state === "started");
+    if (begun) begun.state = state;
+    else calls.push({ tool, state });
+  }
+  return calls;
+}
+
+function fresh({ id, conversation, source, text }: Pick<Message, "id" | "conversation" | "source" | "text">, now: Date): Message {
+  return {
+    ...{ id, conversation, source, text, steered: [], status: "queued", reply: null, partial: false, error: null, attempts: 0 },
+    route: { answered: "not yet", tools: [], tasks: [], runs: [] },
+    ...{ createdAt: now.toISOString(), startedAt: null, finishedAt: null },
+    usage: { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 },
+  };
+}

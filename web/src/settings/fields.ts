@@ -1,0 +1,59 @@
+export interface Schema {
+  type?: string;
+  enum?: unknown[];
+  default?: unknown;
+  items?: Schema;
+  anyOf?: Schema[];
+  minimum?: number;
+  maximum?: number;
+}
+export type Kind = "flag" | "choice" | "number" | "text" | "lines" | "json" | "secret";
+export interface Field {
+  key: string;
+  kind: Kind;
+  choices: string[];
+  fallback: unknown;
+}
+
+/** The keys of the config as fields of a form, each of the kind that its schema asks for. */
+export function fieldsOf(schema: { properties?: Record<string, Schema> }, secrets: readonly string[]): Field[] {
+  return Object.entries(schema.properties ?? {}).map(([key, given]) => ({
+    key,
+    kind: secrets.includes(key) ? "secret" : kindOf(given),
+    choices: (given.enum ?? []).map(String),
+    fallback: given.default,
+  }));
+}
+
+function kindOf({ type, enum: choices, items }: Schema): Kind {
+  if (choices) return "choice";
+  if (type === "boolean") return "flag";
+  if (type === "integer" || type === "number") return "number";
+  if (type === "string") return "text";
+  return type === "array" && items?.type === "string" ? "lines" : "json";
+}
+
+/** A value as it stands in its field. */
+export function toField(kind: Kind, value: unknown): string | boolean {
+  if (kind === "flag") return value === true;
+  if (kind === "secret" || value === undefined || value === null) return "";
+  if (kind === "lines") return (value as string[]).join("\n");
+  return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
+}
+
+/** What a field says, for the config; undefined takes the key out. Throws on JSON that is none. */
+export function fromField(kind: Kind, said: string | boolean): unknown {
+  if (typeof said === "boolean") return said;
+  const text = said.trim();
+  if (kind === "lines") return text === "" ? [] : text.split("\n").map((line) => line.trim());
+  if (text === "") return null;
+  if (kind === "number") return Number(text);
+  return kind === "json" ? (JSON.parse(text) as unknown) : text;
+}
+
+/** The keys of two objects whose values differ, with the new value, or null where it is gone. */
+export function changesBetween(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const differ = [...keys].filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
+  return Object.fromEntries(differ.map((key) => [key, after[key] ?? null]));
+}
