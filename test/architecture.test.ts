@@ -59,7 +59,7 @@ const MAY_OPEN: Record<string, string> = {
   "engine/github.ts": "the Copilot program's own settings, read at start",
   "engine/leftover-runtimes.ts": "the sessions, which no command can write",
   "engine/recover.ts": "the sessions, which no command can write",
-  "engine/rehearsal/improvise.ts": "rules of the home, which no command can write",
+  "engine/rehearsal/rules.ts": "rules of the home, which no command can write",
   "engine/runtime-path.ts": "the runtime's own code",
   "engine/runtime-unpack.ts": "the runtime's own code",
   "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",

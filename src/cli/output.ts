@@ -44,8 +44,17 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     daemon,
-    client: () => connect({ paths, env, daemon }),
+    client: () => connect({ paths, env, daemon, ...folderHere() }),
   };
+}
+
+/** Where the person stands; a folder that was removed under them is none. */
+function folderHere(): { folder?: string } {
+  try {
+    return { folder: process.cwd() };
+  } catch {
+    return {};
+  }
 }
 
 /** What happens when nobody reads any more what is written, or it cannot be kept. */

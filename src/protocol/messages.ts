@@ -4,7 +4,7 @@ import { Usage } from "./usage.ts";
 /** Where a message came from, and so where its answer goes. */
 export const Source = z.discriminatedUnion("channel", [
   z.object({ channel: z.literal("telegram"), chatId: z.number().int() }),
-  z.object({ channel: z.enum(["tui", "web", "api"]) }),
+  z.object({ channel: z.enum(["tui", "web", "api"]), folder: z.string().optional() }),
   z.object({ channel: z.literal("background"), about: z.string() }),
   z.object({ channel: z.literal("schedule"), name: z.string() }),
 ]);
@@ -60,6 +60,13 @@ export const NewMessage = z.strictObject({
   conversation: Conversation.default("main"),
   source: z.enum(["tui", "web", "api"]).default("api"),
   idempotencyKey: z.string().min(1).max(200).optional(),
+  folder: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .regex(/^(?:\/|[A-Za-z]:[\\/])/, "a whole path")
+    .optional()
+    .describe("where the person stands: relative paths of tools stand there too"),
 });
 export type NewMessage = z.input<typeof NewMessage>;
 
