@@ -17,10 +17,13 @@ export const REPOSITORIES = "test/repositories/**/*.test.ts";
 /** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
 export const WALLS = "test/walls/**/*.test.ts";
 
+/** What a newcomer meets: setup by keys, backups, shells, the tour and the README. `npm run test:first-hour` runs those. */
+export const FIRST_HOUR = "test/first-hour/**/*.test.ts";
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, FIRST_HOUR],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

@@ -6,6 +6,7 @@ import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { approvalCommands } from "./approval.ts";
+import { backupCommands } from "./backup.ts";
 import { budgetCommands } from "./budget.ts";
 import { cleanCommand } from "./clean.ts";
 import { conversationCommands } from "./conversation.ts";
@@ -69,6 +70,7 @@ function buildProgram(shell: Shell): Command {
   skillCommands(program, shell);
   swarmCommands(program, shell);
   cleanCommand(program, shell);
+  backupCommands(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();

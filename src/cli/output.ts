@@ -1,7 +1,7 @@
 import { type Client, connect } from "../client/client.ts";
 import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-errors.ts";
+import { systemError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { stackOf } from "../lib/stack.ts";
@@ -9,6 +9,7 @@ import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
 import { lockHolder } from "../store/lock.ts";
+import { storeTrouble } from "../store/open.ts";
 
 /** Every command takes it. */
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -71,12 +72,17 @@ export function guardOutput(): void {
 
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */
 export function report(thrown: unknown, { json }: { json: boolean }): void {
-  const error = fileError(thrown) ?? thrown;
+  const error = systemError(thrown) ?? databaseError(thrown) ?? thrown;
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
   process.stderr.write(`${terminalSafe(text)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
+}
+
+function databaseError(thrown: unknown): UserError | undefined {
+  const trouble = thrown instanceof UserError ? undefined : storeTrouble(thrown);
+  return trouble === undefined ? undefined : new UserError(trouble, { cause: thrown });
 }
 
 /** A command line that makes no sense: a person has been told already, a program reads it here. */
