@@ -16,6 +16,7 @@ import { logsCommand } from "./logs.ts";
 import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 import { serve } from "./serve.ts";
+import { serviceCommands } from "./service.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
@@ -71,6 +72,7 @@ function buildProgram(shell: Shell): Command {
   swarmCommands(program, shell);
   cleanCommand(program, shell);
   backupCommands(program, shell);
+  serviceCommands(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();

@@ -2,6 +2,7 @@ import { type Client, connect } from "../client/client.ts";
 import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { systemError } from "../lib/file-errors.ts";
+import { asTyped, invocationOf } from "../lib/invocation.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { stackOf } from "../lib/stack.ts";
@@ -23,6 +24,8 @@ export interface Shell {
   print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
   /** Progress and warnings, to standard error. */
   note(text: string): void;
+  /** A sentence of ours with its commands as they work when typed here. */
+  typed(text: string): string;
   isTerminal: boolean;
   colour: boolean;
   /** The daemon that serves, if one does. */
@@ -33,6 +36,7 @@ export interface Shell {
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
   const daemon = () => findDaemon(paths, lockHolder);
+  const typed = (text: string) => asTyped(text, invocationOf({ env, cwd: folderHere().folder ?? "/" }));
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -41,7 +45,8 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
       if (json) printDocument(document);
       else process.stdout.write(`${terminalSafe(typeof text === "function" ? text() : text)}\n`);
     },
-    note: (text) => void process.stderr.write(`${terminalSafe(text)}\n`),
+    note: (text) => void process.stderr.write(`${terminalSafe(typed(text))}\n`),
+    typed,
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     daemon,
@@ -76,7 +81,8 @@ export function report(thrown: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
-  process.stderr.write(`${terminalSafe(text)}\n`);
+  const shown = known ? asTyped(text, invocationOf({ env: process.env, cwd: folderHere().folder ?? "/" })) : text;
+  process.stderr.write(`${terminalSafe(shown)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
 }
 

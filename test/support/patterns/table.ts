@@ -51,6 +51,13 @@ export const COMPOSED: readonly {
   // The user's own rules for a model that is no model.
   { file: "src/engine/rehearsal/rules.ts", text: "pattern", instances: [] },
   {
+    file: "src/lib/invocation.ts",
+    text: "{WORDS}",
+    instances: [
+      [String.raw`(?<![\w./\\@-])(?:io|swarm)(?! clean\))(?= (?:(?:start|stop|restart)\b|--(?:help|daemon|version)\b))`, "g"],
+    ],
+  },
+  {
     file: "src/shell/download-and-run.ts",
     text: "{letter}",
     instances: [
