@@ -106,7 +106,7 @@ export async function startInBackground(shell: Shell, selfEdit = false): Promise
   throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
 }
 
-async function stopDaemon(shell: Shell): Promise<DaemonFile> {
+export async function stopDaemon(shell: Shell): Promise<DaemonFile> {
   const daemon = await settledDaemon(shell);
   if (!daemon) throw new UserError(`No daemon runs on ${shell.paths.home}.`, { exitCode: ExitCode.unreachable });
   process.kill(daemon.pid, "SIGTERM");

@@ -22,6 +22,7 @@ import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
+import { tourCommand } from "./tour.ts";
 import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
 import { wikiCommands } from "./wiki.ts";
@@ -60,6 +61,7 @@ function buildProgram(shell: Shell): Command {
   sendCommand(program, shell);
   setupCommand(program, shell);
   doctorCommand(program, shell);
+  tourCommand(program, shell);
   updateCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);

@@ -2,7 +2,7 @@ import { type Client, connect } from "../client/client.ts";
 import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { systemError } from "../lib/file-errors.ts";
-import { asTyped, invocationOf } from "../lib/invocation.ts";
+import { asTyped, type Invocation, invocationOf } from "../lib/invocation.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { stackOf } from "../lib/stack.ts";
@@ -24,6 +24,8 @@ export interface Shell {
   print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
   /** Progress and warnings, to standard error. */
   note(text: string): void;
+  /** How IO's programs are typed here. */
+  invocation(): Invocation;
   /** A sentence of ours with its commands as they work when typed here. */
   typed(text: string): string;
   isTerminal: boolean;
@@ -36,7 +38,8 @@ export interface Shell {
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
   const daemon = () => findDaemon(paths, lockHolder);
-  const typed = (text: string) => asTyped(text, invocationOf({ env, cwd: folderHere().folder ?? "/" }));
+  const invocation = () => invocationOf({ env, cwd: folderHere().folder ?? "/" });
+  const typed = (text: string) => asTyped(text, invocation());
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -46,6 +49,7 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
       else process.stdout.write(`${terminalSafe(typeof text === "function" ? text() : text)}\n`);
     },
     note: (text) => void process.stderr.write(`${terminalSafe(typed(text))}\n`),
+    invocation,
     typed,
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,

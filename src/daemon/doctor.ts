@@ -32,6 +32,8 @@ export interface DoctorDeps {
   env: NodeJS.ProcessEnv;
   /** Who asks the model, in the record of what was used. */
   actor?: "doctor" | "setup";
+  /** The config to try, where that is not the one in the file. */
+  settings?: Config;
   /** Mend what can be mended without asking. */
   fix?: boolean;
   /** Ends the examination; what was found by then is not complete. */
@@ -206,8 +208,8 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
 }
 
 /** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
-export const model: Examination = async ({ paths, env, actor = "doctor", signal }) => {
-  const settings: Config = loadConfig(paths.config);
+export const model: Examination = async ({ paths, env, actor = "doctor", signal, ...given }) => {
+  const settings: Config = given.settings ?? loadConfig(paths.config);
   let choice: Choice;
   try {
     choice = await chooseEngine(settings, env);

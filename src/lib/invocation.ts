@@ -33,6 +33,13 @@ export function asTyped(text: string, { io, swarm }: Invocation): string {
   return text.replace(COMMAND, (name) => (name === "io" ? io : swarm));
 }
 
+/** How to have `io` itself as a command; undefined where it is one. */
+export function howToType({ env, cwd, root = packageRoot }: InvocationDeps): string | undefined {
+  if (invocationOf({ env, cwd, root }).io === "io") return undefined;
+  const file = quotedForShell(join(root, "bin", "io.js"));
+  return `To type io anywhere: (cd ${quotedForShell(root)} && npm link), or for this shell alone: alias io="node ${file}"`;
+}
+
 const WORDS =
   "start|stop|restart|status|logs|send|setup|doctor|tour|update|squad|task|conversation|approval|budget|usage|wiki|skill|swarm|web|telegram|service|backup|restore|clean|completion|cluster|worker|run|plan|validate|list|show|resume|cancel";
 const COMMAND = new RegExp(
