@@ -9,6 +9,7 @@ import { approvalCommands } from "./approval.ts";
 import { backupCommands } from "./backup.ts";
 import { budgetCommands } from "./budget.ts";
 import { cleanCommand } from "./clean.ts";
+import { completionCommand } from "./completion.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -75,6 +76,7 @@ function buildProgram(shell: Shell): Command {
   cleanCommand(program, shell);
   backupCommands(program, shell);
   serviceCommands(program, shell);
+  completionCommand(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();
