@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
 import { nearest } from "../lib/config.ts";
 import { ExitCode } from "../lib/errors.ts";
+import { howToType } from "../lib/invocation.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
@@ -96,6 +97,8 @@ async function openChat(shell: Shell): Promise<void> {
   const client = shell.client();
   const status = await client.request<Status>("GET", "/api/status");
   shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);
+  const how = howToType({ env: shell.env, cwd: process.cwd() });
+  if (how) shell.note(how);
   shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
   await chat({ client, conversation: "main", input: process.stdin, output: process.stdout, colour: shell.colour });
 }

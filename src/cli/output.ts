@@ -38,7 +38,7 @@ export interface Shell {
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
   const daemon = () => findDaemon(paths, lockHolder);
-  const invocation = () => invocationOf({ env, cwd: folderHere().folder ?? "/" });
+  const invocation = () => invocationHere(env);
   const typed = (text: string) => asTyped(text, invocation());
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
@@ -67,6 +67,12 @@ function folderHere(): { folder?: string } {
   }
 }
 
+/** How IO's programs are typed here; what a script reads of a run names swarm by its own name. */
+function invocationHere(env: NodeJS.ProcessEnv): Invocation {
+  const found = invocationOf({ env, cwd: folderHere().folder ?? "/" });
+  return process.stderr.isTTY ? found : { ...found, swarm: "swarm" };
+}
+
 /** What happens when nobody reads any more what is written, or it cannot be kept. */
 export function guardOutput(): void {
   process.stdout.on("error", (error) => {
@@ -85,7 +91,7 @@ export function report(thrown: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
-  const shown = known ? asTyped(text, invocationOf({ env: process.env, cwd: folderHere().folder ?? "/" })) : text;
+  const shown = known ? asTyped(text, invocationHere(process.env)) : text;
   process.stderr.write(`${terminalSafe(shown)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
 }
