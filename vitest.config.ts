@@ -19,13 +19,17 @@ export const WALLS = "test/walls/**/*.test.ts";
 
 /** The Telegram channel, against a Bot API server on loopback: `npm run test:telegram` runs those. */
 export const TELEGRAM = "test/channels/telegram/**/*.test.ts";
+
 /** The page in a real browser: `npm run test:web` runs those. */
 export const WEB = "test/web/**/*.web.ts";
+
+/** What a newcomer meets: setup by keys, backups, shells, the tour and the README. `npm run test:first-hour` runs those. */
+export const FIRST_HOUR = "test/first-hour/**/*.test.ts";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, FIRST_HOUR],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

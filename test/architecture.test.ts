@@ -28,9 +28,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   daemon: [
     ...["store", "engine", "process", "git", "project", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
   ],
+  backup: ["store"],
   client: [],
   tui: ["client"],
-  cli: ["store", "engine", "process", "swarm", "daemon", "client", "tui"],
+  cli: ["store", "engine", "process", "swarm", "daemon", "backup", "client", "tui"],
 };
 const OPEN_TO_ALL = ["lib", "protocol"];
 
@@ -59,11 +60,14 @@ const MAY_OPEN: Record<string, string> = {
   "engine/github.ts": "the Copilot program's own settings, read at start",
   "engine/leftover-runtimes.ts": "the sessions, which no command can write",
   "engine/recover.ts": "the sessions, which no command can write",
-  "engine/rehearsal/improvise.ts": "rules of the home, which no command can write",
+  "engine/rehearsal/rules.ts": "rules of the home, which no command can write",
   "engine/runtime-path.ts": "the runtime's own code",
   "engine/runtime-unpack.ts": "the runtime's own code",
   "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
   "channels/http/page.ts": "IO's own page, as it was built",
+  "backup/backup.ts": "the copy in a folder of its own, and a file that a person names",
+  "backup/copy.ts": "writes the copy in a folder of its own",
+  "backup/restore.ts": "a file that a person names, and a folder of its own",
   "cli/update.ts": "an empty file in a folder of its own",
   "cli/daemon.ts": "the output of a daemon that a person starts",
   "cli/input.ts": "a file that a person names",

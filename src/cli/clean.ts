@@ -1,13 +1,14 @@
 import type { Command } from "commander";
 import { sizeText } from "../lib/size.ts";
 import type { CleanItem } from "../swarm/run/clean.ts";
-import { confirm } from "./input.ts";
+import { confirm, spanMs } from "./input.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
 
 interface CleanOptions {
   yes?: boolean;
   dryRun?: boolean;
   unmerged?: boolean;
+  olderThan?: string;
   json?: boolean;
 }
 
@@ -17,6 +18,7 @@ export function cleanCommand(parent: Command, shell: Shell): void {
     .command("clean")
     .description("remove what finished, failed and cancelled runs left: worktrees, branches, refs, sessions, copies")
     .argument("[run...]", "only these; the only way to have one removed that was interrupted")
+    .option("--older-than <span>", "only those that ended so long ago, such as 30d, 12h or 2w")
     .option("--dry-run", "only show what would be removed")
     .option("--unmerged", "also branches whose commits nothing else has, and worktrees with work that is not committed")
     .option("--yes", "do not ask")
@@ -25,10 +27,11 @@ export function cleanCommand(parent: Command, shell: Shell): void {
 }
 
 async function clean(shell: Shell, ids: readonly string[], options: CleanOptions): Promise<void> {
+  const before = options.olderThan === undefined ? undefined : new Date(Date.now() - spanMs("--older-than", options.olderThan));
   const { openCleaner } = await import("../daemon/clean.ts");
   const cleaner = openCleaner(shell.env);
   try {
-    const found = await cleaner.survey(ids, options);
+    const found = await cleaner.survey(ids, { unmerged: options.unmerged, before });
     const bytes = found.reduce((sum, item) => sum + item.bytes, 0);
     if (options.dryRun || found.length === 0) {
       shell.print({ items: found, bytes, removed: false }, () => tell(found, bytes, "would be removed"), options);

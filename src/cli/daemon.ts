@@ -56,7 +56,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .action(async (options: { json?: boolean }) => {
       const client = shell.client();
       const status = await client.request<Status>("GET", "/api/status");
-      shell.print(status, describeStatus(status, client.url), options);
+      shell.print(status, shell.typed(describeStatus(status, client.url)), options);
     });
 }
 
@@ -72,7 +72,7 @@ export async function restartDaemon(shell: Shell, selfEdit = false): Promise<Dae
 
 async function tellStart(shell: Shell, options: { json?: boolean }, { host, port, pid }: DaemonFile): Promise<void> {
   const status = await shell.client().request<Status>("GET", "/api/status");
-  shell.print(status, `IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`, options);
+  shell.print(status, shell.typed(`IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`), options);
 }
 
 /** Starts a daemon that outlives this command, and waits until it serves. */
@@ -106,7 +106,7 @@ export async function startInBackground(shell: Shell, selfEdit = false): Promise
   throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
 }
 
-async function stopDaemon(shell: Shell): Promise<DaemonFile> {
+export async function stopDaemon(shell: Shell): Promise<DaemonFile> {
   const daemon = await settledDaemon(shell);
   if (!daemon) throw new UserError(`No daemon runs on ${shell.paths.home}.`, { exitCode: ExitCode.unreachable });
   process.kill(daemon.pid, "SIGTERM");

@@ -27,6 +27,16 @@ export function wholeNumber(option: string, typed: string, most?: number): numbe
   throw usageError(`${option}: found "${typed}"; allowed: a whole number from 1${most === undefined ? "" : ` to ${most}`}.`);
 }
 
+const UNITS: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** A span of time that an option takes, such as 30d, in milliseconds. */
+export function spanMs(option: string, typed: string): number {
+  const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(typed) ?? [];
+  if (count === undefined)
+    throw usageError(`${option}: found "${typed}"; allowed: a number of hours, days or weeks, such as 12h, 30d or 2w.`);
+  return Number(count) * UNITS[unit]!;
+}
+
 /** Asks a person before something is lost. Without a terminal only --yes is an answer. */
 export async function confirm(shell: Shell, question: string, yes: boolean | undefined): Promise<void> {
   if (yes) return;

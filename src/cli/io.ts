@@ -2,12 +2,15 @@ import { Command, CommanderError, Option } from "commander";
 import { engineLine } from "../client/status.ts";
 import { nearest } from "../lib/config.ts";
 import { ExitCode } from "../lib/errors.ts";
+import { howToType } from "../lib/invocation.ts";
 import { packageVersion } from "../lib/version.ts";
 import type { Status } from "../protocol/api.ts";
 import { chat } from "../tui/chat.ts";
 import { approvalCommands } from "./approval.ts";
+import { backupCommands } from "./backup.ts";
 import { budgetCommands } from "./budget.ts";
 import { cleanCommand } from "./clean.ts";
+import { completionCommand } from "./completion.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands, startInBackground } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -15,12 +18,14 @@ import { logsCommand } from "./logs.ts";
 import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
 import { sendCommand } from "./send.ts";
 import { serve } from "./serve.ts";
+import { serviceCommands } from "./service.ts";
 import { setupCommand } from "./setup.ts";
 import { skillCommands } from "./skill.ts";
 import { squadCommands } from "./squad.ts";
 import { swarmCommands } from "./swarm.ts";
 import { taskCommands } from "./task.ts";
 import { telegramCommands } from "./telegram.ts";
+import { tourCommand } from "./tour.ts";
 import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
 import { webCommand } from "./web.ts";
@@ -60,6 +65,7 @@ function buildProgram(shell: Shell): Command {
   sendCommand(program, shell);
   setupCommand(program, shell);
   doctorCommand(program, shell);
+  tourCommand(program, shell);
   updateCommand(program, shell);
   squadCommands(program, shell);
   taskCommands(program, shell);
@@ -73,6 +79,9 @@ function buildProgram(shell: Shell): Command {
   skillCommands(program, shell);
   swarmCommands(program, shell);
   cleanCommand(program, shell);
+  backupCommands(program, shell);
+  serviceCommands(program, shell);
+  completionCommand(program, shell);
   for (const command of program.commands) for (const each of [command, ...command.commands]) each.exitOverride();
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();
@@ -92,6 +101,8 @@ async function openChat(shell: Shell): Promise<void> {
   const client = shell.client();
   const status = await client.request<Status>("GET", "/api/status");
   shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);
+  const how = howToType({ env: shell.env, cwd: process.cwd() });
+  if (how) shell.note(how);
   shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
   await chat({ client, conversation: "main", input: process.stdin, output: process.stdout, colour: shell.colour });
 }

@@ -1,7 +1,8 @@
 import { type Client, connect } from "../client/client.ts";
 import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-errors.ts";
+import { systemError } from "../lib/file-errors.ts";
+import { asTyped, type Invocation, invocationOf } from "../lib/invocation.ts";
 import type { Paths } from "../lib/paths.ts";
 import { pathsOf } from "../lib/paths.ts";
 import { stackOf } from "../lib/stack.ts";
@@ -9,6 +10,7 @@ import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
 import { lockHolder } from "../store/lock.ts";
+import { storeTrouble } from "../store/open.ts";
 
 /** Every command takes it. */
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -22,6 +24,10 @@ export interface Shell {
   print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
   /** Progress and warnings, to standard error. */
   note(text: string): void;
+  /** How IO's programs are typed here. */
+  invocation(): Invocation;
+  /** A sentence of ours with its commands as they work when typed here. */
+  typed(text: string): string;
   isTerminal: boolean;
   colour: boolean;
   /** The daemon that serves, if one does. */
@@ -32,6 +38,8 @@ export interface Shell {
 export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
   const daemon = () => findDaemon(paths, lockHolder);
+  const invocation = () => invocationHere(env);
+  const typed = (text: string) => asTyped(text, invocation());
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -40,12 +48,29 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
       if (json) printDocument(document);
       else process.stdout.write(`${terminalSafe(typeof text === "function" ? text() : text)}\n`);
     },
-    note: (text) => void process.stderr.write(`${terminalSafe(text)}\n`),
+    note: (text) => void process.stderr.write(`${terminalSafe(typed(text))}\n`),
+    invocation,
+    typed,
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     daemon,
-    client: () => connect({ paths, env, daemon }),
+    client: () => connect({ paths, env, daemon, ...folderHere() }),
   };
+}
+
+/** Where the person stands; a folder that was removed under them is none. */
+function folderHere(): { folder?: string } {
+  try {
+    return { folder: process.cwd() };
+  } catch {
+    return {};
+  }
+}
+
+/** How IO's programs are typed here; what a script reads of a run names swarm by its own name. */
+function invocationHere(env: NodeJS.ProcessEnv): Invocation {
+  const found = invocationOf({ env, cwd: folderHere().folder ?? "/" });
+  return process.stderr.isTTY ? found : { ...found, swarm: "swarm" };
 }
 
 /** What happens when nobody reads any more what is written, or it cannot be kept. */
@@ -62,12 +87,18 @@ export function guardOutput(): void {
 
 /** Shows what went wrong and sets the exit code; only a bug shows its stack. */
 export function report(thrown: unknown, { json }: { json: boolean }): void {
-  const error = fileError(thrown) ?? thrown;
+  const error = systemError(thrown) ?? databaseError(thrown) ?? thrown;
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
-  process.stderr.write(`${terminalSafe(text)}\n`);
+  const shown = known ? asTyped(text, invocationHere(process.env)) : text;
+  process.stderr.write(`${terminalSafe(shown)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
+}
+
+function databaseError(thrown: unknown): UserError | undefined {
+  const trouble = thrown instanceof UserError ? undefined : storeTrouble(thrown);
+  return trouble === undefined ? undefined : new UserError(trouble, { cause: thrown });
 }
 
 /** A command line that makes no sense: a person has been told already, a program reads it here. */

@@ -1,5 +1,6 @@
 import { CONNECT } from "../client/status.ts";
 import { ExitCode, messageOf } from "../lib/errors.ts";
+import { howToType } from "../lib/invocation.ts";
 import { readableLine } from "./logs.ts";
 import type { Shell } from "./output.ts";
 
@@ -26,6 +27,8 @@ export async function serve(shell: Shell, { selfEdit = false, background = false
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
+  const how = background ? undefined : howToType({ env: shell.env, cwd: process.cwd() });
+  if (how) shell.note(how);
   await ended;
   await daemon.stop().catch((error: unknown) => giveUp(shell, messageOf(error)));
   process.exit();

@@ -11,7 +11,12 @@ import { usageError } from "../lib/errors.ts";
 export type Ask = (
   question: string,
   options: {
+    /** Which question it is, for whoever has the answers already. */
+    id: "provider" | "address" | "key" | "model" | "default model" | "port";
     fallback?: string;
+    /** What there is to choose from: as text, and one by one. */
+    list?: string;
+    choices?: { value: string; hint?: string }[];
     hidden?: boolean;
     /** Throws a `UserError` for an answer that cannot be. */
     check?: (answer: string) => void;
@@ -37,8 +42,9 @@ const MOST_SHOWN = 40;
 export async function askProvider(ask: Ask, parts: ProviderQuestions): Promise<Draft | undefined | "as it is"> {
   const { before, env, note, fits } = parts;
   const current = before && presetOf(before);
-  note(menu(env));
   const picked = await ask("Your model's provider, by number or name, or its address", {
+    id: "provider",
+    list: menu(env),
     fallback: current?.name ?? NONE,
     check: (answer) => {
       const found = pick(answer);
@@ -111,7 +117,7 @@ async function askAddress(ask: Ask, preset: Preset, same: ProviderConfig | undef
   const fallback = same?.baseUrl ?? preset.address;
   const question = preset.type === "azure" ? "Its endpoint or target URI, as the portal shows it" : "Its address";
   const check = (answer: string) => fits({ type: preset.type, baseUrl: addressIn(answer) });
-  const typed = await ask(question, { ...(fallback !== undefined && { fallback }), check });
+  const typed = await ask(question, { id: "address", ...(fallback !== undefined && { fallback }), check });
   if (typed === "") throw usageError(`${preset.title} needs an address: everybody has one of their own. Nothing was changed.`);
   return addressIn(typed);
 }
@@ -139,7 +145,7 @@ async function askKey(ask: Ask, draft: Draft, { preset, same, env, note, fits }:
   };
   const typed = await ask(
     `Its API key, or the name of the variable that holds it (not shown${preset.needsKey ? "" : "; empty: none"})`,
-    { fallback, hidden: true, check: (answer) => fits(withKey(answer)) },
+    { id: "key", fallback, hidden: true, check: (answer) => fits(withKey(answer)) },
   );
   if (typed === "" && preset.needsKey)
     note(`${preset.title} answers only to a key: it can be given later, by provider.apiKeyEnv.`);
@@ -156,7 +162,6 @@ async function askModel(ask: Ask, draft: Draft, { env, note, fits }: ProviderQue
   if (trouble) note(`Its models could not be listed: ${trouble}`);
   const shownModels = models.filter(({ id }) => !isSnapshot(id, models));
   const offered = shownModels.slice(0, MOST_SHOWN);
-  if (offered.length > 0) note(listed(offered, shownModels.length));
   const only =
     shownModels.length <= 20
       ? (shownModels.find(({ tools }) => tools) ?? (shownModels.length === 1 ? shownModels[0] : undefined))
@@ -165,7 +170,12 @@ async function askModel(ask: Ask, draft: Draft, { env, note, fits }: ProviderQue
   const modelIn = (answer: string) => (/^\d{1,2}$/.test(answer) ? offered[Number(answer) - 1]?.id : undefined) ?? answer;
   const question = isAzure ? "Its deployment's name" : offered.length > 0 ? "Its model, by number or name" : "Its model's name";
   const typed = await ask(question, {
+    id: "model",
     fallback,
+    ...(offered.length > 0 && {
+      list: listed(offered, shownModels.length),
+      choices: offered.map((each) => ({ value: each.id, hint: factsOf(each) })),
+    }),
     check: (answer) => {
       if (/^\d{1,2}$/.test(answer) && offered.length > 0 && modelIn(answer) === answer)
         throw usageError(`There is no model ${answer} in the list. Allowed: 1 to ${offered.length}, or a name.`);
@@ -192,11 +202,15 @@ function isSnapshot(id: string, models: readonly ModelFacts[]): boolean {
 }
 
 function listed(models: readonly ModelFacts[], all: number): string {
-  const lines = models.map(({ id, window, tools }, at) => {
-    const facts = [...(window ? [`${window.toLocaleString("en")} tokens`] : []), ...(tools === false ? ["no tools"] : [])];
-    return `${String(at + 1).padStart(3)}  ${id}${facts.length > 0 ? ` (${facts.join(", ")})` : ""}`;
+  const lines = models.map((model, at) => {
+    const facts = factsOf(model);
+    return `${String(at + 1).padStart(3)}  ${model.id}${facts === "" ? "" : ` (${facts})`}`;
   });
   return [...lines, ...(all > models.length ? [`     and ${all - models.length} more, by name`] : [])].join("\n");
+}
+
+function factsOf({ window, tools }: ModelFacts): string {
+  return [...(window ? [`${window.toLocaleString("en")} tokens`] : []), ...(tools === false ? ["no tools"] : [])].join(", ");
 }
 
 function providerOf({ apiKey, apiKeyEnv, bearerTokenEnv, ...draft }: Draft, env: NodeJS.ProcessEnv): Provider {

@@ -1,108 +1,104 @@
-import type { Command } from "commander";
-import { type Config, type ConfigKey, loadConfig, parseConfig, updateConfig } from "../lib/config.ts";
-import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
+import { type Command, Option } from "commander";
+import { loadConfig, updateConfig } from "../lib/config.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
+import { howToType } from "../lib/invocation.ts";
 import { ensureHome } from "../lib/paths.ts";
 import type { Finding } from "../protocol/doctor.ts";
-import { type Answers, openAnswers } from "./input.ts";
-import type { Shell } from "./output.ts";
-import type { Ask } from "./setup-provider.ts";
+import { JSON_OPTION, type Shell } from "./output.ts";
+import type { SetupFlags } from "./setup-flags.ts";
+import type { Answered } from "./setup-trial.ts";
 
-type Changes = { [K in ConfigKey]?: unknown };
+interface SetupOptions extends SetupFlags {
+  yes?: boolean | undefined;
+  test: boolean;
+  json?: boolean | undefined;
+}
 
-/** The first-run questions. What is not asked, or not answered, stays as it is. */
+/** The first-run questions: by keys at a terminal, by flags or piped answers elsewhere. Written once, at the end. */
 export function setupCommand(program: Command, shell: Shell): void {
   program
     .command("setup")
-    .description("a few questions, and a config.json that fits the answers")
-    .option("--yes", "take the default for every question")
-    .option("--json", "print one JSON document")
-    .action(async ({ json, yes }: { json?: boolean; yes?: boolean }) => {
-      const { paths } = shell;
-      const before = loadConfig(paths.config);
-      ensureHome(paths);
-      const answers = yes ? undefined : openAnswers(shell.isTerminal);
-      try {
-        const changes = answers ? await askAll(shell, answers, before) : {};
-        updateConfig(paths.config, changes);
-        const model = answers && (await offerTrial(shell, answers));
-        const changed = Object.keys(changes);
-        const text = [saidOf(shell, changed), ...(model ? [shown(model)] : [])].join("\n");
-        shell.print({ path: paths.config, changed, ...(model && { model }) }, text, { json });
-        if (model?.state === "failed") process.exitCode = ExitCode.failed;
-      } finally {
-        answers?.close();
-      }
-    });
+    .description("choose a model, try it, and write a config.json that fits")
+    .addOption(new Option("--engine <kind>", "which model answers").choices(["copilot", "provider", "ollama", "rehearsal"]))
+    .option("--provider <name>", "such as openai, anthropic, azure or openrouter, or an address")
+    .option("--base-url <address>", "the provider's or Ollama's address, if it is not the usual one")
+    .option("--api-key <key>", 'its key; "-" reads it from standard input')
+    .option("--api-key-env <variable>", "the variable that holds its key")
+    .option("--model <name>", "the model to ask")
+    .option("--github-token <token>", 'a token for GitHub Copilot; "-" reads it from standard input')
+    .option("--telegram-token <token>", 'the token of a Telegram bot; "-" reads it from standard input')
+    .option("--telegram-user <id>", "who may talk to that bot")
+    .option("--port <number>", "the port of the API; 0 takes any free one")
+    .option("--service", "have the system start IO at every login")
+    .option("--no-test", "do not ask the model anything before writing")
+    .option("--yes", "ask nothing: flags, and the defaults for everything else")
+    .option(...JSON_OPTION)
+    .action(({ json, yes, test, ...flags }: SetupOptions) => setUp(shell, flags, { json, yes, test }));
 }
 
-async function askAll(shell: Shell, answers: Answers, before: Config): Promise<Changes> {
-  const ask: Ask = async (question, { fallback = "", hidden = false, check }) => {
-    for (;;) {
-      const typed = (await answers.next(`${question}${fallback === "" ? "" : ` [${fallback}]`}: `, { hidden })) || fallback;
-      try {
-        if (typed !== fallback) check?.(typed);
-        return typed;
-      } catch (error) {
-        if (!shell.isTerminal) throw usageError(messageOf(error), error);
-        shell.note(messageOf(error));
-      }
-    }
-  };
-  const changes: Changes = {};
-  const fits = (more: Changes) => void parseConfig(given({ ...before, ...changes, ...more }), "config.json");
-  const { askProvider } = await import("./setup-provider.ts");
-  const provider = await askProvider(ask, {
-    before: before.provider,
-    env: shell.env,
-    note: shell.note,
-    fits: (draft) => fits({ provider: draft }),
-  });
-  if (provider !== "as it is") changes.provider = provider;
-  if (provider === undefined || (provider === "as it is" && before.provider === undefined)) {
-    const model = await ask("Default model", { fallback: before.defaultModel, check: (defaultModel) => fits({ defaultModel }) });
-    if (model !== before.defaultModel) changes.defaultModel = model;
+async function setUp(shell: Shell, flags: SetupFlags, { json, yes, test }: Omit<SetupOptions, keyof SetupFlags>): Promise<void> {
+  const { paths } = shell;
+  const before = loadConfig(paths.config);
+  const { hasFlags } = await import("./setup-flags.ts");
+  if (yes || hasFlags(flags)) {
+    const { answersIn } = await import("./setup-flags.ts");
+    const { findModels } = await import("./setup-found.ts");
+    const { tellInTheWay, tellTrial, tryOut } = await import("./setup-trial.ts");
+    const given = hasFlags(flags)
+      ? await answersIn(flags, shell, await findModels(before, shell.env))
+      : { changes: {}, engine: undefined, service: false };
+    tellInTheWay(shell, given.engine).forEach(shell.note);
+    const isToBeTried = test && given.engine !== undefined && given.engine !== "rehearsal";
+    const finding = isToBeTried ? await tryOut(shell, given) : undefined;
+    if (finding?.state === "failed")
+      throw new UserError(`${tellTrial(finding)}\nNothing was written; --no-test writes it all the same.`);
+    return finish(shell, given, finding, json);
   }
-  const port = await ask("Port of the API (0 takes any free one)", {
-    fallback: String(before.port),
-    check: (answer) => fits({ port: numberOf(answer) }),
-  });
-  if (numberOf(port) !== before.port) changes.port = numberOf(port);
-  return changes;
-}
-
-/** One real request, if the person wants it. What was answered is written down by now, whatever happens here. */
-async function offerTrial(shell: Shell, answers: Answers): Promise<Finding | undefined> {
-  let answer: string | undefined;
-  try {
-    answer = await answers.next("Ask the model something now, to see that it answers? yes or no [yes]: ");
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    process.exitCode = ExitCode.interrupted;
+  if (shell.isTerminal) {
+    const { askByKeys } = await import("./setup-keys.ts");
+    return finish(shell, await askByKeys(shell, before), undefined, json);
   }
-  if (answer === undefined || !/^(y(es)?)?$/i.test(answer)) return undefined;
-  answers.close();
-  shell.note("Asking …");
-  const { model } = await import("../daemon/doctor.ts");
-  const findings = await model({ paths: shell.paths, env: shell.env, actor: "setup" });
-  return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
+  const { askByLines } = await import("./setup-lines.ts");
+  const { trial, ...given } = await askByLines(shell, before);
+  if (trial) shell.note("Asking …");
+  const finding = trial ? await (await import("./setup-trial.ts")).tryOut(shell, given) : undefined;
+  await finish(shell, given, finding, json);
+  if (finding?.state === "failed") process.exitCode = ExitCode.failed;
 }
 
-function saidOf({ paths, daemon }: Shell, changed: string[]): string {
-  const next = daemon() ? '"io restart" lets the daemon follow it' : '"io" opens the chat';
+/** Writes what was answered, once, and says what comes next. */
+async function finish(
+  shell: Shell,
+  { changes, service }: Answered,
+  finding: Finding | undefined,
+  json: boolean | undefined,
+): Promise<void> {
+  const { paths } = shell;
+  const before = loadConfig(paths.config) as Record<string, unknown>;
+  ensureHome(paths);
+  const needed = Object.entries(changes).filter(([key, value]) => value !== undefined || before[key] !== undefined);
+  updateConfig(paths.config, Object.fromEntries(needed));
+  const changed = needed.map(([key]) => key);
+  const installed = service ? await installService(shell) : undefined;
+  const { tellTrial } = await import("./setup-trial.ts");
+  const text = [
+    saidOf(shell, changed),
+    ...(finding ? [tellTrial(finding)] : []),
+    ...(installed ? [installed] : []),
+    ...[howToType({ env: shell.env, cwd: process.cwd() })].filter((line) => line !== undefined),
+  ].join("\n");
+  shell.print({ path: paths.config, changed, ...(finding && { model: finding }) }, shell.typed(text), { json });
+}
+
+async function installService(shell: Shell): Promise<string> {
+  const { kindHere, openService } = await import("./service-manager.ts");
+  const service = openService({ env: shell.env, paths: shell.paths, kind: kindHere() });
+  const { started, trouble } = await service.install({ start: shell.daemon() === undefined });
+  return `${service.path} is written${started ? ", and IO runs as a service" : trouble ? `; it is not started yet: ${trouble}` : ""}.`;
+}
+
+function saidOf({ paths, daemon, invocation }: Shell, changed: string[]): string {
+  const next = daemon() ? '"io restart" lets the daemon follow it' : `"${invocation().io}" opens the chat`;
   const what = changed.length === 0 ? "nothing but the defaults was needed" : `${changed.join(", ")} set`;
   return `${paths.config}: ${what}. ${next}; "io doctor" checks everything.`;
-}
-
-function shown({ state, found, remedy }: Finding): string {
-  const sign = { ok: "The model works", warning: "Take note", failed: "The model does not answer" }[state];
-  return `${sign}: ${found}${remedy ? `\n${remedy}` : ""}`;
-}
-
-function given(config: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
-}
-
-function numberOf(answer: string): number {
-  if (!/^\d+$/.test(answer)) throw usageError(`"${answer}" is not a whole number.`);
-  return Number(answer);
 }

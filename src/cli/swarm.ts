@@ -1,10 +1,13 @@
 import type { Command } from "commander";
+import { nearest } from "../lib/config.ts";
+import { UserError, usageError } from "../lib/errors.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Run } from "../protocol/runs.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import type { RunHandle } from "../swarm/run/lives.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";
+import { askYesNo } from "./input.ts";
 import type { Shell } from "./output.ts";
 import { createProgress } from "./progress.ts";
 import { createQuestionsHere } from "./swarm-approvals.ts";
@@ -46,7 +49,8 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option("--yes", "outside git, work on a folder however large it is")
     .option(...STAND_INS_OPTION)
     .option(...JSON_OPTION)
-    .action(async (words: string[], options: RunOptions) => {
+    .action(async (words: string[], options: RunOptions, command: Command) => {
+      if (command.parent?.args[0] !== "run") await makeSure(shell, swarm, words, options);
       const settings = settingsFor(shell, words, options.plan);
       const projectPath = await projectHere();
       const about = [`Project: ${projectPath}`];
@@ -76,6 +80,19 @@ export function swarmCommands(program: Command, shell: Shell): void {
         open.resume(id, { settings, issue: settings.issue, standIns: options.standIns }),
       );
     });
+}
+
+/** One lower-case word is more likely a mistyped command than an issue: a pipeline is not begun by mistake. */
+async function makeSure(shell: Shell, swarm: Command, words: readonly string[], { plan, yes }: RunOptions): Promise<void> {
+  const [word] = words;
+  if (yes || plan !== undefined || words.length !== 1 || word === undefined || !/^[a-z][a-z0-9_-]{2,}$/.test(word)) return;
+  const near = nearest(
+    word,
+    swarm.commands.map((each) => each.name()),
+  );
+  const hint = `"${word}" is no command of swarm.${near ? ` Did you mean "swarm ${near}"?` : ""}`;
+  if (!shell.isTerminal) throw usageError(`${hint} If it is the issue, say so: swarm run "${word}"`);
+  if (!(await askYesNo(`${hint} Run the pipeline with "${word}" as the issue?`))) throw new UserError("Nothing was started.");
 }
 
 /** Begins or resumes a run and shows it to its end. Ctrl-C leaves a run that can be resumed. */

@@ -23,7 +23,9 @@ export interface Client {
 export function connect(deps: ConnectionDeps): Client {
   const connection = openConnection(deps);
   async function send<T>(method: string, path: string, body?: unknown): Promise<{ document: T; status: number }> {
-    const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const isMessage = method === "POST" && path === "/api/messages" && deps.folder !== undefined;
+    const told = isMessage ? { folder: deps.folder, ...(body as NewMessage) } : body;
+    const json = told === undefined ? {} : { body: JSON.stringify(told), headers: { "content-type": "application/json" } };
     const response = await connection.call(path, { method, ...json });
     const answer: unknown = await response.json().catch(() => undefined);
     if (!response.ok) throw refusal(response.status, answer as ApiError | undefined);

@@ -8,6 +8,8 @@ export interface ConnectionDeps {
   env: NodeJS.ProcessEnv;
   /** The daemon that serves now, if one does. */
   daemon: () => DaemonFile | undefined;
+  /** Where the person stands, told with every message. */
+  folder?: string;
 }
 
 /** The way to the daemon, which may come back from a restart at another address. */

@@ -3,7 +3,7 @@ import type { ChannelInfo } from "../protocol/channels.ts";
 
 /** How to connect a real model, in one sentence. */
 export const CONNECT =
-  "To connect a real model: set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.";
+  'To connect a real model: run "io setup", or set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.';
 
 /** Which model answers, and how to connect a real one. */
 export function engineLine({ engine }: Pick<Status, "engine">): string {

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import type { Channel } from "../channels/channel.ts";
 import type { Config } from "../lib/config.ts";
@@ -13,6 +14,7 @@ import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
 import { createSteering } from "../orchestrator/steering.ts";
 import { NO_SQUADS, type Section, selfEditPolicy } from "../orchestrator/system-message.ts";
+import type { Message } from "../protocol/messages.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
 import { openSkills, type Skills } from "../skills/open.ts";
 import { tellSkills } from "../skills/tools.ts";
@@ -92,7 +94,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const conversations = createConversations({
     engine,
     version,
-    tools: gate.bind(tools, { cwd: workingDirectory, actor: "orchestrator" }),
+    tools: gate.bind(tools, (owner) => ({ cwd: folderOf(messages.find(owner)) ?? workingDirectory, actor: "orchestrator" })),
     sections: sectionsOf({ wiki, skills, squads, config: settings.current }),
     workingDirectory,
     sessions,
@@ -185,6 +187,17 @@ function deliver(
   }
   const message = messages.find(about);
   return message && channel ? channel.deliver({ message, to: source }) : "undeliverable";
+}
+
+/** Where whoever sent a message stood, if that is known and still there. */
+function folderOf(message: Message | undefined): string | undefined {
+  const folder = message && "folder" in message.source ? message.source.folder : undefined;
+  try {
+    return folder !== undefined && statSync(folder).isDirectory() ? folder : undefined;
+  } catch {
+    // It has gone, or may not be looked at by now.
+    return undefined;
+  }
 }
 
 /** What the system message says besides the fixed part. */

@@ -221,6 +221,7 @@ export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (sai
 /** The improviser and its rules are loaded only where they are to play. */
 async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
   if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
-  const { createImproviser, loadRules } = await import("../engine/rehearsal/improvise.ts");
+  const { createImproviser } = await import("../engine/rehearsal/improvise.ts");
+  const { loadRules } = await import("../engine/rehearsal/rules.ts");
   return createImproviser(loadRules(home));
 }

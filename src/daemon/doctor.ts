@@ -6,7 +6,8 @@ import { createEngine } from "../engine/engine.ts";
 import { SettingError } from "../engine/failures.ts";
 import { type Choice, chooseEngine } from "../engine/ladder.ts";
 import type { Engine, EngineStatus } from "../engine/port.ts";
-import { createImproviser, loadRules } from "../engine/rehearsal/improvise.ts";
+import { createImproviser } from "../engine/rehearsal/improvise.ts";
+import { loadRules } from "../engine/rehearsal/rules.ts";
 import { untestedNote } from "../engine/tested-runtimes.ts";
 import { findingOf, tryModel } from "../engine/trial.ts";
 import { type Config, loadConfig } from "../lib/config.ts";
@@ -33,6 +34,8 @@ export interface DoctorDeps {
   env: NodeJS.ProcessEnv;
   /** Who asks the model, in the record of what was used. */
   actor?: "doctor" | "setup";
+  /** The config to try, where that is not the one in the file. */
+  settings?: Config;
   /** Mend what can be mended without asking. */
   fix?: boolean;
   /** Ends the examination; what was found by then is not complete. */
@@ -211,8 +214,8 @@ function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJ
 }
 
 /** Starts the real runtime in a scratch folder and asks the model as a message would, with a tool. */
-export const model: Examination = async ({ paths, env, actor = "doctor", signal }) => {
-  const settings: Config = loadConfig(paths.config);
+export const model: Examination = async ({ paths, env, actor = "doctor", signal, ...given }) => {
+  const settings: Config = given.settings ?? loadConfig(paths.config);
   let choice: Choice;
   try {
     choice = await chooseEngine(settings, env);

@@ -17,6 +17,7 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string 
   return [
     token,
     config.telegramBotToken,
+    config.githubToken,
     config.provider?.apiKey,
     ...Object.entries(config.provider?.headers ?? {}).map(([name, value]) =>
       /auth|key|token|secret|cookie/i.test(name) ? value : undefined,

@@ -26,8 +26,8 @@ const VARIABLES = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"] as const;
 const GITHUB = "https://github.com";
 const KEYCHAIN_MS = 5_000;
 
-/** Finds the first login that can serve: the variables in their order, then the Copilot CLI's. Nobody is asked over the network. */
-export async function findGitHubLogin(env: NodeJS.ProcessEnv): Promise<FoundLogin> {
+/** Finds the first login that can serve: the variables in their order, then the token of config.json, then the Copilot CLI's. Nobody is asked over the network. */
+export async function findGitHubLogin(env: NodeJS.ProcessEnv, configured?: string): Promise<FoundLogin> {
   const passedOver: string[] = [];
   for (const name of VARIABLES) {
     const token = env[name]?.trim();
@@ -40,6 +40,11 @@ export async function findGitHubLogin(env: NodeJS.ProcessEnv): Promise<FoundLogi
       `${name} holds a classic token (ghp_…), which GitHub Copilot does not take: use a fine-grained one with the permission "Copilot Requests"`,
     );
   }
+  if (configured)
+    return {
+      login: { token: configured, name: "the token of config.json", ...elsewhere(env.COPILOT_GH_HOST || env.GH_HOST) },
+      passedOver,
+    };
   const stored = await storedLogin(env);
   if (typeof stored === "string") passedOver.push(stored);
   return { ...(typeof stored === "object" && { login: stored }), passedOver };

@@ -46,12 +46,12 @@ export async function chooseEngine(config: Config, env: NodeJS.ProcessEnv): Prom
       "Set `provider` in config.json (`io setup` asks for it), or COPILOT_PROVIDER_BASE_URL.",
     );
   }
-  const { login, passedOver } = wanted("copilot") ? await findGitHubLogin(env) : { passedOver: [] };
+  const { login, passedOver } = wanted("copilot") ? await findGitHubLogin(env, config.githubToken) : { passedOver: [] };
   if (login) return telling(fromGitHub(config, env, login), passedOver);
   if (forced === "copilot") {
     const reason = passedOver.map((why) => `${capital(why)}. `).join("");
     throw usageError(
-      `IO_ENGINE is "copilot", but there is no login to ask with. ${reason}Set COPILOT_GITHUB_TOKEN, or log in with \`copilot login\`.`,
+      `IO_ENGINE is "copilot", but there is no login to ask with. ${reason}Set COPILOT_GITHUB_TOKEN, or log in with \`io setup\` or \`copilot login\`.`,
     );
   }
 

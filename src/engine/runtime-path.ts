@@ -32,6 +32,15 @@ export async function findRuntime(env: NodeJS.ProcessEnv = process.env): Promise
   throw new UserError(missing());
 }
 
+/** The Copilot CLI that the package of this platform carries, for a person to log in with. */
+export function findCopilotProgram(env: NodeJS.ProcessEnv): string | undefined {
+  const named = env.IO_COPILOT_PROGRAM;
+  if (named) return named;
+  const cli = installed("copilot-");
+  const file = cli && join(cli.folder, process.platform === "win32" ? "copilot.exe" : "copilot");
+  return file && existsSync(file) ? file : undefined;
+}
+
 /** Where the runtime is unpacked when the package's own folder does not hold it. */
 export function runtimeCache(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "io-orchestrator", "runtime");

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { writeFileAtomic } from "../lib/atomic.ts";
 import { UserError } from "../lib/errors.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
@@ -41,13 +42,39 @@ function placeIn(record: string): string | undefined {
   return smallTextAt(join(record, "gitdir"))?.trim();
 }
 
+/**
+ * Follows a worktree that was moved with the folder it lies in, as a restored home is: the record of its branch is led here.
+ * `isLeft` says whether nobody works any more where it was.
+ */
+function follow(repo: Repo, path: string, branch: string, isLeft: (old: string) => boolean): void {
+  const folder = join(repo.commonDir, "worktrees");
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const head = `ref: refs/heads/${branch}`;
+  const record = names.map((name) => join(folder, name)).find((each) => smallTextAt(join(each, "HEAD"))?.trim() === head);
+  const old = record === undefined ? undefined : placeIn(record);
+  if (record === undefined || old === undefined) return;
+  if (!isLeft(dirname(old)))
+    throw new UserError(
+      `The worktree of ${branch} belongs to ${dirname(old)}, where IO still works on it. Stop that one first, then resume.`,
+    );
+  writeFileAtomic(join(path, ".git"), `gitdir: ${record}\n`);
+  writeFileAtomic(join(record, "gitdir"), `${join(realOf(path), ".git")}\n`);
+}
+
 /** Makes a worktree on a branch of its own, or finds it. One that is `kept` may hold work and is left as it is. */
 export async function addWorktree(
   repo: Repo,
-  { path, branch, base, kept = false }: { path: string; branch: string; base: string; kept?: boolean },
+  {
+    path,
+    branch,
+    base,
+    kept = false,
+    isLeft = () => false,
+  }: { path: string; branch: string; base: string; kept?: boolean; isLeft?: (old: string) => boolean },
 ): Promise<"made" | "found"> {
   const { git, root } = repo;
   if (existsSync(join(path, ".git"))) {
+    if (recordOf(repo, path) === undefined) follow(repo, path, branch, isLeft);
     const record = recordOf(repo, path);
     if (kept) {
       releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));

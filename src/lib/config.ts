@@ -73,6 +73,8 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   provider: ProviderConfig.optional(),
+  /** For GitHub Copilot, where no variable holds a token; `io setup` writes it. */
+  githubToken: z.string().min(1).optional(),
   host: z.string().min(1).default("127.0.0.1"),
   port: z.number().int().min(0).max(65_535).default(3170),
   allowRemote: z.boolean().default(false),
@@ -111,7 +113,7 @@ export type Config = z.infer<typeof Config>;
 export type ConfigKey = keyof Config;
 
 /** The keys whose values are secrets, as dotted paths; they are never sent back to anybody. */
-export const SECRET_KEYS = ["telegramBotToken", "provider.apiKey", "provider.headers", "provider.proxy"] as const;
+export const SECRET_KEYS = ["telegramBotToken", "githubToken", "provider.apiKey", "provider.headers", "provider.proxy"] as const;
 
 /** Reads the config file, or the defaults if there is none. A file that is wrong is left as it is. */
 export function loadConfig(path: string): Config {

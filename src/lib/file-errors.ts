@@ -11,6 +11,11 @@ const REMEDIES: Record<string, [string, string]> = {
   EISDIR: ["is a folder where a file is needed", "Move that folder away, or use another file"],
   ENOENT: ["is not there", "Check its name"],
   EMFILE: ["cannot be opened: too many files are open", "Raise the limit (ulimit -n) and try again"],
+  EFBIG: ["would become larger than files may be here", "Raise the limit (ulimit -f) or use another disk"],
+  ENAMETOOLONG: ["has a name that is too long", "Use a shorter one"],
+  ELOOP: ["is a link that leads nowhere, or passes one that may not be followed", "Name the file itself"],
+  EBUSY: ["is in use", "Let the program that uses it end, and try again"],
+  EXDEV: ["cannot be moved to another disk", "Use a place on the same disk"],
   EIO: ["cannot be read or written: the disk reports an error", "Check the disk"],
 };
 
@@ -21,6 +26,15 @@ export function fileError(error: unknown): UserError | undefined {
   if (!remedy || !(error instanceof Error)) return undefined;
   const [what, advice] = remedy;
   return new UserError(`${pathIn(error) ?? "A file"} ${what} (${code}). ${advice}.`, { cause: error });
+}
+
+/** Any refusal of the system as a sentence: a person can mend what is missing, full or forbidden, and a stack is no help. */
+export function systemError(error: unknown): UserError | undefined {
+  const known = fileError(error);
+  if (known || !(error instanceof Error) || !("syscall" in error)) return known;
+  const what = pathIn(error) ?? (typeof error.syscall === "string" ? error.syscall : "the system");
+  const said = error.message.replace(/^\w+: /, "").split(",", 1)[0];
+  return new UserError(`${what}: the system says ${said} (${codeOf(error) ?? "no code"}).`, { cause: error });
 }
 
 /** A write through an open file fails without naming it. */

@@ -9,7 +9,7 @@ export const Source = z.discriminatedUnion("channel", [
     /** The topic, where the chat has any. */
     threadId: z.number().int().optional(),
   }),
-  z.object({ channel: z.enum(["tui", "web", "api"]) }),
+  z.object({ channel: z.enum(["tui", "web", "api"]), folder: z.string().optional() }),
   z.object({ channel: z.literal("background"), about: z.string() }),
   z.object({ channel: z.literal("schedule"), name: z.string() }),
 ]);
@@ -76,6 +76,13 @@ export const NewMessage = z.strictObject({
   conversation: Conversation.default("main"),
   source: z.enum(["tui", "web", "api"]).default("api"),
   idempotencyKey: z.string().min(1).max(200).optional(),
+  folder: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .regex(/^(?:\/|[A-Za-z]:[\\/])/, "a whole path")
+    .optional()
+    .describe("where the person stands: relative paths of tools stand there too"),
 });
 export type NewMessage = z.input<typeof NewMessage>;
 

@@ -11,7 +11,7 @@ import type { Squads } from "./squads.ts";
 const DEADLINE_MS = 15_000;
 const ANALYSIS_MS = 120_000;
 const Slug = z.string().min(1);
-const ProjectPath = z.string().min(1).describe("a folder that exists");
+const ProjectPath = z.string().min(1).describe('a folder that exists; "." is where the user stands');
 const TaskId = z.object({ task_id: z.string().min(1) });
 
 /** The squads in the orchestrator's hands. `originOf` tells who a call is made for. */

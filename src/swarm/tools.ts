@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
+import { locate } from "../lib/real-path.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { Run } from "../protocol/runs.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
@@ -38,14 +39,14 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
       kind: "effect",
       deadlineMs: 30_000,
       touches: ({ project_path }) => (project_path === undefined ? [] : [{ path: project_path, how: "write" }]),
-      async run({ slug, project_path, issue, stand_ins }, { owner }) {
+      async run({ slug, project_path, issue, stand_ins }, { owner, cwd }) {
         if ((slug === undefined) === (project_path === undefined))
           throw new ToolError("Give either slug or project_path, and not both.");
         const team = slug === undefined ? undefined : squad(slug);
         if (slug !== undefined && !team) throw new ToolError(`There is no squad ${quoted(slug)}. squad_status lists them.`);
         const { id } = await swarm
           .start({
-            projectPath: team?.projectPath ?? project_path!,
+            projectPath: team?.projectPath ?? locate(project_path!, cwd),
             issue,
             settings: readRunSettings(env),
             squad: slug,

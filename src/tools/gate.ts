@@ -29,7 +29,8 @@ export interface GateDeps {
 
 /** The one place every tool call passes. */
 export interface Gate {
-  bind(tools: readonly Tool[], scope: ToolScope): EngineTool[];
+  /** Where the tools stand may depend on the message, task or step they are called for. */
+  bind(tools: readonly Tool[], scope: ToolScope | ((owner: string) => ToolScope)): EngineTool[];
   callsOf: ToolCalls["callsOf"];
   effectsOf: ToolCalls["effectsOf"];
 }
@@ -124,7 +125,13 @@ export function createGate(deps: GateDeps): Gate {
       tools.map((tool) => {
         const { strict: schema, parameters } = shapeOf(tool);
         const { name, description } = tool;
-        return { name, description, parameters, call: (args, invocation) => passOnce({ tool, schema, scope }, args, invocation) };
+        const scopeFor = (owner: string) => (typeof scope === "function" ? scope(owner) : scope);
+        return {
+          name,
+          description,
+          parameters,
+          call: (args, invocation) => passOnce({ tool, schema, scope: scopeFor(invocation.owner) }, args, invocation),
+        };
       }),
     callsOf: journal.callsOf,
     effectsOf: journal.effectsOf,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PRESETS } from "../../src/engine/presets.ts";
-import { cleanEnvironment, IO, runIo } from "../support/daemon.ts";
+import { runIo } from "../support/daemon.ts";
 import { startGateway } from "../support/gateway.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import {
@@ -17,8 +17,6 @@ import {
   startOpenRouter,
   startVllm,
 } from "../support/providers/index.ts";
-import { openTerminal } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
 
 const KEY = "sk-proj-right-key-for-the-tests-0000";
 const obeys: Script = ({ afterTool }) => (afterTool ? { say: "OK" } : { call: [{ tool: "report", args: { word: "ready" } }] });
@@ -191,73 +189,5 @@ describe("by provider, asked and tried for real", { timeout: 60_000 }, () => {
       '"qwen" is not in its list, and is asked for all the same. Nearest there: Qwen/Qwen2.5-7B-Instruct.',
     );
     expect(stdout).toMatch(/does not have the model.*\n.*There are: Qwen\/Qwen2\.5-7B-Instruct/);
-  });
-});
-
-describe("at a terminal", { timeout: 60_000 }, () => {
-  const open = async (home: string) => {
-    const command = ["sh", "-c", `"${process.execPath}" "${IO}" setup; echo "exit $?"; sleep 60`];
-    const terminal = await openTerminal(home, command, cleanEnvironment(home));
-    const seen = (what: RegExp) => until(String(what), async () => what.test(await terminal.screen()));
-    const answer = async (question: RegExp, text: string) => {
-      await seen(question);
-      await terminal.type(text);
-      await terminal.press("Enter");
-    };
-    return { ...terminal, seen, answer };
-  };
-
-  test("a key that is typed does not stay on the screen, and a wrong answer is asked for again", async () => {
-    const home = temporaryHome();
-    const { answer, seen, screen } = await open(home);
-    await answer(/\[none\]:\s*$/, "opnai");
-    await answer(/Did you mean "openai"\?[\s\S]*\[none\]:\s*$/, "other");
-    await answer(/Its address:\s*$/, "http://127.0.0.1:9/v1");
-    await answer(/none\):\s*$/, "sk-very-secret");
-    await answer(/model's name:\s*$/, "model-x");
-    await answer(/\[\d+\]:\s*$/, "4000");
-    await answer(/\[yes\]:\s*$/, "no");
-    await seen(/provider, port set[\s\S]*exit 0/);
-    const shown = (await screen()).replaceAll("\n", "");
-    expect(shown).toContain("model-x");
-    expect(shown).not.toContain("secret");
-    expect(config(home)).toMatchObject({ provider: { apiKey: "sk-very-secret" }, port: 4000 });
-  });
-
-  test("Ctrl-C in the middle changes nothing", async () => {
-    const home = temporaryHome({ port: 5000 });
-    const first = await open(home);
-    await first.answer(/\[none\]:\s*$/, "other");
-    await first.answer(/Its address:\s*$/, "http://127.0.0.1:9/v1");
-    await first.seen(/none\):\s*$/);
-    await first.press("C-c");
-    await first.seen(/Nothing was changed[\s\S]*exit 130/);
-    expect(config(home)).toEqual({ port: 5000 });
-  });
-
-  test("the model is tried on Enter, and the command ends", async () => {
-    const server = await startOllama({ script: ({ afterTool }) => (afterTool ? { say: "OK" } : { say: "I would rather not." }) });
-    const home = temporaryHome({ port: 5000 });
-    const { answer, seen } = await open(home);
-    await answer(/\[none\]:\s*$/, server.origin);
-    await answer(/none\):\s*$/, "");
-    await answer(/\[llama3\.2:latest\]:\s*$/, "4");
-    await answer(/no model 4 in the list[\s\S]*\[llama3\.2:latest\]:\s*$/, "3");
-    await answer(/\[5000\]:\s*$/, "");
-    await answer(/\[yes\]:\s*$/, "");
-    await seen(/Take note: qwen3:8b answered at[\s\S]*did not call the tool[\s\S]*exit 0/);
-    expect(config(home)).toEqual({ port: 5000, provider: { type: "openai", baseUrl: server.origin, model: "qwen3:8b" } });
-  });
-
-  test("Ctrl-C at the last question loses nothing", async () => {
-    const home = temporaryHome({ port: 5000 });
-    const { answer, seen, press } = await open(home);
-    await answer(/\[none\]:\s*$/, "none");
-    await answer(/\[claude-\S+\]:\s*$/, "model-y");
-    await answer(/\[5000\]:\s*$/, "5001");
-    await seen(/\[yes\]:\s*$/);
-    await press("C-c");
-    await seen(/defaultModel, port set[\s\S]*exit 130/);
-    expect(config(home)).toEqual({ port: 5001, defaultModel: "model-y" });
   });
 });

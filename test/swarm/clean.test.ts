@@ -65,6 +65,12 @@ test("clean removes what runs left that ended, tells sizes, asks first, and leav
 
   const looked = await at.json<Cleaned>("clean", "--dry-run");
   expect(looked.items.map(({ run }) => run).sort()).toEqual([kept.id, merged.id].sort());
+  expect((await at.json<Cleaned>("clean", "--dry-run", "--older-than", "1d")).items).toEqual([]);
+  expect((await at.json<Cleaned>("clean", "--dry-run", "--older-than", "0h")).items).toHaveLength(2);
+  expect(await at.at("clean", "--older-than", "long")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("such as 12h, 30d"),
+  });
   expect(looked).toMatchObject({ removed: false, bytes: expect.any(Number) });
   expect(looked.bytes).toBeGreaterThan(0);
   const unasked = await at.at("clean");

@@ -38,8 +38,8 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steer
     responses: { ...answers(202, Queued), ...answers(200, Message) },
   });
   app.openapi(submit, async (context) => {
-    const { text, conversation, source, idempotencyKey } = context.req.valid("json");
-    const submission = { text, conversation, source: { channel: source }, idempotencyKey };
+    const { text, conversation, source, idempotencyKey, folder } = context.req.valid("json");
+    const submission = { text, conversation, source: { channel: source, ...(folder && { folder }) }, idempotencyKey };
     if (context.req.valid("query").wait === "true") return context.json(handOver(await inbox.ask(submission)), 200);
     return context.json({ id: inbox.submit(submission).id, status: "queued" as const }, 202);
   });

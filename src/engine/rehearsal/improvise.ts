@@ -1,35 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { parse } from "yaml";
-import { z } from "zod";
-import { messageOf, usageError } from "../../lib/errors.ts";
-import { packageRoot } from "../../lib/paths.ts";
+import { createHash } from "node:crypto";
+import { matches, type Rule, type Step } from "./rules.ts";
 import { type Act, type ChatMessage, type ChatRequest, type Model, textOf } from "./wire.ts";
-
-const Step = z.union([
-  z.strictObject({ call: z.string(), args: z.record(z.string(), z.unknown()).default({}) }),
-  z.strictObject({ say: z.string() }),
-]);
-const Rules = z.strictObject({
-  rules: z.array(z.strictObject({ when: z.string(), system: z.string().optional(), steps: z.array(Step).min(1) })).min(1),
-});
-type Rule = z.infer<typeof Rules>["rules"][number];
 
 /** Added to every answer, so that nobody takes the rehearsal for a model. */
 export const REHEARSAL_MARK = "— rehearsal model";
-
-/** The rules of a home, or those that ship with IO. */
-export function loadRules(home: string): Rule[] {
-  const own = join(home, "rehearsal.yaml");
-  const file = existsSync(own) ? own : join(packageRoot, "rehearsal", "rules.yaml");
-  try {
-    const { rules } = Rules.parse(parse(readFileSync(file, "utf8")));
-    for (const rule of rules) new RegExp(`${rule.when}|${rule.system ?? ""}`);
-    return rules;
-  } catch (error) {
-    throw usageError(`${file}: ${messageOf(error)}`, error);
-  }
-}
 
 /** A model that plays the first rule that fits, one step an answer. */
 export function createImproviser(rules: readonly Rule[]): Model {
@@ -38,38 +12,93 @@ export function createImproviser(rules: readonly Rule[]): Model {
     const asked = spoken(request.messages[start]);
     const system = textOf(request.messages.find((message) => message.role === "system"));
     const since = request.messages.slice(start + 1);
-    const done = since.filter((message) => message.role === "assistant").length;
-    for (const rule of rules) {
-      const groups = new RegExp(rule.when, "i").exec(asked);
-      if (!groups || (rule.system !== undefined && !new RegExp(rule.system, "i").test(system))) continue;
-      if (!rule.steps.every((step) => "say" in step || isOffered(step.call, request))) continue;
-      return play(rule.steps[done] ?? { say: "" }, [...groups], textOf(since.findLast((message) => message.role === "tool")));
+    for (const { when, system: role, steps } of rules) {
+      const found = [when].flat().map((pattern) => matches(pattern, asked));
+      if (found.some((groups) => !groups) || (role !== undefined && !matches(role, system))) continue;
+      if (!steps.every((step) => "say" in step || isOffered(step.call, request))) continue;
+      return play(steps, [...(found.at(-1) ?? [])], since);
     }
-    return { say: `I have no rule for this. ${REHEARSAL_MARK}` };
+    return said("I have no rule for this.");
   };
 }
 
-function play(step: z.infer<typeof Step>, groups: string[], result: string): Act {
-  const fill = (value: unknown): unknown => {
-    if (typeof value === "string")
-      return value.replace(/\$(result|\d)/g, (_, name: string) => (name === "result" ? result : (groups[Number(name)] ?? "")));
-    if (Array.isArray(value)) return value.map(fill);
-    if (typeof value === "object" && value !== null)
-      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item)]));
-    return value;
-  };
-  if ("call" in step) return { call: [{ tool: step.call, args: fill(step.args) }] };
-  return { say: `${fill(step.say)}\n\n${REHEARSAL_MARK}`.match(/[\s\S]{1,24}/gu) ?? [] };
+/** The next step, from what the tools have answered to those before it. */
+function play(steps: readonly Step[], groups: readonly string[], since: readonly ChatMessage[]): Act {
+  const results = since.filter(({ role }) => role === "tool").map((message) => plain(textOf(message)));
+  const answers = since.filter(({ role }) => role === "assistant").length;
+  const known = new Map<string, string>(groups.map((text, index) => [String(index), text ?? ""]));
+  let played = 0;
+  for (const step of steps) {
+    if (step.if !== undefined && !known.get(step.if)) continue;
+    if ("say" in step) return answers > played ? { say: "" } : said(fill(step.say, known));
+    const result = results[played];
+    if (result === undefined || answers <= played) return { call: [{ tool: step.call, args: filled(step.args, known) }] };
+    played += 1;
+    if (step.expect !== undefined && !matches(step.expect, result))
+      return answers > played ? { say: "" } : said(`That was not done. This is what ${step.call} answered:\n\n${result}`);
+    known.set("result", result);
+    for (const [name, pattern] of Object.entries(step.keep)) known.set(name, matches(pattern, result)?.[1] ?? "");
+  }
+  return { say: "" };
+}
+
+function said(text: string): Act {
+  return { say: `${text}\n\n${REHEARSAL_MARK}`.toWellFormed().match(/[\s\S]{1,24}/gu) ?? [] };
+}
+
+function filled(value: unknown, known: ReadonlyMap<string, string>): unknown {
+  if (typeof value === "string") return fill(value, known).toWellFormed();
+  if (Array.isArray(value)) return value.map((item) => filled(item, known));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filled(item, known)]));
+  return value;
+}
+
+const FORMS: Record<string, (text: string) => string> = { page: pageName, title: titleOf, place: placeOf };
+
+/** `$1` is a group, `$result` the last result, `$name` what was kept; `$1:page` and the like make something of it. */
+function fill(text: string, known: ReadonlyMap<string, string>): string {
+  return text.replace(/\$([a-z]+|\d)(?::(page|title|place))?/g, (whole, name: string, form?: string) => {
+    const value = known.get(name) ?? (/\d/.test(name) ? "" : undefined);
+    if (value === undefined) return whole;
+    return form === undefined ? value : FORMS[form]!(value);
+  });
+}
+
+/** The words for where somebody stands, as a path. */
+function placeOf(text: string): string {
+  return /^(?:here|(?:this|the current) (?:folder|project|directory|repository))?$/i.test(text) ? "." : text;
+}
+
+/** A page's name that no other text has, however alike they are. */
+function pageName(text: string): string {
+  const all = text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const words = all.split(/[^a-z0-9]+/).filter((word) => word !== "");
+  const slug = words.join("-").slice(0, 60).replace(/-$/, "");
+  if (slug === all.trim().replace(/[.!]$/, "").replaceAll(" ", "-")) return slug;
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 8);
+  return slug === "" ? hash : `${slug}-${hash}`;
+}
+
+function titleOf(text: string): string {
+  const [line = ""] = text.split("\n", 1);
+  const letters = Array.from(line);
+  return letters.length <= 80 ? line : `${letters.slice(0, 79).join("")}…`;
 }
 
 function isOffered(tool: string, request: ChatRequest): boolean {
   return request.tools?.some((offered) => offered.function.name === tool) ?? false;
 }
 
+/** A result without the marks that tell a model what is data. */
+function plain(text: string): string {
+  return text.replace(/^--- (?:data|begin|end) [0-9a-f]{12,16}\n?/gm, "").trim();
+}
+
 /** What was said, without what the runtime and IO put before it. */
 function spoken(message: ChatMessage | undefined): string {
-  return textOf(message)
+  const text = textOf(message)
     .replace(/^<current_datetime>[^<]*<\/current_datetime>\s*/, "")
-    .replace(/^\[via [a-z]+\] /, "")
-    .trim();
+    .replace(/^\[via [a-z]+\] /, "");
+  return plain(text);
 }

@@ -28,6 +28,13 @@ export interface CleanItem {
   kept: string[];
 }
 
+export interface SurveyOptions {
+  /** Also what nothing else has. */
+  unmerged?: boolean | undefined;
+  /** Only runs that ended before. */
+  before?: Date | undefined;
+}
+
 const MOST_RUNS = 100_000;
 /** Files of the user's own that a run wrote over, as they were before. */
 const THEIRS = "earlier";
@@ -50,8 +57,11 @@ export function createCleaner({ records, ...deps }: CleanerDeps) {
 
   return {
     /** What would go, and what would stay. */
-    async survey(ids: readonly string[], { unmerged = false } = {}): Promise<CleanItem[]> {
-      const found = await findLeftovers(deps, chosen(ids));
+    async survey(ids: readonly string[], { unmerged = false, before }: SurveyOptions = {}): Promise<CleanItem[]> {
+      const old = chosen(ids).filter(
+        ({ row }) => before === undefined || (row.finished_at ?? row.created_at) < before.toISOString(),
+      );
+      const found = await findLeftovers(deps, old);
       const items = await Promise.all(found.map((each) => describe(each, unmerged)));
       return ids.length > 0 ? items : items.filter(isWorthwhile);
     },

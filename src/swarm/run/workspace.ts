@@ -19,6 +19,7 @@ import {
   type Tree,
   treeOf,
 } from "../../git/worktrees.ts";
+import { lockHolder } from "../../store/lock.ts";
 import { RunStopped } from "./journal.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
@@ -93,7 +94,7 @@ export async function openWorkplace(
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
   try {
-    await addWorktree(repo, { path, branch, base, kept: known !== undefined });
+    await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });
   } catch (error) {
     if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
     throw error;
@@ -121,6 +122,11 @@ async function branchOf(git: Git, projectPath: string, runId: string): Promise<s
   const taken = [`refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"];
   const there = new Set(await refsBelow(git, projectPath, begun, ...taken));
   return there.has(begun) || !taken.some((ref) => there.has(ref)) ? `swarm/${runId}` : `swarm-${runId}`;
+}
+
+/** Whether no daemon serves the home that a worktree of a run lies in, or lay in before that home was restored elsewhere. */
+export function isLeft(worktree: string): boolean {
+  return lockHolder(join(worktree, "..", "..", "..", "..", "daemon.lock")) === undefined;
 }
 
 /** Makes a worktree and a branch for one stream, from a commit of the run's branch. */
@@ -157,7 +163,8 @@ export function environmentIn(workplace: Workplace, cwd: string, env: NodeJS.Pro
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value && movedIn(value, root, top)]));
 }
 
-function pathOfStream({ folder }: { folder: string }, number: number): string {
+/** Where a stream works. */
+export function pathOfStream({ folder }: { folder: string }, number: number): string {
   return join(folder, "worktrees", `stream-${number}`);
 }
 

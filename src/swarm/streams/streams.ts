@@ -7,7 +7,7 @@ import type { SwarmTask } from "../phases/task-list.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
 import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
-import { type BranchWorkplace, openStream, type Workplace, worktree } from "../run/workspace.ts";
+import { type BranchWorkplace, isLeft, openStream, pathOfStream, type Workplace, worktree } from "../run/workspace.ts";
 import { describeEvidence, passed } from "./checks.ts";
 import { engineerOf } from "./engineers.ts";
 import { mergeStream } from "./merge.ts";
@@ -164,10 +164,12 @@ async function workOnBranch(
 ): Promise<RunStream> {
   const { number } = record;
   context.caller.expect(engineerOf(context, rules, number));
-  const opened = await context.journal.step(Opened, openStep(rules.id, number), {}, async () => ({
+  const begun = await context.journal.step(Opened, openStep(rules.id, number), {}, async () => ({
     value: await openStream(workplace, number, tip.at),
   }));
-  await addWorktree(workplace.repo, { ...opened, kept: true });
+  // A home that was restored elsewhere took the worktree along.
+  const opened = { ...begun, path: pathOfStream(workplace, number) };
+  await addWorktree(workplace.repo, { ...opened, kept: true, isLeft });
   const workspace = worktree(workplace.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
   const known = { ...record, branch: opened.branch };
   const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree });

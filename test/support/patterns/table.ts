@@ -49,8 +49,14 @@ export const COMPOSED: readonly {
   instances: readonly (readonly [source: string, flags: string])[];
 }[] = [
   // The user's own rules for a model that is no model.
-  { file: "src/engine/rehearsal/improvise.ts", text: "rule.when", instances: [] },
-  { file: "src/engine/rehearsal/improvise.ts", text: "rule.system", instances: [] },
+  { file: "src/engine/rehearsal/rules.ts", text: "pattern", instances: [] },
+  {
+    file: "src/lib/invocation.ts",
+    text: "{WORDS}",
+    instances: [
+      [String.raw`(?<![\w./\\@-])(?:io|swarm)(?! clean\))(?= (?:(?:start|stop|restart)\b|--(?:help|daemon|version)\b))`, "g"],
+    ],
+  },
   {
     file: "src/shell/download-and-run.ts",
     text: "{letter}",

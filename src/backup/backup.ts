@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { isAlive } from "../lib/alive.ts";
+import { UserError, usageError } from "../lib/errors.ts";
+import type { Paths } from "../lib/paths.ts";
+import { realOf } from "../lib/real-path.ts";
+import { packageVersion } from "../lib/version.ts";
+import { unusable } from "../store/open.ts";
+import { type Copied, createCopy } from "./copy.ts";
+import { MANIFEST, type Manifest, ROOT } from "./manifest.ts";
+import { END_OF_TAR, headerOf, paddingOf } from "./tar.ts";
+
+export interface BackupDeps {
+  paths: Paths;
+  file: string;
+  signal?: AbortSignal;
+  now?: () => Date;
+}
+
+export interface Backup {
+  file: string;
+  home: string;
+  files: number;
+  bytes: number;
+  createdAt: string;
+}
+
+/** How long another process may keep the database to itself. */
+const BUSY_MS = 10_000;
+
+/** Puts the whole home into one file, as a crash at one moment would leave it: a start from it finishes what was begun. */
+export async function backUp({ paths, file, signal, now = () => new Date() }: BackupDeps): Promise<Backup> {
+  const home = realOf(paths.home);
+  const target = resolve(file);
+  refusePlace(home, target);
+  const staging = makeStaging(paths.scratch);
+  const part = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
+  const remove = () => {
+    rmSync(staging, { recursive: true, force: true });
+    rmSync(part, { force: true });
+  };
+  process.once("exit", remove);
+  try {
+    const createdAt = now().toISOString();
+    const entries = copyHome(home, paths.database, staging);
+    signal?.throwIfAborted();
+    const manifest: Manifest = {
+      format: "io-backup/1",
+      io: packageVersion(),
+      createdAt,
+      home,
+      entries: Object.fromEntries(entries.map(({ name, sha256, mode }) => [name, { sha256, mode }])),
+    };
+    const archive = Readable.from(archiveOf(entries, staging, manifest));
+    const options = signal ? { signal } : {};
+    await pipeline(archive, createGzip(), createWriteStream(part, { mode: 0o600, flags: "wx", flush: true }), options);
+    renameSync(part, target);
+    return { file: target, home, files: entries.length, bytes: statSync(target).size, createdAt };
+  } finally {
+    process.off("exit", remove);
+    remove();
+  }
+}
+
+function refusePlace(home: string, target: string): void {
+  if (!existsSync(home)) throw new UserError(`${home}: there is no data folder yet, so there is nothing to back up.`);
+  const inHome = relative(home, realOf(target));
+  if (inHome === "" || !(inHome.startsWith("..") || inHome.startsWith("/")))
+    throw usageError(`${target}: lies in the data folder that is to be backed up. Name a file outside of ${home}.`);
+  const there = lstatSync(target, { throwIfNoEntry: false });
+  if (there && !there.isFile()) throw usageError(`${target}: is not a file that could be replaced. Name another one.`);
+}
+
+/** A folder that no command sees; those that a killed backup left are taken away. */
+function makeStaging(scratch: string): string {
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(scratch)) {
+    const owner = /^backup-(\d+)-/.exec(name)?.[1];
+    if (owner !== undefined && !isAlive(Number(owner))) rmSync(join(scratch, name), { recursive: true, force: true });
+  }
+  const folder = join(realOf(scratch), `backup-${process.pid}-${randomBytes(4).toString("hex")}`);
+  mkdirSync(folder, { mode: 0o700 });
+  return folder;
+}
+
+/**
+ * Copies everything twice while others work, which leaves little to do, and what changed since then a last time while nobody
+ * can write to the database: no effect is begun meanwhile, since its intent would have to be written first.
+ */
+function copyHome(home: string, database: string, staging: string): Copied[] {
+  const copy = createCopy({ home, staging });
+  copy.pass();
+  copy.pass();
+  if (!existsSync(database)) return copy.entries();
+  const holder = new DatabaseSync(database);
+  try {
+    holder.exec(`PRAGMA busy_timeout = ${BUSY_MS}; BEGIN IMMEDIATE`);
+    copy.pass();
+    const own = join(staging, "io.db");
+    const reader = new DatabaseSync(database);
+    try {
+      reader.prepare("VACUUM INTO ?").run(own);
+    } finally {
+      reader.close();
+    }
+    chmodSync(own, 0o600);
+    return [
+      ...copy.entries(),
+      { name: "io.db", type: "file", mode: 0o600, mtimeMs: Date.now(), size: statSync(own).size, sha256: "" },
+    ];
+  } catch (error) {
+    throw error instanceof UserError ? error : unusable(database, error);
+  } finally {
+    holder.close();
+  }
+}
+
+async function* archiveOf(entries: readonly Copied[], staging: string, manifest: Manifest): AsyncGenerator<Buffer> {
+  const known = manifest.entries;
+  for (const entry of entries) {
+    yield headerOf({ ...entry, name: `${ROOT}/${entry.name}` });
+    if (entry.type !== "file") continue;
+    const hash = createHash("sha256");
+    for await (const part of createReadStream(join(staging, entry.name))) {
+      hash.update(part);
+      yield part;
+    }
+    yield paddingOf(entry.size);
+    known[entry.name] = { sha256: hash.digest("hex"), mode: entry.mode };
+  }
+  const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
+  yield headerOf({ name: MANIFEST, type: "file", mode: 0o600, mtimeMs: Date.now(), size: text.length });
+  yield text;
+  yield paddingOf(text.length);
+  yield END_OF_TAR;
+}

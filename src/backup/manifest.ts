@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+/** The folder that everything stands in, so that a backup unpacked by hand spills nothing. */
+export const ROOT = "io-backup";
+/** The last entry: what is in the archive, so that whatever is missing, added or changed is noticed. */
+export const MANIFEST = `${ROOT}/manifest.json`;
+
+export const Manifest = z.strictObject({
+  format: z.literal("io-backup/1"),
+  io: z.string(),
+  createdAt: z.string(),
+  home: z.string(),
+  /** The SHA-256 of each file's content, or of where a link leads, with its mode. */
+  entries: z.record(z.string(), z.strictObject({ sha256: z.string(), mode: z.number().int() })),
+});
+export type Manifest = z.infer<typeof Manifest>;
+
+/** What belongs to a process and not to the home, or is made anew from the rest. */
+export function isLeftOut(path: string): boolean {
+  return /^(?:daemon\.(?:json|lock)(?:-journal|-wal|-shm)?|io\.db(?:-wal|-shm|-journal)?|scratch(?:\/.*)?|wiki\/\.index\.db.*|sessions\/runtime-\d+\.pid)$/.test(
+    path,
+  );
+}

@@ -1,0 +1,61 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { ExitCode } from "../lib/errors.ts";
+import { sizeText } from "../lib/size.ts";
+import { confirm } from "./input.ts";
+import { JSON_OPTION, type Shell } from "./output.ts";
+
+interface BackupOptions {
+  yes?: boolean;
+  json?: boolean;
+}
+
+/** `io backup` and `io restore`: the whole home in one file. */
+export function backupCommands(program: Command, shell: Shell): void {
+  program
+    .command("backup")
+    .description("put the whole data folder into one file, also while IO works")
+    .argument("<file>", "such as io-backup.tar.gz")
+    .option("--yes", "replace a file of this name without asking")
+    .option(...JSON_OPTION)
+    .action(async (file: string, { json, yes }: BackupOptions) => {
+      if (existsSync(file)) await confirm(shell, `${resolve(file)} is there already. Replace it?`, yes);
+      leaveOnInterrupt();
+      const { backUp } = await import("../backup/backup.ts");
+      const made = await backUp({ paths: shell.paths, file });
+      const count = `${made.files} files, ${sizeText(made.bytes)}`;
+      const text = [
+        `${made.file} holds all of ${made.home} (${count}).`,
+        "Your keys, tokens and everything that was said are in it, readable by whoever has the file: keep it as you would keep them.",
+        `"io restore ${file}" makes a data folder of it again, here or elsewhere.`,
+      ];
+      shell.print(made, text.join("\n"), { json });
+    });
+
+  program
+    .command("restore")
+    .description("make a data folder of a backup")
+    .argument("<file>", "what `io backup` wrote")
+    .option("--yes", "put a data folder that is not empty aside without asking")
+    .option(...JSON_OPTION)
+    .action(async (file: string, { json, yes }: BackupOptions) => {
+      const { holdsSomething, restore } = await import("../backup/restore.ts");
+      const { home } = shell.paths;
+      const isFull = holdsSomething(shell.paths);
+      if (isFull && !yes) await confirm(shell, `${home} is not empty. Put it aside and restore the backup in its place?`, yes);
+      leaveOnInterrupt();
+      const made = await restore({ paths: shell.paths, file, replace: isFull });
+      const text = [
+        `${made.home} is as ${made.from} was at ${made.createdAt} (${made.files} files).`,
+        ...(made.aside === null ? [] : [`What was there before is in ${made.aside}.`]),
+        '"io start" takes up what was under way then. Let only one of the two homes work on the same projects.',
+      ];
+      shell.print(made, text.join("\n"), { json });
+    });
+}
+
+/** Ctrl-C ends it, and what was begun is removed on the way out. */
+function leaveOnInterrupt(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(ExitCode.interrupted));
+}

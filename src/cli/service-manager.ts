@@ -1,0 +1,136 @@
+import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { writeFileAtomic } from "../lib/atomic.ts";
+import { usageError } from "../lib/errors.ts";
+import { type Paths, packageRoot } from "../lib/paths.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
+import { realOf } from "../lib/real-path.ts";
+import { exec } from "../process/exec.ts";
+import { findPrograms } from "../process/programs.ts";
+import { LABEL, launchdAgent, type ServiceSpec, systemdUnit } from "./service-files.ts";
+
+export type ServiceKind = "systemd" | "launchd";
+
+export interface ServiceDeps {
+  env: NodeJS.ProcessEnv;
+  paths: Paths;
+  kind: ServiceKind;
+}
+
+export interface ServiceStatus {
+  kind: ServiceKind;
+  /** Where the unit or agent is, or would be. */
+  path: string;
+  installed: boolean;
+  /** Whether it is what this version of IO would write today. */
+  current: boolean;
+  /** Null where the service manager cannot be asked. */
+  active: boolean | null;
+}
+
+const ASK_MS = 15_000;
+
+export function kindHere(): ServiceKind {
+  if (process.platform === "linux") return "systemd";
+  if (process.platform === "darwin") return "launchd";
+  throw usageError(`There is no systemd or launchd on ${process.platform}: have your own scheduler run "io --daemon" at login.`);
+}
+
+/** The unit or agent of one home, and the manager that runs it. */
+export function openService({ env, paths, kind }: ServiceDeps) {
+  const home = env.HOME || homedir();
+  const spec = specOf(env, paths);
+  const text = kind === "systemd" ? systemdUnit(spec) : launchdAgent(spec);
+  const folder =
+    kind === "systemd"
+      ? join(env.XDG_CONFIG_HOME || join(home, ".config"), "systemd", "user")
+      : join(home, "Library", "LaunchAgents");
+  const name = kind === "systemd" ? "io.service" : `${LABEL}.plist`;
+  const path = join(folder, name);
+  const wanted = join(folder, "default.target.wants", name);
+  const uid = process.getuid?.() ?? 0;
+
+  /** Asks the manager; undefined where there is none or it cannot be reached. */
+  async function ask(...args: string[]): Promise<{ code: number | null; output: string } | undefined> {
+    const program = findPrograms({ env, closed: [paths.home] }).find(kind === "systemd" ? "systemctl" : "launchctl").path;
+    if (program === undefined) return undefined;
+    const words = kind === "systemd" ? ["--user", "--no-ask-password", ...args] : args;
+    const result = await exec(program, words, { env, deadlineMs: ASK_MS });
+    const isCutOff =
+      kind === "systemd" &&
+      result.code !== 0 &&
+      /bus|not been booted|No medium|Connection refused|XDG_RUNTIME_DIR/i.test(result.output);
+    return isCutOff ? undefined : { code: result.code, output: result.output.trim() };
+  }
+
+  return {
+    text,
+    path,
+    name,
+    spec,
+    /** Writes the file and has it started now and at every login; says why it could not be. */
+    async install({ start }: { start: boolean }): Promise<{ started: boolean; trouble: string | undefined }> {
+      mkdirSync(folder, { recursive: true });
+      writeFileAtomic(path, text, 0o644);
+      if (kind === "launchd") {
+        await ask("bootout", `gui/${uid}/${LABEL}`);
+        if (!start) return { started: false, trouble: undefined };
+        const loaded = await ask("bootstrap", `gui/${uid}`, path);
+        return loaded?.code === 0
+          ? { started: true, trouble: undefined }
+          : { started: false, trouble: loaded?.output ?? "launchctl was not found" };
+      }
+      const reloaded = await ask("daemon-reload");
+      if (reloaded?.code === 0) {
+        const enabled = await ask("enable", ...(start ? ["--now"] : []), name);
+        return enabled?.code === 0
+          ? { started: start, trouble: undefined }
+          : { started: false, trouble: enabled?.output ?? "systemd went away" };
+      }
+      // What `enable` would have done, for the next login.
+      mkdirSync(dirname(wanted), { recursive: true });
+      rmSync(wanted, { force: true });
+      symlinkSync(join("..", name), wanted);
+      return {
+        started: false,
+        trouble: reloaded?.output ?? "systemd cannot be reached from here, because no user session of it runs",
+      };
+    },
+    async remove(): Promise<boolean> {
+      const wasThere = existsSync(path);
+      if (kind === "launchd") await ask("bootout", `gui/${uid}/${LABEL}`);
+      else if (wasThere) await ask("disable", "--now", name);
+      rmSync(wanted, { force: true });
+      rmSync(path, { force: true });
+      if (kind === "systemd" && wasThere) await ask("daemon-reload");
+      return wasThere;
+    },
+    async status(): Promise<ServiceStatus> {
+      const found = smallTextAt(path);
+      const asked = kind === "systemd" ? await ask("is-active", name) : await ask("print", `gui/${uid}/${LABEL}`);
+      return { kind, path, installed: found !== undefined, current: found === text, active: asked ? asked.code === 0 : null };
+    },
+  };
+}
+
+/** Runs this very IO on this very home, with the programs that the person's shell finds. */
+function specOf(env: NodeJS.ProcessEnv, paths: Paths): ServiceSpec {
+  if (/[\\/]_npx[\\/]/.test(packageRoot))
+    throw usageError("IO runs from npx's cache, which may be emptied. Install it for good first: npm install -g io-orchestrator");
+  const named = ["PATH", "COPILOT_CLI_PATH", "XDG_CONFIG_HOME"].flatMap((key) => (env[key] ? [[key, env[key]] as const] : []));
+  return {
+    program: process.execPath,
+    args: [realOf(join(packageRoot, "bin", "io.js")), "--daemon", "--background"],
+    env: { IO_HOME: paths.home, ...Object.fromEntries(named) },
+    envFile: join(paths.home, "service.env"),
+    logFile: join(paths.logs, "service.out"),
+  };
+}
+
+/** The variables that choose or open a model now and that a service would not see. */
+export function unseenVariables(env: NodeJS.ProcessEnv): string[] {
+  const telling =
+    /^(?:COPILOT_(?!CLI_PATH)\w+|GH_TOKEN|GITHUB_TOKEN|TELEGRAM_BOT_TOKEN|IO_(?:ENGINE|HOST|PORT|TOKEN)|\w+_API_KEY)$/;
+  return Object.keys(env).filter((name) => telling.test(name) && env[name]);
+}

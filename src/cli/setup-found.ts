@@ -1,0 +1,36 @@
+import { findGitHubLogin, type GitHubLogin } from "../engine/github.ts";
+import { createOllama } from "../engine/ollama.ts";
+import { PRESETS, type Preset } from "../engine/presets.ts";
+import { createProxyChoice } from "../engine/wire/proxy.ts";
+import { createHttpTransport } from "../engine/wire/transport.ts";
+import type { Config } from "../lib/config.ts";
+
+/** What a model could come from on this machine, without asking anybody over the network. */
+export interface Found {
+  login: GitHubLogin | undefined;
+  /** Why something that looks like a login does not serve. */
+  passedOver: string[];
+  /** The address in COPILOT_PROVIDER_BASE_URL. */
+  environment: string | undefined;
+  ollama: { url: string; models: string[] } | undefined;
+  /** Providers whose usual variable holds a key. */
+  keys: { preset: Preset; variable: string }[];
+}
+
+export async function findModels(config: Config, env: NodeJS.ProcessEnv): Promise<Found> {
+  const transport = createHttpTransport(createProxyChoice({ env }));
+  const [github, models] = await Promise.all([
+    findGitHubLogin(env, config.githubToken),
+    createOllama(config.ollamaUrl, transport).names(),
+  ]);
+  return {
+    login: github.login,
+    passedOver: github.passedOver,
+    environment: env.COPILOT_PROVIDER_BASE_URL || undefined,
+    ollama: models && { url: config.ollamaUrl, models },
+    keys: PRESETS.flatMap((preset) => {
+      const variable = preset.variables.find((name) => env[name]);
+      return variable === undefined ? [] : [{ preset, variable }];
+    }),
+  };
+}

@@ -1,0 +1,48 @@
+import type { EngineKind } from "../engine/port.ts";
+import { type Config, type ConfigKey, loadConfig, parseConfig } from "../lib/config.ts";
+import type { Finding } from "../protocol/doctor.ts";
+import type { Shell } from "./output.ts";
+
+export type Changes = { [K in ConfigKey]?: unknown };
+
+/** What was answered: what is to be written, and which engine was meant. */
+export interface Answered {
+  changes: Changes;
+  engine: EngineKind | undefined;
+  service: boolean;
+}
+
+/** The config as it would be. Throws a `UserError` for one that cannot be. */
+export function configWith({ paths }: Shell, changes: Changes): Config {
+  const before = loadConfig(paths.config);
+  const merged = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
+  return parseConfig(Object.fromEntries(merged), "config.json");
+}
+
+/** One real request with what was answered, before any of it is written. */
+export async function tryOut(
+  shell: Shell,
+  { changes, engine }: Pick<Answered, "changes" | "engine">,
+): Promise<Finding | undefined> {
+  const { model } = await import("../daemon/doctor.ts");
+  const env = engine === undefined ? shell.env : { ...shell.env, IO_ENGINE: engine };
+  const findings = await model({ paths: shell.paths, env, actor: "setup", settings: configWith(shell, changes) });
+  return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
+}
+
+export function tellTrial({ state, found, remedy }: Finding): string {
+  const sign = { ok: "The model works", warning: "Take note", failed: "The model does not answer" }[state];
+  return `${sign}: ${found}${remedy ? `\n${remedy}` : ""}`;
+}
+
+/** What else is set and would come before what was chosen. */
+export function tellInTheWay({ env }: Shell, engine: EngineKind | undefined): string[] {
+  const notes: string[] = [];
+  if (engine !== undefined && env.IO_ENGINE && env.IO_ENGINE !== engine)
+    notes.push(`IO_ENGINE is "${env.IO_ENGINE}" here and comes before your choice: unset it where IO is started.`);
+  if (engine === "copilot" && env.COPILOT_PROVIDER_BASE_URL)
+    notes.push("COPILOT_PROVIDER_BASE_URL is set here and comes before GitHub Copilot: unset it where IO is started.");
+  if (engine === "rehearsal")
+    notes.push("Another model that is there would come before the rehearsal model: IO_ENGINE=rehearsal keeps to it.");
+  return notes;
+}

@@ -1,0 +1,54 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { z } from "zod";
+import { messageOf, usageError } from "../../lib/errors.ts";
+import { packageRoot } from "../../lib/paths.ts";
+
+const Pattern = z.string().refine(isPattern, "is not a regular expression");
+const Call = z.strictObject({
+  call: z.string(),
+  args: z.record(z.string(), z.unknown()).default({}),
+  /** What the result has to look like; otherwise the scene ends with what the tool really answered. */
+  expect: Pattern.optional(),
+  /** Parts of the result by name, for later steps. */
+  keep: z.record(z.string().regex(/^[a-z]+$/), Pattern).default({}),
+  /** Played only if this was kept. */
+  if: z.string().optional(),
+});
+const Say = z.strictObject({ say: z.string(), if: z.string().optional() });
+const Step = z.union([Call, Say]);
+const Rule = z.strictObject({
+  when: z.union([Pattern, z.array(Pattern).min(1)]),
+  system: Pattern.optional(),
+  steps: z.array(Step).min(1),
+});
+const Rules = z.strictObject({ rules: z.array(Rule).min(1) });
+export type Step = z.infer<typeof Step>;
+export type Rule = z.infer<typeof Rule>;
+
+/** The rules of a home, or those that ship with IO. */
+export function loadRules(home: string): Rule[] {
+  const own = join(home, "rehearsal.yaml");
+  const file = existsSync(own) ? own : join(packageRoot, "rehearsal", "rules.yaml");
+  try {
+    return Rules.parse(parse(readFileSync(file, "utf8"))).rules;
+  } catch (error) {
+    throw usageError(`${file}: ${messageOf(error)}`, error);
+  }
+}
+
+/** Case does not matter, and a dot is any letter, a new line too. */
+export function matches(pattern: string, text: string): RegExpExecArray | null {
+  return new RegExp(pattern, "is").exec(text);
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    matches(pattern, "");
+    return true;
+  } catch {
+    // Whoever wrote the rule is told.
+    return false;
+  }
+}

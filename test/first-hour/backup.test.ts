@@ -1,0 +1,201 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import type { Message } from "../../src/protocol/messages.ts";
+import type { Run } from "../../src/protocol/runs.ts";
+import type { Squad } from "../../src/protocol/squads.ts";
+import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+import { git, makeProject, play, task, write } from "../support/swarm/index.ts";
+import { until } from "../support/until.ts";
+
+const items = async <T>(daemon: TestDaemon, path: string) => (await daemon.json<{ items: T[] }>("GET", path)).items;
+
+/** A home with a page, and its backup. */
+async function backedUp(): Promise<{ home: string; file: string }> {
+  const home = temporaryHome({ port: 0 });
+  const daemon = await startDaemonProcess(home, { IO_ENGINE: "rehearsal" });
+  await daemon.ask({ text: "remember that the door is green" });
+  await daemon.kill("SIGTERM");
+  const file = join(temporaryFolder(), "home.tar.gz");
+  expect(await runIo(["backup", file], home)).toMatchObject({ code: 0 });
+  return { home, file };
+}
+
+test("a backup of a running daemon, restored elsewhere, has the same squads, pages and conversations, and its run goes on there", async () => {
+  let hold = true;
+  const script = play(({ role, prompt, afterTool, before }) => {
+    if (role === "pm" && prompt.includes("JSON array"))
+      return { say: JSON.stringify([task("T1", "First"), task("T2", "Second")]) };
+    if (role !== "engineer") return undefined;
+    const id = /## Your task\n(\w+)/.exec(prompt)?.[1] ?? "fix";
+    if (!afterTool) return write(`${id}.txt`, `${id}\n`);
+    return hold && before < 4 ? { hang: true } : { say: "Done." };
+  });
+  const model = await scriptedModel((request) =>
+    JSON.stringify(request.messages).includes("[via api]") ? { say: "Good day to you." } : script(request),
+  );
+  const project = makeProject({
+    "long/name/of/a/folder/that/is/longer/than/the/old/fields/of/an/archive/can/hold/für-alle-🚀/file.txt": "x\n",
+  });
+  const first = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  await first.ask({ text: "good day" });
+  await first.json("PUT", "/api/wiki/pages/general/doors", { content: "# Doors\n\nThe door is green. 🚪\n" });
+  await first.json("POST", "/api/squads", { name: "doors", slug: "doors", projectPath: project });
+  await first.json("POST", "/api/squads/doors/agents", { roleTitle: "Painter", charter: "Paints." });
+  await first.json("POST", "/api/squads/doors/decisions", { decision: "Green it is" });
+  const { id } = await first.json<Run>("POST", "/api/runs", { projectPath: project, issue: "Do two things" });
+  const streams = join(first.home, "runs", id, "worktrees");
+  await until(
+    "both streams to have written",
+    () => ["1", "2"].every((n) => existsSync(join(streams, `stream-${n}`, `T${n}.txt`))),
+    60_000,
+  );
+
+  const file = join(temporaryFolder(), "backup.tar.gz");
+  const made = await runIo(["backup", file, "--json"], first.home);
+  expect(made.stderr).toBe("");
+  expect(JSON.parse(made.stdout)).toMatchObject({ file, home: first.home, bytes: statSync(file).size });
+  expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+  expect(readdirSync(join(first.home, "scratch"))).toEqual([]);
+  expect(await first.json("GET", "/api/health")).toEqual({ status: "ok" });
+  await first.kill("SIGKILL");
+
+  const home = join(temporaryFolder(), "elsewhere");
+  expect(await runIo(["restore", file], home)).toMatchObject({ code: 0, stdout: expect.stringContaining(home) });
+  // What stays behind at the old place is not needed any more.
+  rmSync(first.home, { recursive: true, force: true });
+  hold = false;
+  const second = await startDaemonProcess(home, providerEnvironment(model.url));
+  expect(await items<Squad>(second, "/api/squads")).toMatchObject([{ slug: "doors", projectPath: project }]);
+  expect(await items(second, "/api/squads/doors/agents")).toMatchObject([{ roleTitle: "Painter" }]);
+  expect(await items(second, "/api/squads/doors/decisions")).toMatchObject([{ decision: "Green it is" }]);
+  expect(await second.json("GET", "/api/wiki/pages/general/doors")).toMatchObject({
+    content: expect.stringContaining("green. 🚪"),
+  });
+  expect(await items(second, "/api/wiki/search?q=door%20is%20green")).toHaveLength(1);
+  expect(await items<Message>(second, "/api/messages")).toMatchObject([{ text: "good day", reply: "Good day to you." }]);
+  const run = await until(
+    "the run to end there",
+    async () => {
+      const now = await second.json<Run>("GET", `/api/runs/${id}`);
+      return now.finishedAt === null ? undefined : now;
+    },
+    90_000,
+  );
+  expect(run).toMatchObject({ status: "done", outcome: "approved" });
+  expect(git(project, "show", `${run.branch}:T1.txt`)).toBe("T1");
+  expect(git(project, "show", `${run.branch}:T2.txt`)).toBe("T2");
+  expect((await second.ask({ text: "good day again" })).reply).toBe("Good day to you.");
+  await second.kill("SIGTERM");
+});
+
+test("a backup can be looked at with tar, holds the secrets, and says so", async () => {
+  const { home, file } = await backedUp();
+  const listed = spawnSync("tar", ["tzf", file], { encoding: "utf8" });
+  expect(listed.status).toBe(0);
+  for (const name of ["config.json", "token", "io.db", "manifest.json", "wiki/pages/general/the-door-is-green.md"])
+    expect(listed.stdout).toContain(`io-backup/${name}\n`);
+  expect(listed.stdout).not.toMatch(/daemon\.(?:json|lock)|io\.db-wal|index\.db/);
+  const token = spawnSync("tar", ["xzOf", file, "io-backup/token"], { encoding: "utf8" });
+  expect(token.stdout).toBe(readFileSync(join(home, "token"), "utf8"));
+  const again = await runIo(["backup", file], home);
+  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("add --yes") });
+  expect((await runIo(["backup", file, "--yes"], home)).stdout).toContain("keys, tokens and everything that was said");
+  expect(await runIo(["backup", join(home, "inside.tar.gz")], home)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("lies in the data folder"),
+  });
+  expect(await runIo(["backup", "/no/such/folder/x.tar.gz"], home)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/is not there \(ENOENT\)/),
+  });
+});
+
+test("a home that is in use or not empty is refused, and with --yes it is put aside", async () => {
+  const { file } = await backedUp();
+  const other = await startDaemonProcess(temporaryHome({ port: 4000 }), { IO_ENGINE: "rehearsal" });
+  const inUse = await runIo(["restore", file, "--yes"], other.home);
+  expect(inUse).toMatchObject({ code: 1, stderr: expect.stringMatching(/Stop it first with ".*stop"/) });
+  await other.kill("SIGTERM");
+  expect(await runIo(["restore", file], other.home)).toMatchObject({ code: 2, stderr: expect.stringContaining("is not empty") });
+  const config = join(other.home, "config.json");
+  expect(JSON.parse(readFileSync(config, "utf8"))).toEqual({ port: 4000 });
+  const { stdout } = await runIo(["restore", file, "--yes", "--json"], other.home);
+  const { aside } = JSON.parse(stdout) as { aside: string };
+  expect(JSON.parse(readFileSync(config, "utf8"))).toEqual({ port: 0 });
+  expect(JSON.parse(readFileSync(join(aside, "config.json"), "utf8"))).toEqual({ port: 4000 });
+  rmSync(aside, { recursive: true });
+});
+
+test("a file that is cut, changed or something else is refused and leaves nothing behind", async () => {
+  const { file } = await backedUp();
+  const parent = temporaryFolder();
+  const home = join(parent, "home");
+  const bad = join(parent, "bad.tar.gz");
+  const whole = readFileSync(file);
+  const tar = gunzipSync(whole);
+  const changed = Buffer.from(tar);
+  const at = changed.indexOf("the door is green");
+  changed.write("the door is black", at);
+  const outside = Buffer.from(tar);
+  outside.write("io-backup/../../x", outside.indexOf("io-backup/config.json"));
+  const shorter = tar.subarray(0, tar.lastIndexOf(Buffer.from("io-backup/manifest.json")));
+  const cases: Record<string, Buffer> = {
+    cut: whole.subarray(0, whole.length - 40),
+    "a byte changed": Buffer.concat([whole.subarray(0, 400), Buffer.from([whole[400]! ^ 1]), whole.subarray(401)]),
+    "a page changed and packed again": gzipSync(changed),
+    "a name that leads outside": gzipSync(outside),
+    "without its end": gzipSync(Buffer.concat([shorter, Buffer.alloc(1024)])),
+    "no archive": Buffer.from("hello"),
+    empty: Buffer.alloc(0),
+  };
+  for (const [name, bytes] of Object.entries(cases)) {
+    writeFileSync(bad, bytes);
+    const result = await runIo(["restore", bad], home);
+    expect([name, result.code, result.stderr]).toEqual([
+      name,
+      1,
+      expect.stringMatching(/bad\.tar\.gz: It is cut short, was changed, or is no backup/),
+    ]);
+    expect([name, readdirSync(parent)]).toEqual([name, ["bad.tar.gz"]]);
+  }
+  expect(await runIo(["restore", join(parent, "none")], home)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("no such file"),
+  });
+});
+
+test("a restore that is killed leaves the home as it was, and the next one cleans up", async () => {
+  const { home: source } = await backedUp();
+  mkdirSync(join(source, "files"));
+  for (let number = 0; number < 40; number++) writeFileSync(join(source, "files", `${number}`), Buffer.alloc(2_000_000, number));
+  const file = join(temporaryFolder(), "large.tar.gz");
+  expect(await runIo(["backup", file], source)).toMatchObject({ code: 0 });
+  const home = join(temporaryFolder(), "home");
+  const beside = () => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restoring`));
+  const child = spawn(process.execPath, [IO, "restore", file], { env: cleanEnvironment(home), stdio: "ignore" });
+  await until("the restore to be half-way", () => beside().some((name) => existsSync(join(dirname(home), name, "files", "1"))));
+  child.kill("SIGKILL");
+  await new Promise((done) => child.once("close", done));
+  expect([existsSync(home), beside().length]).toEqual([false, 1]);
+  expect(await runIo(["restore", file], home)).toMatchObject({ code: 0 });
+  expect([beside(), readFileSync(join(home, "files", "39")).length]).toEqual([[], 2_000_000]);
+});
+
+test("a backup that cannot be written leaves the earlier one as it was", async () => {
+  const { home, file } = await backedUp();
+  const before = readFileSync(file);
+  const full = spawnSync("sh", ["-c", `ulimit -f 4; "${process.execPath}" "${IO}" backup "${file}" --yes`], {
+    env: cleanEnvironment(home),
+    encoding: "utf8",
+  });
+  expect(full.status).not.toBe(0);
+  expect(full.stderr).not.toMatch(/ at .*\.[jt]s:\d/);
+  expect(readFileSync(file).equals(before)).toBe(true);
+  expect(readdirSync(dirname(file))).toEqual([basename(file)]);
+  truncateSync(file, 0);
+});

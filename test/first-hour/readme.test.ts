@@ -1,0 +1,86 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
+import { exec } from "../../src/process/exec.ts";
+import { cleanEnvironment } from "../support/daemon.ts";
+import { temporaryFolder } from "../support/home.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const text = readFileSync(join(packageRoot, "README.md"), "utf8");
+const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", content = ""]) => ({
+  language,
+  content,
+}));
+const of = (language: string) => blocks.filter((block) => block.language === language).map(({ content }) => content);
+
+/**
+ * npm as the README uses it, in a checkout that is installed already: `install` has nothing left to do, `link` puts the two
+ * programs on the PATH, and everything else is npm's own.
+ */
+const NPM = `#!/bin/sh
+case "$1" in
+  install) echo "up to date" ;;
+  link) for name in io swarm; do ln -s "$PWD/bin/$name.js" "$(dirname "$0")/../linked/$name"; done ;;
+  start) exec node bin/io.js ;;
+  *) echo "the README's npm $1 is not known to this test" >&2; exit 1 ;;
+esac
+`;
+
+/** Somebody who has never used IO, with a home of their own. */
+function newcomer() {
+  const place = temporaryFolder();
+  for (const name of ["person", "programs", "linked"]) mkdirSync(join(place, name));
+  writeFileSync(join(place, "programs", "npm"), NPM, { mode: 0o755 });
+  const home = join(place, "person");
+  const PATH = [join(place, "programs"), join(place, "linked"), process.env.PATH].join(delimiter);
+  const { IO_HOME: _, ...env } = cleanEnvironment(home, { PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1" });
+  return { place, home, env, linked: join(place, "linked") };
+}
+
+/** What a block promises: `…` stands for what differs from run to run, a line of it for any lines. */
+function promised(lines: readonly string[]): RegExp {
+  const escaped = (line: string) => line.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("…", ".*");
+  return new RegExp(`^${lines.map((line) => (line === "…" ? "(?:.*\\n)*?" : `${escaped(line)}\\n`)).join("")}\\n*$`);
+}
+
+test("every block of the README is one that this file runs", () => {
+  expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "console"]));
+  expect([of("sh").length, of("console").length]).toEqual([1, 3]);
+});
+
+test("the two commands: a chat opens and answers, says how to type io, and then io is a command", async () => {
+  const { place, home, env, linked } = newcomer();
+  onTestFinished(async () => void (await exec("bash", ["-c", "node bin/io.js stop"], { cwd: packageRoot, env })));
+  const [first = "", second = ""] = of("sh")[0]!.trim().split("\n");
+  const terminal = await openTerminal(place, ["bash", "--norc", "-c", `cd '${packageRoot}' && ${first}\nsleep 100`], env);
+  await until("the hint", async () => /npm link\)/.test((await terminal.screen()).replaceAll("\n", "")), 60_000);
+  await terminal.type("hello");
+  await terminal.press("Enter");
+  await until("an answer", async () => (await terminal.screen()).includes("Hello. I am IO"), 60_000);
+  expect(await exec("bash", ["-c", second], { cwd: packageRoot, env })).toMatchObject({ code: 0 });
+  const status = await exec("io", ["status"], { cwd: home, env });
+  expect(status).toMatchObject({ code: 0, stdout: expect.stringContaining("1 done") });
+  expect((await exec("swarm", ["list"], { cwd: linked, env })).code).toBe(0);
+});
+
+describe("what to do next, with its real output", () => {
+  for (const content of of("console")) {
+    const commands = content.split(/^\$ /m).slice(1);
+    test(`$ ${commands[0]!.split("\n")[0]}`, async () => {
+      const { home, env, linked } = newcomer();
+      for (const name of ["io", "swarm"]) symlinkSync(join(packageRoot, "bin", `${name}.js`), join(linked, name));
+      onTestFinished(async () => void (await exec("io", ["stop"], { cwd: home, env })));
+      let cwd = home;
+      for (const command of commands) {
+        const [line = "", ...expected] = command.replace(/\n$/, "").split("\n");
+        const where = join(linked, "where");
+        const { code, output } = await exec("bash", ["-c", `${line}\ncode=$?; pwd > '${where}'; exit $code`], { cwd, env });
+        cwd = readFileSync(where, "utf8").trim();
+        expect(`$ ${line}\n${output}`).toMatch(promised([`$ ${line}`, ...expected]));
+        expect([line, code]).toEqual([line, 0]);
+      }
+    });
+  }
+});
