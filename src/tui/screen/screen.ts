@@ -43,9 +43,11 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
     const above = drawn.slice(0, caret.row).reduce((sum, row) => sum + height(row), 0);
     return Math.min(above + Math.floor(caret.column / now), rows() - 1);
   };
-  const toTop = (): string => {
+  /** Erases the live region and goes where it began. Never from the corner of the screen: some terminals take that for a new page. */
+  const erase = (): string => {
+    if (drawn.length === 0) return "\r";
     const up = depth();
-    return `\r${up > 0 ? `\x1b[${up}A` : ""}`;
+    return `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[K\x1b[B\x1b[J\x1b[A`;
   };
 
   /** Only the rows that differ, each from the first letter that does. */
@@ -76,7 +78,7 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
     const printed = above.map((line) => `${line}\r\n`).join("");
     const back = live.length - 1 - next.row;
     const rowsOf = live.map(({ text }) => text).join("\r\n");
-    return `${BEGIN}${toTop()}\x1b[J${printed}${NO_WRAP}${rowsOf}${WRAP}${back > 0 ? `\x1b[${back}A` : ""}${column(next.column)}${END}`;
+    return `${BEGIN}${erase()}${printed}${NO_WRAP}${rowsOf}${WRAP}${back > 0 ? `\x1b[${back}A` : ""}${column(next.column)}${END}`;
   };
 
   return {
@@ -90,7 +92,7 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
     },
     /** Takes the live region away and leaves the caret where it began. */
     clear(): void {
-      write(`${toTop()}\x1b[J`);
+      write(erase());
       drawn = [];
       caret = { row: 0, column: 0 };
       width = columns();
