@@ -97,14 +97,16 @@ export class Link {
     const first = opening.next();
     first.catch(place.reject);
     const at = await place.promise;
-    const { items } = await client.request<{ items: Message[] }>(
-      "GET",
-      `/api/messages?conversation=${encodeURIComponent(conversation)}&limit=${TURNS}`,
-    );
+    const [{ items }] = await Promise.all([
+      client.request<{ items: Message[] }>(
+        "GET",
+        `/api/messages?conversation=${encodeURIComponent(conversation)}&limit=${TURNS}`,
+      ),
+      this.#ask(),
+    ]);
     if (signal.aborted) return;
     onRecall(items.reverse());
     this.#deps.onFacts({ connection: "connected" });
-    await this.#ask();
     const running = items.find(({ status }) => status === "running");
     // What a turn has said so far is told again, by its events.
     once.abort();

@@ -74,6 +74,8 @@ export async function openTerminal(
       ).catch(async (error: unknown) => {
         throw new Error(`${String(error)}\n${await screen()}`);
       }),
+    /** Closes the terminal under its command. */
+    hangUp: () => tmux("kill-server"),
     isOpen: async () => (await tmux("has-session", "-t", "t")).code === 0,
   };
 }
