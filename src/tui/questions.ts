@@ -38,10 +38,10 @@ export class Questions {
     this.#waiting = this.#waiting.filter(({ approval }) => waiting.some(({ id }) => id === approval.id));
   }
 
-  /** The one that a bare yes or no answers. */
-  current(): Approval | undefined {
+  /** The one that a bare yes or no answers, and whether it has been in sight for long enough to be meant. */
+  current(): { approval: Approval; isSeen: boolean } | undefined {
     const first = this.#waiting[0];
-    return first && this.#now() - first.since >= READ_MS ? first.approval : undefined;
+    return first && { approval: first.approval, isSeen: this.#now() - first.since >= READ_MS };
   }
 
   /** The question in sight. One that has not enough room is handed to `print`, whole, and only its answer line stays. */

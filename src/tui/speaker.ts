@@ -57,12 +57,13 @@ export class Speaker {
     const command = commandIn(text);
     const isLocal = command && ["help", "quit", "exit", "copy"].includes(command.name);
     if (!client() && !isLocal) return void say(noteBlock(AWAY));
+    const question = command ? undefined : questions.current();
+    const answer = question && yesOrNo(text);
+    // Whoever was just typing "yes" has not read the question: the line waits for another Enter.
+    if (answer && !question.isSeen) return;
     composer.sent();
     if (command) return void this.#command(command.name, command.rest);
-    const question = questions.current();
-    const answer = question && yesOrNo(text);
-    if (question && answer)
-      return void this.#try(async (there) => void (await decideApproval(there, { id: question.id, ...answer })));
+    if (answer) return void this.#decide(question.approval.id, answer);
     const { turn } = transcript();
     if (turn && how === "send") void this.#steer(turn.id, text);
     else void this.#send(text);
@@ -100,6 +101,10 @@ export class Speaker {
       else sent.id = answer.id;
     }
     onChange();
+  }
+
+  async #decide(id: string, answer: { decision: "allow" | "deny"; words: string[] }): Promise<void> {
+    await this.#try((client) => decideApproval(client, { id, ...answer }));
   }
 
   /** A turn that has just ended takes no more words: then it is a message of its own. */

@@ -22,9 +22,10 @@ test("a question is answered in place, with its whole command in sight: one is a
   await terminal.sees("echo printed first");
   await terminal.sees("1 waits for you");
   await terminal.sees("y or n and Enter answers");
+  await terminal.type("y");
   await until("the question to have been in sight", async () => {
-    await terminal.enter("y");
-    return (await terminal.screen()).includes("allowed");
+    await terminal.press("Enter");
+    return (await terminal.screen()).includes("allowed by");
   });
   await terminal.sees("It said: printed first");
   await terminal.enter("second");
