@@ -34,7 +34,7 @@ export async function* followEvents({ call }: Connection, options: FollowOptions
     try {
       const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
       const response = await call(`/api/events${query}`, { signal, headers });
-      if (!response.ok || !response.body) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
+      if (response.status !== 200) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
       if (lostAt !== undefined) onBack?.();
       lostAt = undefined;
       onOpen?.();

@@ -54,7 +54,8 @@ export class Composer {
 
   /** The line has gone where it was to go; it is remembered. */
   sent(): void {
-    if (this.text.trim() !== "" && this.#history.add(this.text)) this.#deps.kept.remember(this.text);
+    const { text } = this;
+    if (text.trim() !== "" && this.#history.add(text)) setImmediate(() => this.#deps.kept.remember(text));
     this.#draft = { ...emptyDraft, cut: this.#draft.cut };
   }
 

@@ -197,8 +197,11 @@ export class Terminal {
             const ended = await runOwn(own[1]!, this.#env);
             if (ended !== "") this.#say(noteBlock(ended));
           }, `! ${own[1]}`);
-        } else this.#speaker.submit(action);
-        break;
+          break;
+        }
+        this.#speaker.submit(action);
+        // What was said goes first, the picture of it a moment later.
+        return void this.#soon();
       }
       default:
         this.#speaker.act(action);
