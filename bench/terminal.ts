@@ -146,8 +146,12 @@ function longestFrame(pieces: readonly string[]): number {
   transcript.hear(news({ id: "m", conversation: "main" }, "message.started"));
   let longest = 0;
   for (const text of pieces) {
-    const began = performance.now();
     transcript.hear(news({ id: "m", text }, "message.delta"));
+    do frame();
+    while (transcript.isBehind);
+  }
+  function frame() {
+    const began = performance.now();
     const above = transcript.take(100).map((line) => paint(line, looks));
     const parts = { underWay: transcript.live(100), question: [], activity: [], draft: emptyDraft, hint: [], status };
     screen.draw({ above, ...layOutLive(parts, { width: 100, height: 40, looks }) });

@@ -12,6 +12,8 @@ export interface ConnectionDeps {
 }
 
 export interface Call {
+  /** The answer has no end: for as long as it comes, the daemon is surely the one that was found. */
+  isStream?: boolean;
   method?: string;
   headers?: Record<string, string>;
   body?: string;
@@ -21,7 +23,7 @@ export interface Call {
 /** What the daemon answers; the body comes as it is sent. */
 export interface Answer {
   status: number;
-  body: AsyncIterable<Uint8Array>;
+  body: IncomingMessage;
 }
 
 /** The way to the daemon, which may come back from a restart at another address. */
@@ -39,6 +41,7 @@ export function openConnection({ paths, env, daemon }: ConnectionDeps): Connecti
   let url = urlOf(first);
   // Node's own client, kept open: half the time of fetch for a small request, and nothing to load at the first.
   const agent = new Agent({ keepAlive: true });
+  let streams = 0;
 
   const lost = (why: string, cause?: unknown) =>
     new UserError(`The daemon at ${url} does not answer (${why}). See "io logs", or start it again with "io restart".`, {
@@ -49,14 +52,21 @@ export function openConnection({ paths, env, daemon }: ConnectionDeps): Connecti
   return {
     url: () => url,
     async call(path, call) {
-      const now = daemon();
-      // The token is for nobody else who may listen there by now.
-      if (!now) throw lost("it has ended");
-      url = urlOf(now);
+      // The token is for nobody else who may listen there by now. Looking takes its time, so it is spared while a stream is open.
+      const now = streams > 0 ? undefined : daemon();
+      if (!now && streams === 0) throw lost("it has ended");
+      if (now) url = urlOf(now);
       const token = env.IO_TOKEN || readToken(paths.token);
       const headers = { authorization: `Bearer ${token}`, ...call.headers };
       try {
-        return await ask(url + path, { ...call, headers }, agent);
+        const answer = await ask(url + path, { ...call, headers }, agent);
+        if (call.isStream && answer.status === 200) {
+          streams += 1;
+          answer.body.once("close", () => {
+            streams -= 1;
+          });
+        }
+        return answer;
       } catch (error) {
         throw call.signal?.aborted ? error : lost(messageOf(error), error);
       }

@@ -33,7 +33,7 @@ export async function* followEvents({ call }: Connection, options: FollowOptions
   while (!signal.aborted) {
     try {
       const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
-      const response = await call(`/api/events${query}`, { signal, headers });
+      const response = await call(`/api/events${query}`, { signal, headers, isStream: true });
       if (response.status !== 200) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
       if (lostAt !== undefined) onBack?.();
       lostAt = undefined;

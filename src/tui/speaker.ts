@@ -31,7 +31,8 @@ const AWAY = "not sent: the daemon does not answer. Your line is kept; Enter sen
 export class Speaker {
   readonly #deps: SpeakerDeps;
   readonly #conversations: Conversations;
-  readonly #sending = new Map<string, { text: string; id?: string }>();
+  readonly #sending = new Map<string, { text: string }>();
+  #unsure: { text: string; key: string } | undefined;
 
   constructor(deps: SpeakerDeps) {
     this.#deps = deps;
@@ -46,7 +47,11 @@ export class Speaker {
   hear(event: Event): void {
     if (!event.type.startsWith("message.") || !("id" in event.data)) return;
     const { id } = event.data;
-    for (const [key, sent] of this.#sending) if (sent.id === id) this.#sending.delete(key);
+    if (event.type === "message.queued" && event.data.source.channel === "tui") {
+      const { text } = event.data;
+      const own = [...this.#sending].find(([, sent]) => sent.text === text);
+      if (own) this.#sending.delete(own[0]);
+    }
     if (event.type === "message.tool") void this.#journal(String(id)).then((calls) => this.#describe(String(id), calls));
   }
 
@@ -83,24 +88,28 @@ export class Speaker {
     }
   }
 
+  /**
+   * Waits for the end of the message, since the daemon need not wait for the disk then; that it was heard is told by the
+   * events. A message that nobody knows of goes back into the line, and keeps its key for the next try.
+   */
   async #send(text: string): Promise<void> {
-    const { conversation, composer, onChange } = this.#deps;
-    const key = randomUUID();
-    const sent: { text: string; id?: string } = { text };
-    this.#sending.set(key, sent);
+    const { conversation, composer, client, onChange } = this.#deps;
+    const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
+    this.#unsure = undefined;
+    this.#sending.set(key, { text });
     onChange();
-    const body = { text, conversation: conversation(), source: "tui", idempotencyKey: key };
-    const answer = await this.#try((client) => client.request<{ id: string }>("POST", "/api/messages", body));
-    if (answer === undefined) {
-      this.#sending.delete(key);
-      // It comes back for another try, unless something else is being typed by now.
+    try {
+      const body = { text, conversation: conversation(), source: "tui", idempotencyKey: key };
+      await client()?.request("POST", "/api/messages?wait=true", body);
+    } catch (error) {
+      if (!this.#sending.has(key)) return;
+      this.#trouble(error);
+      this.#unsure = { text, key };
       if (composer.text === "") composer.write(text);
-    } else {
-      const { turn, waiting } = this.#deps.transcript();
-      if (turn?.id === answer.id || waiting.some(({ id }) => id === answer.id)) this.#sending.delete(key);
-      else sent.id = answer.id;
+    } finally {
+      this.#sending.delete(key);
+      onChange();
     }
-    onChange();
   }
 
   async #decide(id: string, answer: { decision: "allow" | "deny"; words: string[] }): Promise<void> {

@@ -138,7 +138,8 @@ export class Terminal {
 
   leave(error?: unknown): void {
     if (this.#isOver) return;
-    this.#draw();
+    do this.#draw();
+    while (this.#transcript.isBehind && !this.#isAway);
     this.#isOver = true;
     clearTimeout(this.#frame);
     clearInterval(this.#ticking);
@@ -282,6 +283,7 @@ export class Terminal {
       { width, height, looks: this.#looks },
     );
     this.#screen.draw({ above, ...frame });
+    if (this.#transcript.isBehind) this.#frame ??= setTimeout(() => this.#draw(), 1);
     this.#tick(this.#transcript.turn !== undefined || this.#speaker.sending.length > 0);
   }
 

@@ -10,7 +10,7 @@ test("a terminal that can do nothing gets plain lines, without a single escape",
   const home = temporaryHome();
   await startDaemonProcess(home, providerEnvironment(model.url));
   const terminal = await openTerminal(home, [process.execPath, IO], { ...cleanEnvironment(home), TERM: "dumb" });
-  await terminal.sees(/API at http[\s\S]*> /, 30_000);
+  await terminal.sees(/API at http[\s\S]*\n>/, 30_000);
   await terminal.enter("hello");
   await terminal.sees("Good day.");
   await terminal.enter("/quit");

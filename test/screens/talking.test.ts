@@ -161,6 +161,7 @@ test("two terminals in one conversation see the same, also one that comes in the
   const second = await chat.open({ name: "second" });
   await terminal.sees("part39", 30_000);
   await second.sees("part39", 30_000);
+  await until("the end of the turn", async () => !(await second.screen()).includes("working"));
   await second.enter("and from here");
   await terminal.sees("Answer to: and from here");
   await second.sees("Answer to: and from here");

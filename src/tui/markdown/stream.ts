@@ -48,8 +48,10 @@ const CODE_MARGIN: Span = { text: "  " };
 
 export interface MarkdownStream {
   feed(text: string): void;
-  /** Lines that will never change any more, each given out once. */
-  take(width: number): Line[];
+  /** Lines that will never change any more, each given out once; those of at most so many lines of markdown at a time. */
+  take(width: number, most?: number): Line[];
+  /** Whether there is more to take already. */
+  isBehind(): boolean;
   /** What is not finished yet, as it would look if nothing more came. */
   live(width: number): Line[];
   /** Nothing more will come. */
@@ -76,10 +78,15 @@ export function createMarkdown({ links }: { links: boolean }): MarkdownStream {
     feed(text) {
       waiting += terminalSafe(text).replaceAll("\t", "    ");
     },
-    take(width) {
+    take(width, most = Number.POSITIVE_INFINITY) {
       const out: Line[] = [];
       const lines = waiting.split("\n");
-      waiting = lines.pop() ?? "";
+      waiting = (lines.length > most ? lines.splice(most).join("\n") : lines.pop()) ?? "";
+      if (waiting.includes("\n")) {
+        if (isAdopted) state = append(state, lines.shift() ?? "");
+        isAdopted = false;
+        return [...out, ...finished(lines, width)];
+      }
       if (isAdopted && lines.length > 0) {
         state = append(state, lines.shift()!);
         isAdopted = false;
@@ -102,7 +109,7 @@ export function createMarkdown({ links }: { links: boolean }): MarkdownStream {
     live(width) {
       const out: Line[] = [];
       let shown = copy(state);
-      const partial = waiting;
+      const partial = waiting.includes("\n") ? "" : waiting;
       if (partial !== "" && (shown.block?.kind === "code" ? !/^\s*[`~]+$/.test(partial) : !isUndecided(partial)))
         shown = isAdopted ? append(shown, partial) : consume(shown, partial, out, { width, links, isPartial: true });
       rest(shown, out, { width, links });
@@ -111,6 +118,7 @@ export function createMarkdown({ links }: { links: boolean }): MarkdownStream {
     end() {
       isEnded = true;
     },
+    isBehind: () => waiting.includes("\n"),
     isInside: () => state.block !== undefined || waiting !== "",
   };
 }

@@ -25,6 +25,9 @@ export interface Turn {
   heardAt: number;
 }
 
+/** How many lines of markdown are laid out for one picture, so that none takes long. */
+const AT_ONCE = 40;
+
 export interface TranscriptDeps {
   links: boolean;
   now: () => number;
@@ -94,7 +97,9 @@ export class Transcript {
     if (this.#over.has(id)) return;
     if (finishedAt === null) return void this.#begin(id, text);
     this.#over.add(id);
-    this.#parts.push({ kind: "block", block: this.#whole(message) });
+    this.#begin(id, text);
+    for (const each of message.steered) this.print(steerBlock(each.text));
+    this.#end(message);
   }
 
   /** Printed at once, above whatever is under way. */
@@ -137,10 +142,15 @@ export class Transcript {
       if (lines.length > 0 && !isGoingOn) this.#gap(out, part.kind === "tools" ? "tools" : "other");
       if (lines.length > 0 && part.kind === "markdown") part.isBegun = true;
       out.push(...lines);
-      if (part.kind === "markdown" && !part.isEnded) break;
+      if (part.kind === "markdown" && (!part.isEnded || part.stream.isBehind())) break;
       this.#parts.shift();
     }
     return out;
+  }
+
+  /** Whether there is more to take already. */
+  get isBehind(): boolean {
+    return this.#parts.some((part) => part.kind === "markdown" && part.stream.isBehind());
   }
 
   /** What is under way, as it looks now. */
@@ -161,7 +171,7 @@ export class Transcript {
   }
 
   #finished(part: Part, width: number): Line[] {
-    if (part.kind === "markdown") return part.stream.take(proseWidth(width));
+    if (part.kind === "markdown") return part.stream.take(proseWidth(width), AT_ONCE);
     if (part.kind === "block") return part.block(width);
     return part.calls.flatMap((call) => toolLines(settled(call, this.#now()), width, this.#now()));
   }
@@ -228,7 +238,7 @@ export class Transcript {
   }
 
   #finish(message: Message): void {
-    const { id, reply, status, error } = message;
+    const { id, reply, status } = message;
     if (this.#over.has(id)) return;
     this.#over.add(id);
     this.#waiting.delete(id);
@@ -236,6 +246,11 @@ export class Transcript {
       if (status === "cancelled" && !reply) return void this.print(noteBlock(`taken back: ${message.text}`));
       return void this.calmly(this.#whole(message));
     }
+    this.#end(message);
+  }
+
+  /** The end of the turn that runs. */
+  #end({ reply, status, error }: Message): void {
     if (reply && this.#spoken.trim() === "") this.#say(reply);
     this.#endParts();
     this.#turn = undefined;
