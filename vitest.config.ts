@@ -6,7 +6,7 @@ export const CRASHES = "test/**/*.crash.ts";
 export const PROVIDERS = ["test/engine/wire/**/*.test.ts", "test/daemon/doctor.test.ts", "test/orchestrator/setup.test.ts"];
 
 /** What needs a terminal: `npm run test:screens` runs those, and `npm test` everything else. */
-export const SCREENS = ["test/cli/chat.test.ts"];
+export const SCREENS = ["test/screens/**/*.test.ts"];
 
 /** Whole runs of the pipeline: `npm run test:swarm` runs those. */
 export const SWARM = "test/swarm/**/*.test.ts";

@@ -73,7 +73,7 @@ async function clock(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** The SDK alone, told and offered exactly what the daemon's session was. */
-async function startBare(url: string, home: string, seen: ChatRequest) {
+export async function startBare(url: string, home: string, seen: ChatRequest) {
   const path = await findRuntime();
   const client = new CopilotClient({
     connection: RuntimeConnection.forStdio({ path }),

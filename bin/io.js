@@ -5,5 +5,5 @@ import { join } from "node:path";
 
 // Node 22 and later remember compiled code between starts.
 module.enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "io-orchestrator", "compiled"));
-const { main } = await import("../dist/cli/io.js");
+const { main } = await import("../dist/cli/terminal.js");
 main("io", process.argv.slice(2));

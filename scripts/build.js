@@ -11,7 +11,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 rmSync(join(root, "dist"), { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
-  entryPoints: ["src/cli/io.ts", "src/engine/runtime-path.ts", "src/lib/yaml-worker.ts"],
+  entryPoints: ["src/cli/terminal.ts", "src/cli/io.ts", "src/engine/runtime-path.ts", "src/lib/yaml-worker.ts"],
   outbase: "src",
   outdir: "dist",
   bundle: true,

@@ -1,18 +1,15 @@
 import { Command, CommanderError, Option } from "commander";
-import { engineLine } from "../client/status.ts";
 import { nearest } from "../lib/config.ts";
 import { ExitCode } from "../lib/errors.ts";
-import { howToType } from "../lib/invocation.ts";
 import { packageVersion } from "../lib/version.ts";
-import type { Status } from "../protocol/api.ts";
-import { chat } from "../tui/chat.ts";
 import { approvalCommands } from "./approval.ts";
 import { backupCommands } from "./backup.ts";
 import { budgetCommands } from "./budget.ts";
+import { isSpokenTo, openPlainChat } from "./chat.ts";
 import { cleanCommand } from "./clean.ts";
 import { completionCommand } from "./completion.ts";
 import { conversationCommands } from "./conversation.ts";
-import { daemonCommands, startInBackground } from "./daemon.ts";
+import { daemonCommands } from "./daemon.ts";
 import { doctorCommand } from "./doctor.ts";
 import { logsCommand } from "./logs.ts";
 import { createShell, guardOutput, report, reportUsage, type Shell } from "./output.ts";
@@ -57,8 +54,8 @@ function buildProgram(shell: Shell): Command {
     .exitOverride()
     .action(async (options: { daemon?: boolean; selfEdit?: boolean; background?: boolean }, { args }: Command) => {
       if (args.length > 0) refuse(program, args);
-      if (options.daemon || !shell.isTerminal) await serve(shell, options);
-      else await openChat(shell);
+      if (options.daemon || !(await isSpokenTo(shell))) await serve(shell, options);
+      else await openPlainChat(shell);
     });
   daemonCommands(program, shell);
   logsCommand(program, shell);
@@ -94,15 +91,4 @@ function refuse(program: Command, args: readonly string[]): never {
   const names = program.commands.map((command) => command.name());
   const near = nearest(typed, names);
   program.error(`error: unknown command '${typed}'${near ? `\n(Did you mean ${near}?)` : ""}`);
-}
-
-async function openChat(shell: Shell): Promise<void> {
-  if (!shell.daemon()) await startInBackground(shell);
-  const client = shell.client();
-  const status = await client.request<Status>("GET", "/api/status");
-  shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);
-  const how = howToType({ env: shell.env, cwd: process.cwd() });
-  if (how) shell.note(how);
-  shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
-  await chat({ client, conversation: "main", input: process.stdin, output: process.stdout, colour: shell.colour });
 }

@@ -27,8 +27,8 @@ export function connect(deps: ConnectionDeps): Client {
     const told = isMessage ? { folder: deps.folder, ...(body as NewMessage) } : body;
     const json = told === undefined ? {} : { body: JSON.stringify(told), headers: { "content-type": "application/json" } };
     const response = await connection.call(path, { method, ...json });
-    const answer: unknown = await response.json().catch(() => undefined);
-    if (!response.ok) throw refusal(response.status, answer as ApiError | undefined);
+    const answer = await readJson(response.body);
+    if (response.status < 200 || response.status > 299) throw refusal(response.status, answer as ApiError | undefined);
     return { document: answer as T, status: response.status };
   }
   const client: Client = {
@@ -44,6 +44,17 @@ export function connect(deps: ConnectionDeps): Client {
     ask: (message, options) => ask(client, message, options),
   };
   return client;
+}
+
+/** Undefined for what is no JSON, as a proxy in between might answer. */
+async function readJson(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The daemon's own words. A request that it cannot make sense of was put wrongly by whoever typed it. */

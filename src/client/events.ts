@@ -10,6 +10,10 @@ export interface FollowOptions {
   /** How long a daemon that was lost is waited for: as long as a restart takes, or for ever. */
   wait?: "for a restart" | "for ever";
   onOpen?: () => void;
+  /** The event after which to begin; otherwise with what happens from now on. */
+  after?: number;
+  /** Told the number of the last event that has happened, as soon as the daemon says so. */
+  onPlace?: (id: number) => void;
   /** Called once for each time the daemon is lost. */
   onLost?: () => void;
   /** Called when a daemon that was lost is there again. */
@@ -22,19 +26,20 @@ const SELDOM_MS = 1_000;
 
 /** News as it happens; after a break it goes on where it was, by the number of the last event. */
 export async function* followEvents({ call }: Connection, options: FollowOptions): AsyncGenerator<Event> {
-  const { conversation, signal, wait = "for a restart", onOpen, onLost, onBack } = options;
+  const { conversation, signal, wait = "for a restart", onOpen, onPlace, onLost, onBack, after } = options;
   const query = conversation === undefined ? "" : `?conversation=${encodeURIComponent(conversation)}`;
-  let lastId: string | undefined;
+  let lastId: string | undefined = after === undefined ? undefined : String(after);
   let lostAt: number | undefined;
   while (!signal.aborted) {
     try {
       const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
-      const response = await call(`/api/events${query}`, { signal, headers });
-      if (!response.ok || !response.body) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
+      const response = await call(`/api/events${query}`, { signal, headers, isStream: true });
+      if (response.status !== 200) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
       if (lostAt !== undefined) onBack?.();
       lostAt = undefined;
       onOpen?.();
       const seen = (id: string) => {
+        if (lastId === undefined) onPlace?.(Number(id));
         lastId = id;
       };
       for await (const { id, event, data } of readEvents(response.body, seen)) {

@@ -5,7 +5,7 @@ export interface ServerEvent {
 }
 
 /** Reads Server-Sent Events; comments are passed over. `onId` is told each id, also one that comes without an event. */
-export async function* readEvents(body: ReadableStream<Uint8Array>, onId?: (id: string) => void): AsyncGenerator<ServerEvent> {
+export async function* readEvents(body: AsyncIterable<Uint8Array>, onId?: (id: string) => void): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of body) {

@@ -4,8 +4,11 @@ import { writeFileAtomic } from "./atomic.ts";
 import { codeOf, messageOf, usageError } from "./errors.ts";
 import { fileError } from "./file-errors.ts";
 import { LOG_LEVELS } from "./log.ts";
+import { nearest } from "./nearest.ts";
 import { ApprovalMode, ApprovalRules, Budgets, Price, SandboxHeight } from "./safety-config.ts";
 import { ruleOf } from "./validation.ts";
+
+export { nearest };
 
 /** No longer than a timer can wait. */
 const Milliseconds = z.number().int().positive().max(2_147_483_647);
@@ -173,41 +176,4 @@ function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   if (found === undefined) return [`${key}: ${ruleOf(issue)}.`];
   const shown = SECRET_KEYS.some((secret) => secret === key || key.startsWith(`${secret}.`)) ? "(hidden)" : JSON.stringify(found);
   return [`${key}: ${shown} is not allowed: it ${ruleOf(issue)}.`];
-}
-
-/** The known name closest to what was typed, if any is close enough to be meant. */
-export function nearest(typed: string, known: readonly string[]): string | undefined {
-  // Nobody mistypes that much.
-  if (typed.length > 100) return undefined;
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(typed.length / 3)) + 1;
-  for (const name of known) {
-    const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
-    if (distance < bestDistance) {
-      best = name;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-/** How many letters were left out, put in, mistaken or swapped with their neighbour. */
-function editDistance(a: string, b: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      next[j] = Math.min(
-        row[j]! + 1,
-        next[j - 1]! + 1,
-        row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1),
-        swapped ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    before = row;
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -1,37 +1,96 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { exec } from "../../src/process/exec.ts";
 import { ensureProgram } from "./program.ts";
+import { until } from "./until.ts";
 
-/** A real terminal with a command in it. */
-export async function openTerminal(folder: string, command: string[], env: NodeJS.ProcessEnv) {
+export interface TerminalOptions {
+  columns?: number;
+  rows?: number;
+  /** Tells two terminals in one folder apart. */
+  name?: string;
+}
+
+/** A real terminal with a command in it, and a recorder of every byte that the command writes. */
+export async function openTerminal(
+  folder: string,
+  command: string[],
+  env: NodeJS.ProcessEnv,
+  { columns = 100, rows = 40, name = "t" }: TerminalOptions = {},
+) {
   await ensureProgram("tmux");
-  const socket = join(folder, "tmux.sock");
+  const socket = join(folder, `${name}.sock`);
+  const recorded = join(folder, `${name}.bytes`);
+  const ready = join(folder, `${name}.ready`);
   const tmux = (...args: string[]) =>
     exec("tmux", ["-S", socket, ...args], { env: { PATH: process.env.PATH, TERM: "xterm-256color", LANG: "C.UTF-8" } });
-  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const started = await tmux(
-    "new-session",
-    "-d",
-    "-s",
-    "t",
-    "-x",
-    "100",
-    "-y",
-    "40",
-    "env",
-    "-i",
-    ...settings,
-    "TERM=xterm-256color",
-    "LANG=C.UTF-8",
-    ...command,
-  );
+  const settings = Object.entries({ ...env, TERM: "xterm-256color", LANG: "C.UTF-8", ...pick(env, "TERM") });
+  // The recorder stands before the first byte is written.
+  const waits = 'while [ ! -e "$0" ]; do sleep 0.02; done; exec "$@"';
+  const inside = ["env", "-i", ...settings.map(([key, value]) => `${key}=${value}`), "sh", "-c", waits, ready, ...command];
+  const size = ["-x", String(columns), "-y", String(rows)];
+  const server = ["-f", "/dev/null", "set-option", "-g", "history-limit", "50000", ";"];
+  const focus = ["set-option", "-g", "focus-events", "on", ";"];
+  const started = await tmux(...server, ...focus, "new-session", "-d", "-s", "t", ...size, ...inside);
   if (started.code !== 0) throw new Error(started.output);
   onTestFinished(async () => void (await tmux("kill-server")));
+  await tmux("pipe-pane", "-t", "t", `cat >> '${recorded}'`);
+  writeFileSync(ready, "");
+  const screen = async () => (await tmux("capture-pane", "-t", "t", "-p")).stdout;
   return {
-    type: (text: string) => tmux("send-keys", "-t", "t", "-l", text),
+    type: (text: string) => tmux("send-keys", "-t", "t", "-l", "--", text),
     press: (key: string) => tmux("send-keys", "-t", "t", key),
-    screen: async () => (await tmux("capture-pane", "-t", "t", "-p")).stdout,
+    /** Types a line and presses Enter. */
+    async enter(text: string) {
+      await tmux("send-keys", "-t", "t", "-l", "--", text);
+      await tmux("send-keys", "-t", "t", "Enter");
+    },
+    async paste(text: string) {
+      await tmux("set-buffer", "--", text);
+      await tmux("paste-buffer", "-p", "-t", "t");
+    },
+    resize: (width: number, height: number) => tmux("resize-window", "-t", "t", "-x", String(width), "-y", String(height)),
+    screen,
+    /** Everything from the first line of the scrollback on; what the terminal has wrapped is one line. */
+    scrollback: async () => (await tmux("capture-pane", "-t", "t", "-p", "-J", "-S", "-")).stdout,
+    /** Where the terminal's own cursor stands, from the left and from the top. */
+    async cursor() {
+      const { stdout } = await tmux("display-message", "-t", "t", "-p", "#{cursor_x} #{cursor_y}");
+      const [x = -1, y = -1] = stdout.trim().split(" ").map(Number);
+      return { x, y };
+    },
+    /** Every byte that was written so far. */
+    bytes: () => (existsSync(recorded) ? readFileSync(recorded, "utf8") : ""),
+    /** Waits until the screen shows it. */
+    sees: (what: string | RegExp, withinMs?: number) =>
+      until(
+        `${what} on the screen`,
+        async () => {
+          const shown = await screen();
+          return typeof what === "string" ? shown.includes(what) : what.test(shown);
+        },
+        withinMs,
+      ).catch(async (error: unknown) => {
+        throw new Error(`${String(error)}\n${await screen()}`);
+      }),
+    /** Closes the terminal under its command. */
+    hangUp: () => tmux("kill-server"),
     isOpen: async () => (await tmux("has-session", "-t", "t")).code === 0,
   };
+}
+export type TestTerminal = Awaited<ReturnType<typeof openTerminal>>;
+
+function pick(env: NodeJS.ProcessEnv, name: string): NodeJS.ProcessEnv {
+  return env[name] === undefined ? {} : { [name]: env[name] };
+}
+
+/** What must never be among the bytes of IO: clearing the scrollback, the alternate screen, the mouse. */
+export const FORBIDDEN: readonly string[] = [
+  ...["3J", "?1049h", "?1047h", "?47h", "?9h", "?1000h", "?1001h", "?1002h", "?1003h", "?1005h", "?1006h", "?1015h", "?1016h"],
+].map((code) => `\u001b[${code}`);
+
+/** Those of the forbidden sequences that stand among the bytes. */
+export function forbiddenIn(bytes: string): string[] {
+  return FORBIDDEN.filter((sequence) => bytes.includes(sequence)).map((sequence) => JSON.stringify(sequence));
 }

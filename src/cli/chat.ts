@@ -1,0 +1,52 @@
+import { fstatSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../client/client.ts";
+import { engineLine } from "../client/status.ts";
+import { ExitCode } from "../lib/errors.ts";
+import { howToType } from "../lib/invocation.ts";
+import type { Status } from "../protocol/api.ts";
+import { plainChat } from "../tui/plain.ts";
+import { startInBackground } from "./daemon.ts";
+import { createShell, type Shell } from "./output.ts";
+
+/** How long something has to come on standard input before it is clear that nobody talks there. */
+const FIRST_WORD_MS = 3_000;
+
+/** The client of the daemon that serves, or of one that is started now. */
+export async function reachDaemon(shell: Shell = createShell()): Promise<Client> {
+  if (!shell.daemon()) await startInBackground(shell);
+  return shell.client();
+}
+
+/** Plain lines in and out, without a terminal or on one that can do no more. */
+export async function openPlainChat(shell: Shell): Promise<void> {
+  const client = await reachDaemon(shell);
+  const isTyped = process.stdin.isTTY === true;
+  if (isTyped) {
+    const status = await client.request<Status>("GET", "/api/status");
+    shell.note(`IO ${status.version}, API at ${client.url}. ${engineLine(status)}`);
+    const how = howToType({ env: shell.env, cwd: process.cwd() });
+    if (how) shell.note(how);
+    shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
+  }
+  const { stdin: input, stdout: output } = process;
+  const isGood = await plainChat({ client, conversation: "main", input, output, isTyped, note: shell.note });
+  process.exitCode = isGood ? ExitCode.done : ExitCode.failed;
+}
+
+/** Whether somebody talks on standard input: a person, or a program that writes there. */
+export async function isSpokenTo(shell: Shell): Promise<boolean> {
+  const { stdin } = process;
+  if (stdin.isTTY) return true;
+  if (fstatSync(stdin.fd).isCharacterDevice()) return false;
+  const patience = new AbortController();
+  const first = new Promise<boolean>((told) => {
+    stdin.once("readable", () => told(stdin.readableLength > 0));
+    stdin.once("end", () => told(false));
+  });
+  if (shell.daemon()) return first;
+  const late = sleep(FIRST_WORD_MS, false, { signal: patience.signal }).catch(() => false);
+  const isSpoken = await Promise.race([first, late]);
+  patience.abort();
+  return isSpoken;
+}

@@ -1,0 +1,91 @@
+import { readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { Draft } from "./editor.ts";
+
+/** What could stand in place of the word before the caret. */
+export interface Completion {
+  from: number;
+  to: number;
+  options: string[];
+}
+
+export interface CompletionDeps {
+  commands: readonly string[];
+  /** What an argument of a command can be. */
+  argumentsOf: (command: string) => Promise<string[]>;
+  /** Squads, and agents as squad/agent. */
+  people: () => Promise<string[]>;
+  cwd: string;
+}
+
+const MOST = 200;
+
+/** Completes a command, one of its arguments, somebody after an at-sign, or the path of a file. */
+export async function complete({ text, caret }: Draft, deps: CompletionDeps): Promise<Completion | undefined> {
+  const before = text.slice(0, caret);
+  const command = /^\/([a-z]*)$/i.exec(before);
+  if (command)
+    return among(
+      `/${command[1]}`,
+      deps.commands.map((name) => `/${name}`),
+      0,
+      caret,
+    );
+  const argument = /^\/([a-z]+)\s+(\S*)$/i.exec(before);
+  if (argument) {
+    const [, name = "", word = ""] = argument;
+    return among(word, await deps.argumentsOf(name.toLowerCase()), caret - word.length, caret);
+  }
+  const word = /[^\s"'`(]*$/.exec(before)![0];
+  const from = caret - word.length;
+  if (word.startsWith("@")) {
+    const people = among(
+      word,
+      (await deps.people()).map((name) => `@${name}`),
+      from,
+      caret,
+    );
+    return (
+      people ??
+      among(
+        word,
+        files(word.slice(1), deps.cwd).map((path) => `@${path}`),
+        from,
+        caret,
+      )
+    );
+  }
+  return word === "" ? undefined : among(word, files(word, deps.cwd), from, caret);
+}
+
+/** The part that all options share. */
+export function commonStart(options: readonly string[]): string {
+  const [first = "", ...others] = options;
+  let length = first.length;
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length -= 1;
+  return first.slice(0, length);
+}
+
+function among(word: string, known: readonly string[], from: number, to: number): Completion | undefined {
+  const lower = word.toLowerCase();
+  const options = known.filter((each) => each.toLowerCase().startsWith(lower)).slice(0, MOST);
+  return options.length > 0 ? { from, to, options } : undefined;
+}
+
+function files(word: string, cwd: string): string[] {
+  const path = word.startsWith("~/") ? join(homedir(), word.slice(2)) : word;
+  const folder = path.endsWith("/") ? path : dirname(path);
+  const typed = word.slice(0, word.lastIndexOf("/") + 1);
+  const isHidden = word.slice(typed.length).startsWith(".");
+  try {
+    return readdirSync(resolve(cwd, folder), { withFileTypes: true })
+      .filter(({ name }) => isHidden || !name.startsWith("."))
+      .map((entry) => `${typed}${entry.name}${entry.isDirectory() ? "/" : ""}`)
+      .filter((name) => !/[\p{Cc}\s]/u.test(name))
+      .sort();
+  } catch {
+    // No such folder, or none that may be read.
+    return [];
+  }
+}

@@ -1,0 +1,29 @@
+import { type Draft, withText } from "./editor.ts";
+
+/** Up and Down through what was sent before; what was being typed waits at the end. */
+export class History {
+  readonly #entries: string[];
+  #at: number;
+  #unsent = "";
+
+  constructor(entries: readonly string[]) {
+    this.#entries = [...entries];
+    this.#at = this.#entries.length;
+  }
+
+  /** Whether it is new to the end of the list. */
+  add(text: string): boolean {
+    const isNew = this.#entries.at(-1) !== text;
+    if (isNew) this.#entries.push(text);
+    this.#at = this.#entries.length;
+    return isNew;
+  }
+
+  step(draft: Draft, by: -1 | 1): Draft {
+    const next = this.#at + by;
+    if (next < 0 || next > this.#entries.length) return draft;
+    if (this.#at === this.#entries.length) this.#unsent = draft.text;
+    this.#at = next;
+    return withText(draft, this.#entries[next] ?? this.#unsent);
+  }
+}

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../client/client.ts";
+import type { Status } from "../protocol/api.ts";
+import type { Approval } from "../protocol/approvals.ts";
+import type { Event } from "../protocol/events.ts";
+import type { Message } from "../protocol/messages.ts";
+import type { StatusFacts } from "./screen/status-line.ts";
+
+export interface LinkDeps {
+  /** Finds the daemon, or starts it. */
+  connect: () => Promise<Client>;
+  /** Told once, when the daemon has answered for the first time. */
+  onWelcome: (status: Status, url: string) => void;
+  /** The last turns of a conversation, oldest first. */
+  onRecall: (messages: Message[]) => void;
+  onEvent: (event: Event) => void;
+  onFacts: (facts: Partial<StatusFacts>) => void;
+  onApprovals: (waiting: Approval[]) => void;
+  onLost: () => void;
+  onBack: () => void;
+  /** The daemon can be neither found nor started. */
+  onFailed: (error: unknown) => void;
+}
+
+const TURNS = 6;
+/** How far back the beginning of a turn that runs is looked for. */
+const BACK = 5_000;
+const REFRESH_MS = 150;
+const AGAIN_MS = 500;
+
+/** The way to the daemon: follows one conversation for ever, and keeps what the status line tells. */
+export class Link {
+  readonly #deps: LinkDeps;
+  #client: Client | undefined;
+  #following = new AbortController();
+  #refreshing: NodeJS.Timeout | undefined;
+  #isWelcome = false;
+  #conversation = "main";
+
+  constructor(deps: LinkDeps) {
+    this.#deps = deps;
+  }
+
+  get client(): Client | undefined {
+    return this.#client;
+  }
+
+  /** Leaves the conversation that was followed, and shows and follows this one. */
+  async follow(conversation: string): Promise<void> {
+    this.#following.abort();
+    this.#following = new AbortController();
+    this.#conversation = conversation;
+    const { signal } = this.#following;
+    try {
+      this.#client ??= await this.#deps.connect();
+    } catch (error) {
+      return this.#deps.onFailed(error);
+    }
+    let isTold = false;
+    while (!signal.aborted) {
+      try {
+        return await this.#hear(this.#client, conversation, signal);
+      } catch {
+        // The daemon went away while the conversation was being opened.
+        if (!isTold && !signal.aborted) this.#lost();
+        isTold = true;
+        await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  leave(): void {
+    this.#following.abort();
+    clearTimeout(this.#refreshing);
+  }
+
+  /** Asks for the facts again, soon. */
+  refresh(): void {
+    this.#refreshing ??= setTimeout(() => {
+      this.#refreshing = undefined;
+      // What cannot be asked for now is asked for with the next event.
+      void this.#ask().catch(() => undefined);
+    }, REFRESH_MS);
+  }
+
+  async #hear(client: Client, conversation: string, signal: AbortSignal): Promise<void> {
+    const { onRecall, onEvent } = this.#deps;
+    const common = { conversation, signal, wait: "for ever" as const, onLost: () => this.#lost() };
+    const place = deferred<number>();
+    const once = new AbortController();
+    const opening = client.events({
+      ...common,
+      signal: AbortSignal.any([signal, once.signal]),
+      onPlace: place.resolve,
+      onBack: () => this.#back(),
+    });
+    const first = opening.next();
+    first.catch(place.reject);
+    const at = await place.promise;
+    const [{ items }] = await Promise.all([
+      client.request<{ items: Message[] }>(
+        "GET",
+        `/api/messages?conversation=${encodeURIComponent(conversation)}&limit=${TURNS}`,
+      ),
+      this.#ask(),
+    ]);
+    if (signal.aborted) return;
+    onRecall(items.reverse());
+    this.#deps.onFacts({ connection: "connected" });
+    const running = items.find(({ status }) => status === "running");
+    // What a turn has said so far is told again, by its events.
+    once.abort();
+    await first.catch(() => undefined);
+    const news = client.events({ ...common, after: running ? Math.max(0, at - BACK) : at, onBack: () => this.#back() });
+    for await (const event of news) {
+      if (event.id <= at && !(running && isOf(event, running.id))) continue;
+      onEvent(event);
+      if (!/^message\.(delta|tool|steered)$|^task\.progress$/.test(event.type)) this.refresh();
+    }
+  }
+
+  #lost(): void {
+    this.#deps.onFacts({ connection: "reconnecting" });
+    this.#deps.onLost();
+  }
+
+  #back(): void {
+    this.#deps.onFacts({ connection: "connected" });
+    this.#deps.onBack();
+    this.refresh();
+  }
+
+  async #ask(): Promise<void> {
+    const client = this.#client;
+    if (!client) return;
+    const { onFacts, onApprovals, onWelcome } = this.#deps;
+    const conversation = this.#conversation;
+    const [status, runs, usage, approvals] = await Promise.all([
+      client.request<Status>("GET", "/api/status"),
+      client.request<{ items: { status: string }[] }>("GET", "/api/runs?limit=20"),
+      client.request<{ items: { name: string; inputTokens: number; outputTokens: number }[] }>(
+        "GET",
+        "/api/usage?by=conversation",
+      ),
+      client.request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting"),
+    ]);
+    if (!this.#isWelcome) onWelcome(status, client.url);
+    this.#isWelcome = true;
+    const used = usage.items.find(({ name }) => name === conversation);
+    onApprovals(approvals.items.filter((each) => each.conversation === null || each.conversation === conversation));
+    onFacts({
+      engine: status.engine,
+      queue: status.queue.waiting,
+      tasks: (status.counts.tasksRunning ?? 0) + (status.counts.tasksQueued ?? 0),
+      runs: runs.items.filter((run) => run.status === "running").length,
+      approvals: status.counts.approvalsWaiting ?? 0,
+      tokens: used ? used.inputTokens + used.outputTokens : 0,
+    });
+  }
+}
+
+function isOf(event: Event, id: string): boolean {
+  return event.type.startsWith("message.") && event.type !== "message.finished" && "id" in event.data && event.data.id === id;
+}
+
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,98 @@
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import type { Client } from "../client/client.ts";
+import { messageOf } from "../lib/errors.ts";
+import { terminalSafe } from "../lib/terminal-safe.ts";
+import { tellApproval } from "../protocol/approval-text.ts";
+import { shownFailure } from "../protocol/messages.ts";
+import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
+
+export interface PlainChatDeps {
+  client: Client;
+  conversation: string;
+  input: Readable;
+  output: Writable;
+  /** Whether somebody types; otherwise lines are only read. */
+  isTyped: boolean;
+  /** Progress and remarks, apart from the answers. */
+  note: (text: string) => void;
+}
+
+/** A chat of plain lines in and out, for a terminal that can do no more, or for none. Tells whether every message was answered. */
+export async function plainChat({ client, conversation, input, output, isTyped, note }: PlainChatDeps): Promise<boolean> {
+  const say = (text: string) => void output.write(terminalSafe(text));
+  const lines = createInterface({ input, terminal: false });
+  const leaving = new AbortController();
+  let isGood = true;
+  let answering: Promise<void> = Promise.resolve();
+
+  async function answer(text: string): Promise<void> {
+    let said = "";
+    try {
+      const message = await client.ask(
+        { text, conversation, source: "tui" },
+        {
+          onDelta: (delta) => {
+            said += delta;
+            say(delta);
+          },
+          onTool: (tool, state) => void (state === "started" && note(`· ${tool}`)),
+          wait: "for ever",
+        },
+      );
+      if (said === "" && message.reply) say(message.reply);
+      say("\n");
+      const failure = shownFailure(message);
+      if (failure) {
+        isGood = false;
+        say(`${failure}\n`);
+      }
+    } catch (error) {
+      isGood = false;
+      note(messageOf(error));
+    }
+    prompt();
+  }
+
+  async function hear(signal: AbortSignal): Promise<void> {
+    const onLost = () => note("· the daemon does not answer; waiting for it (io start starts it again)");
+    const onBack = () => note("· the daemon is back");
+    for await (const event of client.events({ conversation, signal, wait: "for ever", onLost, onBack })) {
+      // A question is shown at once: the answer may be waiting for it.
+      if (event.type === "approval.asked") say(`\n${tellApproval(event.data, { allow: "/allow", deny: "/deny" })}\n`);
+      if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
+      const { source, reply } = event.data;
+      const text = shownFailure(event.data) ?? reply ?? "";
+      void answering.then(() => say(`· from the background (${source.about})\n${text}\n`)).then(prompt);
+    }
+  }
+
+  async function command(name: string, rest: string): Promise<void> {
+    const known = ASKED.find((each) => each.name === name);
+    const args = rest.split(/\s+/).filter(Boolean);
+    try {
+      if (name === "help") say(`${helpText()}\n`);
+      else if (known) say(`${await known.run({ client, conversation, args, rest })}\n`);
+      else say(`${unknownCommand(name)}\n`);
+    } catch (error) {
+      say(`${messageOf(error)}\n`);
+    }
+  }
+
+  const prompt = () => void (isTyped && output.write("> "));
+  const hearing = hear(leaving.signal).catch((error: unknown) => note(messageOf(error)));
+  prompt();
+  for await (const line of lines) {
+    const text = line.trim();
+    const asked = commandIn(text);
+    if (asked?.name === "quit" || asked?.name === "exit") break;
+    if (asked) await command(asked.name, asked.rest);
+    else if (text !== "") answering = answering.then(() => answer(text));
+    if (asked || text === "") prompt();
+  }
+  await answering;
+  lines.close();
+  leaving.abort();
+  await hearing;
+  return isGood;
+}

@@ -1,0 +1,39 @@
+import { coloured, dim, type Line } from "../text/style.ts";
+import { safe } from "../transcript/blocks.ts";
+import { seconds, spinner } from "../transcript/tools.ts";
+import type { Turn, Waiting } from "../transcript/transcript.ts";
+
+export interface ActivityDeps {
+  turn: Turn | undefined;
+  waiting: readonly Waiting[];
+  /** What was typed and has not been heard of by the daemon yet. */
+  sending: readonly string[];
+  now: number;
+}
+
+const SILENCE_MS = 5_000;
+const MOST = 5;
+
+/** What waits, and a sign that something goes on. */
+export function activityLines({ turn, waiting, sending, now }: ActivityDeps): Line[] {
+  const queued = waiting.slice(0, MOST).map(({ text, source }): Line => {
+    const from = source === "tui" ? "" : `[${source}] `;
+    return [dim(`  queued  ${from}${firstLine(text)}`)];
+  });
+  const more = waiting.length - queued.length;
+  const lines = [
+    ...sending.map((text): Line => [dim(`› ${firstLine(text)}`)]),
+    ...queued,
+    ...(more > 0 ? [[dim(`  and ${more} more`)]] : []),
+  ];
+  if (!turn) return sending.length > 0 ? [...lines, [coloured(spinner(now), "cyan"), dim(" sending")]] : lines;
+  const silent = now - turn.heardAt;
+  const silence = silent >= SILENCE_MS ? ` · silent for ${Math.floor(silent / 1_000)} s` : "";
+  const working = `${seconds(Math.floor((now - turn.startedAt) / 1_000) * 1_000).replace(".0", "")}`;
+  return [...lines, [coloured(spinner(now), "cyan"), dim(` working ${working}${silence} · Esc stops`)]];
+}
+
+function firstLine(text: string): string {
+  const [first = "", ...others] = safe(text.trim()).split("\n");
+  return others.length > 0 ? `${first} … (${others.length + 1} lines)` : first;
+}

@@ -1,0 +1,114 @@
+/** A row of the live region as it is written, and how wide it is. */
+export interface Row {
+  text: string;
+  width: number;
+}
+
+export interface Frame {
+  /** Finished lines, to be printed once above the live region; the terminal may wrap them. */
+  above: readonly string[];
+  live: readonly Row[];
+  /** Where the caret stands in the live region. */
+  caret: { row: number; column: number };
+}
+
+export interface ScreenDeps {
+  write: (bytes: string) => void;
+  columns: () => number;
+  rows: () => number;
+  /** Whether the terminal breaks long rows anew when it gets narrower; most do. */
+  reflows: boolean;
+}
+
+const BEGIN = "\x1b[?2026h";
+const END = "\x1b[?2026l";
+/** A row that turns out to be too long, because the terminal has just got narrower, is cut and not wrapped. */
+const NO_WRAP = "\x1b[?7l";
+const WRAP = "\x1b[?7h";
+
+/**
+ * Draws in the normal screen: finished lines are printed above a live region at the end of what was written, and are never
+ * touched again. Every move is relative to the caret, so the scrollback stays the terminal's own.
+ */
+export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
+  let drawn: readonly Row[] = [];
+  let caret = { row: 0, column: 0 };
+  let width = columns();
+
+  /** How far the caret is below the first row of the live region, as the terminal shows it now. */
+  const depth = (): number => {
+    const now = columns();
+    if (now >= width || !reflows) return Math.min(caret.row, rows() - 1);
+    const height = ({ width: each }: Row) => Math.max(1, Math.ceil(each / now));
+    const above = drawn.slice(0, caret.row).reduce((sum, row) => sum + height(row), 0);
+    return Math.min(above + Math.floor(caret.column / now), rows() - 1);
+  };
+  /** Erases the live region and goes where it began. Never from the corner of the screen: some terminals take that for a new page. */
+  const erase = (): string => {
+    if (drawn.length === 0) return "\r";
+    const up = depth();
+    return `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[K\x1b[B\x1b[J\x1b[A`;
+  };
+
+  /** Only the rows that differ, each from the first letter that does. */
+  const changes = ({ live, caret: next }: Frame): string => {
+    let at = caret.row;
+    let out = "";
+    const go = (row: number) => {
+      if (row < at) out += `\x1b[${at - row}A`;
+      if (row > at) out += `\x1b[${row - at}B`;
+      at = row;
+    };
+    let count = 0;
+    for (const [index, row] of live.entries()) {
+      const old = drawn[index];
+      if (old?.text === row.text) continue;
+      count += 1;
+      go(index);
+      const same = old ? commonStart(old.text, row.text) : { length: 0, width: 0 };
+      out += `${column(same.width)}${row.text.slice(same.length)}${old && old.width > row.width ? "\x1b[K" : ""}`;
+    }
+    if (out === "" && next.row === caret.row && next.column === caret.column) return "";
+    go(next.row);
+    out += column(next.column);
+    return count > 1 ? `${BEGIN}${NO_WRAP}${out}${WRAP}${END}` : count === 1 ? `${NO_WRAP}${out}${WRAP}` : out;
+  };
+
+  const whole = ({ above, live, caret: next }: Frame): string => {
+    const printed = above.map((line) => `${line}\r\n`).join("");
+    const back = live.length - 1 - next.row;
+    const rowsOf = live.map(({ text }) => text).join("\r\n");
+    return `${BEGIN}${erase()}${printed}${NO_WRAP}${rowsOf}${WRAP}${back > 0 ? `\x1b[${back}A` : ""}${column(next.column)}${END}`;
+  };
+
+  return {
+    draw(frame: Frame): void {
+      const isSame = columns() === width && frame.above.length === 0 && frame.live.length === drawn.length;
+      const bytes = isSame ? changes(frame) : whole(frame);
+      if (bytes !== "") write(bytes);
+      drawn = frame.live;
+      caret = frame.caret;
+      width = columns();
+    },
+    /** Takes the live region away and leaves the caret where it began. */
+    clear(): void {
+      write(erase());
+      drawn = [];
+      caret = { row: 0, column: 0 };
+      width = columns();
+    },
+  };
+}
+export type Screen = ReturnType<typeof createScreen>;
+
+const column = (at: number) => `\x1b[${at + 1}G`;
+
+/** How much two rows have in common that need not be written again: plain letters alone, which are as wide as they are long. */
+function commonStart(a: string, b: string): { length: number; width: number } {
+  const most = Math.min(a.length, b.length);
+  let length = 0;
+  while (length < most && a[length] === b[length] && a.charCodeAt(length) >= 0x20 && a.charCodeAt(length) < 0x7f) length += 1;
+  // A mark that follows would join the letter before it.
+  if (length > 0 && length < Math.max(a.length, b.length)) length -= 1;
+  return { length, width: length };
+}

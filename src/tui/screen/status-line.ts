@@ -1,0 +1,49 @@
+import { coloured, dim, type Line, lineWidth, type Span } from "../text/style.ts";
+import { safe } from "../transcript/blocks.ts";
+
+/** What the line at the bottom tells. */
+export interface StatusFacts {
+  connection: "connecting" | "connected" | "reconnecting";
+  engine?: { kind: string; model: string; state: string };
+  conversation: string;
+  /** Messages that wait. */
+  queue: number;
+  tasks: number;
+  runs: number;
+  approvals: number;
+  tokens: number;
+}
+
+/** Engine and model, connection, queue, what runs, tokens; what matters least goes first where the screen is narrow. */
+export function statusLine(facts: StatusFacts, width: number): Line {
+  const { connection, engine, conversation, queue, tasks, runs, approvals, tokens } = facts;
+  const parts: { span: Span; worth: number }[] = [];
+  const add = (worth: number, span: Span) => void parts.push({ span, worth });
+  if (engine) {
+    const state = engine.state === "ready" ? "" : ` (${engine.state})`;
+    add(8, dim(`${engine.kind} ${safe(engine.model)}${state}`));
+  }
+  add(9, connection === "connected" ? coloured("connected", "green") : coloured(connection, "yellow"));
+  if (conversation !== "main") add(5, { text: conversation, style: { colour: "cyan" } });
+  if (approvals > 0) add(10, coloured(`${approvals} ${approvals === 1 ? "waits" : "wait"} for you`, "yellow"));
+  add(queue > 0 ? 7 : 2, dim(`queue ${queue}`));
+  if (tasks > 0) add(6, dim(counted(tasks, "task")));
+  if (runs > 0) add(6, dim(counted(runs, "run")));
+  add(3, dim(`${shortNumber(tokens)} tokens`));
+  const assemble = () => parts.flatMap(({ span }, index) => (index === 0 ? [span] : [dim(" · "), span]));
+  while (parts.length > 1 && lineWidth(assemble()) > width) {
+    const least = Math.min(...parts.map(({ worth }) => worth));
+    parts.splice(
+      parts.findIndex(({ worth }) => worth === least),
+      1,
+    );
+  }
+  return assemble();
+}
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+export function shortNumber(value: number): string {
+  if (value < 10_000) return String(value);
+  return value < 1_000_000 ? `${(value / 1_000).toFixed(1)}k` : `${(value / 1_000_000).toFixed(1)}M`;
+}

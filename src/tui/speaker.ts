@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto";
+import type { Client } from "../client/client.ts";
+import { messageOf, UserError } from "../lib/errors.ts";
+import type { Event } from "../protocol/events.ts";
+import { decideApproval } from "./commands/control.ts";
+import { Conversations } from "./commands/conversations.ts";
+import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
+import type { Composer, Wanted } from "./composer.ts";
+import { type Questions, yesOrNo } from "./questions.ts";
+import { type Block, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
+import type { JournalCall } from "./transcript/tools.ts";
+import { matching, type Transcript } from "./transcript/transcript.ts";
+
+export interface SpeakerDeps {
+  /** Undefined while the daemon is away. */
+  client: () => Client | undefined;
+  transcript: () => Transcript;
+  questions: Questions;
+  conversation: () => string;
+  composer: Composer;
+  say: (block: Block) => void;
+  write: (bytes: string) => void;
+  goTo: (conversation: string) => void;
+  leave: () => void;
+  onChange: () => void;
+}
+
+const AWAY = "not sent: the daemon does not answer. Your line is kept; Enter sends it once the daemon is back.";
+
+/** Does what a line says: sends, steers, queues, decides or commands; and what keys ask of the turn that runs. */
+export class Speaker {
+  readonly #deps: SpeakerDeps;
+  readonly #conversations: Conversations;
+  readonly #sending = new Map<string, { text: string }>();
+  #unsure: { text: string; key: string } | undefined;
+
+  constructor(deps: SpeakerDeps) {
+    this.#deps = deps;
+    this.#conversations = new Conversations(deps);
+  }
+
+  /** What was sent and is not in the transcript yet. */
+  get sending(): string[] {
+    return [...this.#sending.values()].map(({ text }) => text);
+  }
+
+  hear(event: Event): void {
+    if (!event.type.startsWith("message.") || !("id" in event.data)) return;
+    const { id } = event.data;
+    if (event.type === "message.queued" && event.data.source.channel === "tui") {
+      const { text } = event.data;
+      const own = [...this.#sending].find(([, sent]) => sent.text === text);
+      if (own) this.#sending.delete(own[0]);
+    }
+    if (event.type === "message.tool") void this.#journal(String(id)).then((calls) => this.#describe(String(id), calls));
+  }
+
+  submit(how: "send" | "queue"): void {
+    const { composer, say, questions, transcript, client } = this.#deps;
+    const text = composer.text.trim();
+    if (text === "") return;
+    const command = commandIn(text);
+    const isLocal = command && ["help", "quit", "exit", "copy"].includes(command.name);
+    if (!client() && !isLocal) return void say(noteBlock(AWAY));
+    const question = command ? undefined : questions.current();
+    const answer = question && yesOrNo(text);
+    // Whoever was just typing "yes" has not read the question: the line waits for another Enter.
+    if (answer && !question.isSeen) return;
+    composer.sent();
+    if (command) return void this.#command(command.name, command.rest);
+    if (answer) return void this.#decide(question.approval.id, answer);
+    const { turn } = transcript();
+    if (turn && how === "send") void this.#steer(turn.id, text);
+    else void this.#send(text);
+  }
+
+  act(action: Wanted): void {
+    const { transcript, say } = this.#deps;
+    const { turn, waiting, lastCall } = transcript();
+    if (action === "cancel" && turn) void this.#try((client) => client.request("POST", `/api/messages/${turn.id}/cancel`));
+    if (action === "takeBack") {
+      const last = waiting.filter(({ source }) => source === "tui").at(-1);
+      if (last) void this.#takeBack(last.id, last.text);
+    }
+    if (action === "unfold") {
+      if (lastCall) void this.#unfold();
+      else say(noteBlock("no tool was used yet"));
+    }
+  }
+
+  /**
+   * Waits for the end of the message, since the daemon need not wait for the disk then; that it was heard is told by the
+   * events. A message that nobody knows of goes back into the line, and keeps its key for the next try.
+   */
+  async #send(text: string): Promise<void> {
+    const { conversation, composer, client, onChange } = this.#deps;
+    const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
+    this.#unsure = undefined;
+    this.#sending.set(key, { text });
+    onChange();
+    try {
+      const body = { text, conversation: conversation(), source: "tui", idempotencyKey: key };
+      await client()?.request("POST", "/api/messages?wait=true", body);
+    } catch (error) {
+      if (!this.#sending.has(key)) return;
+      this.#trouble(error);
+      this.#unsure = { text, key };
+      if (composer.text === "") composer.write(text);
+    } finally {
+      this.#sending.delete(key);
+      onChange();
+    }
+  }
+
+  async #decide(id: string, answer: { decision: "allow" | "deny"; words: string[] }): Promise<void> {
+    await this.#try((client) => decideApproval(client, { id, ...answer }));
+  }
+
+  /** A turn that has just ended takes no more words: then it is a message of its own. */
+  async #steer(id: string, text: string): Promise<void> {
+    const client = this.#deps.client();
+    try {
+      await client?.request("POST", `/api/messages/${id}/steer`, { text });
+    } catch (error) {
+      if (error instanceof UserError && error.code === "conflict") return this.#send(text);
+      this.#trouble(error);
+      if (this.#deps.composer.text === "") this.#deps.composer.write(text);
+    }
+  }
+
+  async #takeBack(id: string, text: string): Promise<void> {
+    const { composer, onChange } = this.#deps;
+    const done = await this.#try((client) => client.request("POST", `/api/messages/${id}/cancel`));
+    if (done === undefined) return;
+    composer.write(composer.text === "" ? text : `${text}\n${composer.text}`);
+    onChange();
+  }
+
+  async #unfold(): Promise<void> {
+    const { transcript, onChange, say } = this.#deps;
+    const call = transcript().lastCall;
+    if (!call) return;
+    const found = matching(await this.#journal(call.message), call);
+    if (found) transcript().unfold(call, found);
+    else say(noteBlock("nothing is known of its result yet"));
+    onChange();
+  }
+
+  async #journal(id: string): Promise<JournalCall[]> {
+    const client = this.#deps.client();
+    const asked = client?.request<{ items: JournalCall[] }>("GET", `/api/messages/${id}/calls?limit=500`);
+    return (await asked?.catch(() => undefined))?.items ?? [];
+  }
+
+  #describe(id: string, calls: readonly JournalCall[]): void {
+    this.#deps.transcript().describe(id, calls);
+    this.#deps.onChange();
+  }
+
+  async #command(name: string, rest: string): Promise<void> {
+    const { say, leave, transcript, write, conversation } = this.#deps;
+    const args = rest.split(/\s+/).filter(Boolean);
+    if (name === "quit" || name === "exit") return leave();
+    if (name === "help") return say(plainBlock(helpText()));
+    if (name === "copy") {
+      const { lastReply } = transcript();
+      if (lastReply === "") return say(noteBlock("there is no answer to copy yet"));
+      write(`\x1b]52;c;${Buffer.from(lastReply).toString("base64")}\x07`);
+      return say(noteBlock(`copied: ${lastReply.length} characters`));
+    }
+    if (name === "new") return this.#conversations.begin(args[0]);
+    if (name === "conversation") return void this.#try((client) => this.#conversations.goOrList(client, args[0]));
+    const command = ASKED.find((each) => each.name === name);
+    if (!command) return say(noteBlock(unknownCommand(name)));
+    await this.#try(async (client) => {
+      say(plainBlock(await command.run({ client, conversation: conversation(), args, rest })));
+    });
+  }
+
+  /** What goes wrong is said; the answer is then undefined. */
+  async #try<T>(work: (client: Client) => Promise<T>): Promise<T | undefined> {
+    const client = this.#deps.client();
+    try {
+      if (!client) throw new UserError("The daemon does not answer just now.");
+      return await work(client);
+    } catch (error) {
+      this.#trouble(error);
+      return undefined;
+    }
+  }
+
+  #trouble(error: unknown): void {
+    this.#deps.say(troubleBlock(messageOf(error)));
+  }
+}

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { openChat } from "../support/chat.ts";
+import { until } from "../support/until.ts";
+
+const results = (request: { messages: { role: string }[] }) => request.messages.filter(({ role }) => role === "tool");
+
+/** A model that calls the shell once for each message, and tells what came of it. */
+function caller(command: string) {
+  return (said: string, request: Parameters<typeof results>[0] & { messages: unknown[] }) => {
+    const last = JSON.stringify(request.messages.at(-1));
+    if (last.includes('"role":"tool"')) return { say: `It said: ${/printed \w+|refus\w+|denied|not allowed/i.exec(last)?.[0]}` };
+    return { call: [{ tool: "shell", args: { command: `${command} ${said}` } }], say: "I would like to print." };
+  };
+}
+
+test("a question is answered in place, with its whole command in sight: one is allowed, one denied with a reason", {
+  timeout: 90_000,
+}, async () => {
+  const { terminal, daemon, model } = await openChat(caller("echo printed"), { config: { approvals: "effects" } });
+  await terminal.enter("first");
+  await terminal.sees(/\? \w{5}: orchestrator wants to use shell/);
+  await terminal.sees("echo printed first");
+  await terminal.sees("1 waits for you");
+  await terminal.sees("y or n and Enter answers");
+  await terminal.type("y");
+  await until("the question to have been in sight", async () => {
+    await terminal.press("Enter");
+    return (await terminal.screen()).includes("allowed by");
+  });
+  await terminal.sees("It said: printed first");
+  await terminal.enter("second");
+  const id = await until("the second question", async () => /Answer: \/allow (\w{5})/.exec(await terminal.screen())?.[1]);
+  await terminal.enter("/approvals");
+  await until("the list", async () => (await terminal.screen()).split(`/allow ${id}`).length > 2);
+  await terminal.enter(`/deny ${id} rather not`);
+  await terminal.sees(/denied by .*: rather not/);
+  await until("the answer", () => model.requests.length === 4);
+  expect(JSON.stringify(model.requests[3]!.messages.at(-1))).toContain("rather not");
+  const { items } = await daemon.json<{ items: { state: string }[] }>("GET", "/api/approvals");
+  expect(items.map(({ state }) => state)).toEqual(["denied", "allowed"]);
+});
+
+test("a tool has a quiet line with what it does, and Ctrl-O shows its result in full", { timeout: 60_000 }, async () => {
+  const { terminal } = await openChat(caller("printf 'row %s\\n' $(seq 1 30); echo printed"));
+  await terminal.enter("rows");
+  await terminal.sees("It said: printed rows");
+  await terminal.sees(/✓ shell {2}printf 'row %s\\n' \$\(seq 1 30\); echo printed rows {2}[\d.]+ s/);
+  await terminal.press("C-o");
+  await terminal.sees("    row 30");
+  expect(await terminal.screen()).toContain("    row 1\n");
+});

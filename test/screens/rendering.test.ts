@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { count, openChat } from "../support/chat.ts";
+import { forbiddenIn } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const SIZES = [
+  [60, 20],
+  [120, 40],
+  [200, 60],
+] as const;
+
+const LINES = Array.from({ length: 150 }, (_, index) => `- item **${index + 1}** of the long answer, told in some words`);
+const LONG = [
+  "# The answer",
+  "",
+  ...LINES,
+  "",
+  "```ts",
+  ...Array.from({ length: 40 }, (_, at) => `const v${at} = ${at};`),
+  "```",
+  "",
+  "That is **all**.",
+];
+const PIECES = LONG.join("\n").split(/(?<=\s)/);
+
+/** How an item looks once it is finished. */
+const item = (index: number) => `• item ${index} of the long answer`;
+
+describe.each(SIZES)("at %ix%i", (columns, rows) => {
+  const size = { columns, rows };
+
+  test("the first answer stands below its question, without marks, and the cursor waits at the prompt", async () => {
+    const { terminal } = await openChat(() => ({ say: "Good **day** to `you`." }), size);
+    await terminal.enter("hello");
+    await terminal.sees("Good day to you.");
+    await terminal.sees(/[1-9]\d* tokens/);
+    const screen = await terminal.screen();
+    expect(screen).toMatch(/› hello\n\nGood day to you\.\n\n›/);
+    expect(screen).toMatch(/provider scripted · connected/);
+    const lines = screen.split("\n");
+    const { x, y } = await terminal.cursor();
+    expect([lines[y], x]).toEqual(["›", 2]);
+    expect(forbiddenIn(terminal.bytes())).toEqual([]);
+  });
+
+  test("an answer longer than the screen can be scrolled back to, complete and once, over resizes up and down while it comes", {
+    timeout: 120_000,
+  }, async () => {
+    const { terminal } = await openChat(() => ({ say: PIECES, gapMs: 4 }), size);
+    await terminal.enter("tell me everything");
+    await terminal.sees("item 10 of", 30_000);
+    await terminal.resize(columns - 15, rows);
+    await terminal.sees("item 40 of", 30_000);
+    await terminal.resize(columns + 20, rows - 6);
+    await terminal.sees("item 80 of", 30_000);
+    await terminal.resize(columns - 8, rows + 10);
+    await terminal.sees("item 120 of", 30_000);
+    await terminal.resize(columns, rows);
+    await terminal.sees("That is all.", 60_000);
+    const before = terminal.bytes().length;
+    await terminal.resize(columns - 10, rows - 2);
+    await terminal.resize(columns, rows);
+    const all = await terminal.scrollback();
+    expect(count(all, "The answer")).toBe(1);
+    for (let index = 1; index <= LINES.length; index += 1) expect([index, count(all, item(index))]).toEqual([index, 1]);
+    for (let at = 0; at < 40; at += 1) expect([at, count(all, `const v${at} = ${at};`)]).toEqual([at, 1]);
+    expect(all).not.toMatch(/\*\*|```/);
+    expect(count(all, "› tell me everything")).toBe(1);
+    // By bytes: nothing that is finished is written again after a resize.
+    const later = terminal.bytes().slice(before);
+    expect(count(later, "of the long answer")).toBe(0);
+    const bytes = terminal.bytes();
+    expect(forbiddenIn(bytes)).toEqual([]);
+    expect(bytes.length).toBeLessThan(20 * LONG.join("\n").length);
+  });
+
+  test("what is typed while an answer runs arrives exactly as typed, and the line is never torn", {
+    timeout: 90_000,
+  }, async () => {
+    const { terminal, model } = await openChat(
+      (said) => (said.includes("story") ? { say: PIECES.slice(0, 300), gapMs: 6 } : { say: "Heard." }),
+      size,
+    );
+    await terminal.enter("a story");
+    await terminal.sees("item 5 of");
+    const words = "the quick brown fox, añejo 漢字 👩‍👩‍👧 jumps";
+    for (const word of words.split(/(?<= )/)) {
+      await terminal.type(word);
+      await terminal.sees("›");
+    }
+    await terminal.sees("jumps");
+    await terminal.press("M-Enter");
+    await until("the second message", () => model.requests.length > 1, 60_000);
+    expect(JSON.stringify(model.requests.at(-1)!.messages.at(-1))).toContain(words);
+  });
+});
+
+test("the cursor stands at the caret behind wide letters, and a letter is taken away whole", async () => {
+  const { terminal, model } = await openChat(() => ({ say: "ok" }));
+  await terminal.type("漢字x");
+  await terminal.sees("漢字x");
+  await until("the caret", async () => (await terminal.cursor()).x === 7);
+  await terminal.press("Left");
+  await terminal.press("BSpace");
+  await until("the caret", async () => (await terminal.cursor()).x === 4);
+  await terminal.press("Enter");
+  await until("the message", () => model.requests.length === 1);
+  expect(JSON.stringify(model.requests[0]!.messages.at(-1))).toContain("漢x");
+});
