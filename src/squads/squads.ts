@@ -90,20 +90,8 @@ export function createSquads(deps: SquadsDeps) {
     },
   });
   const tasks = createTasks({
-    database,
-    store,
-    activity,
-    sessions,
-    spending,
-    agents,
-    gate,
-    snapshots,
-    places,
-    config,
-    emit,
-    note,
-    owe,
-    log,
+    ...{ database, store, activity, sessions, spending, agents, gate, snapshots, places },
+    ...{ config, emit, note, owe, log },
   });
   const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder: deps.dataFolder });
 
