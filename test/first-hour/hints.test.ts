@@ -26,6 +26,8 @@ test("a hint works as typed, whether IO was started by its file, through npx, or
     IO_ENGINE: "rehearsal",
     npm_config_cache: join(home, "cache"),
     npm_config_update_notifier: "false",
+    // Otherwise npx builds the checkout anew, under the feet of other tests.
+    npm_config_ignore_scripts: "true",
   });
   const stop = () => runIo(["stop"], home);
   onTestFinished(async () => void (await stop()));
