@@ -39,7 +39,7 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   const paths = pathsOf(env);
   const daemon = () => findDaemon(paths, lockHolder);
   const invocation = () => invocationHere(env);
-  const typed = (text: string) => asTyped(text, invocation());
+  const typed = (text: string) => (process.stderr.isTTY ? asTyped(text, invocation()) : text);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     env,
@@ -67,10 +67,16 @@ function folderHere(): { folder?: string } {
   }
 }
 
-/** How IO's programs are typed here; what a script reads of a run names swarm by its own name. */
+/** A sentence of ours for whoever reads it: at a terminal its commands are named as they work when typed there. */
+function forReader(text: string, env: NodeJS.ProcessEnv): string {
+  const typed = asTyped(text, invocationHere(env));
+  if (process.stderr.isTTY || typed === text) return process.stderr.isTTY ? typed : text;
+  // A log is read by others, who know the commands by their names.
+  return `${text}\n(Here, io is typed: ${invocationHere(env).io})`;
+}
+
 function invocationHere(env: NodeJS.ProcessEnv): Invocation {
-  const found = invocationOf({ env, cwd: folderHere().folder ?? "/" });
-  return process.stderr.isTTY ? found : { ...found, swarm: "swarm" };
+  return invocationOf({ env, cwd: folderHere().folder ?? "/" });
 }
 
 /** What happens when nobody reads any more what is written, or it cannot be kept. */
@@ -91,7 +97,7 @@ export function report(thrown: unknown, { json }: { json: boolean }): void {
   const known = error instanceof UserError;
   const text = known ? error.message : error instanceof Error ? (stackOf(error) ?? error.message) : String(error);
   if (json) printDocument(known ? documentOf(error) : errorBody(500, "internal error"));
-  const shown = known ? asTyped(text, invocationHere(process.env)) : text;
+  const shown = known ? forReader(text, process.env) : text;
   process.stderr.write(`${terminalSafe(shown)}\n`);
   process.exitCode = known ? error.exitCode : ExitCode.failed;
 }

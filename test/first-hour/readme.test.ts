@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -24,7 +25,7 @@ case "$1" in
   install) echo "up to date" ;;
   link) for name in io swarm; do ln -s "$PWD/bin/$name.js" "$(dirname "$0")/../linked/$name"; done ;;
   start) exec node bin/io.js ;;
-  *) echo "the README's npm $1 is not known to this test" >&2; exit 1 ;;
+  *) exec "$REAL_NPM" "$@" ;;
 esac
 `;
 
@@ -32,9 +33,10 @@ esac
 function newcomer() {
   const place = temporaryFolder();
   for (const name of ["person", "programs", "linked"]) mkdirSync(join(place, name));
-  writeFileSync(join(place, "programs", "npm"), NPM, { mode: 0o755 });
   const home = join(place, "person");
   const PATH = [join(place, "programs"), join(place, "linked"), process.env.PATH].join(delimiter);
+  const npm = NPM.replace("$REAL_NPM", execFileSync("which", ["npm"], { encoding: "utf8" }).trim());
+  writeFileSync(join(place, "programs", "npm"), npm, { mode: 0o755 });
   const { IO_HOME: _, ...env } = cleanEnvironment(home, { PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1" });
   return { place, home, env, linked: join(place, "linked") };
 }
