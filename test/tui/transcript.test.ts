@@ -57,10 +57,17 @@ test("a remark waits until it tears no paragraph apart; what a command answers d
   expect(chat.live()).toEqual(["", "Half of a sen"]);
   chat.transcript.print(noteBlock("answered at once"));
   chat.hear("message.delta", { id: "m", text: "tence.\n\n" });
-  expect(chat.printed).toEqual(["› hello", "", "· answered at once", "", "Half of a sentence."]);
+  expect(chat.printed).toEqual([
+    "› hello",
+    "",
+    "· answered at once",
+    "",
+    "Half of a sentence.",
+    ...["", "· from afar", "", "↳ be brief"],
+  ]);
   chat.hear("message.delta", { id: "m", text: "More." });
   chat.hear("message.finished", message({ reply: "Half of a sentence.\n\nMore." }));
-  expect(chat.printed.slice(5)).toEqual(["", "· from afar", "", "↳ be brief", "", "More."]);
+  expect(chat.printed.slice(9)).toEqual(["", "More."]);
 });
 
 test("a tool's line is live while it works and until something follows; its result unfolds in place, and folds again", () => {
