@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { activityLines } from "../../src/tui/screen/activity.ts";
 import { createAttention } from "../../src/tui/screen/attention.ts";
 import { createScreen, type Row } from "../../src/tui/screen/screen.ts";
 import { statusLine } from "../../src/tui/screen/status-line.ts";
@@ -54,4 +55,17 @@ test("a narrow status line leaves out what matters least", () => {
   };
   expect(lineText(statusLine(facts, 120))).toBe("provider m-1 · reconnecting · other · queue 2 · 1 task · 3 runs · 12.3k tokens");
   expect(lineText(statusLine(facts, 40))).toBe("provider m-1 · reconnecting · queue 2");
+});
+
+test("there is a sign of life at once, and the seconds of silence from the fifth on", () => {
+  const lines = (now: number, heardAt: number) =>
+    activityLines({ turn: { id: "m", startedAt: 0, heardAt }, waiting: [], sending: [], now }).map(lineText);
+  expect(activityLines({ turn: undefined, waiting: [], sending: ["hello\u001b[2J"], now: 0 }).map(lineText)).toEqual([
+    "› hello�[2J",
+    expect.stringContaining("sending"),
+  ]);
+  expect(lines(0, 0)).toEqual([expect.stringMatching(/working 0 s · Esc stops/)]);
+  expect(lines(4_900, 0)[0]).not.toContain("silent");
+  expect(lines(7_300, 0)[0]).toContain("working 7 s · silent for 7 s");
+  expect(lines(61_000, 60_000)[0]).toMatch(/working 1 min 1 s · Esc/);
 });
