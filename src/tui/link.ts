@@ -84,39 +84,40 @@ export class Link {
   }
 
   async #hear(client: Client, conversation: string, signal: AbortSignal): Promise<void> {
-    const { onRecall, onEvent } = this.#deps;
-    const common = { conversation, signal, wait: "for ever" as const, onLost: () => this.#lost() };
-    const place = deferred<number>();
-    const once = new AbortController();
-    const opening = client.events({
-      ...common,
-      signal: AbortSignal.any([signal, once.signal]),
-      onPlace: place.resolve,
-      onBack: () => this.#back(),
-    });
-    const first = opening.next();
-    first.catch(place.reject);
-    const at = await place.promise;
-    const [{ items }] = await Promise.all([
-      client.request<{ items: Message[] }>(
-        "GET",
-        `/api/messages?conversation=${encodeURIComponent(conversation)}&limit=${TURNS}`,
-      ),
-      this.#ask(),
-    ]);
+    const { at, messages } = await this.#look(client, conversation, signal);
     if (signal.aborted) return;
-    onRecall(items.reverse());
+    this.#deps.onRecall(messages);
     this.#deps.onFacts({ connection: "connected" });
-    const running = items.find(({ status }) => status === "running");
+    const running = messages.find(({ status }) => status === "running");
     // What a turn has said so far is told again, by its events.
-    once.abort();
-    await first.catch(() => undefined);
-    const news = client.events({ ...common, after: running ? Math.max(0, at - BACK) : at, onBack: () => this.#back() });
+    const after = running ? Math.max(0, at - BACK) : at;
+    const news = client.events({ ...this.#options(conversation, signal), after });
     for await (const event of news) {
       if (event.id <= at && !(running && isOf(event, running.id))) continue;
-      onEvent(event);
+      this.#deps.onEvent(event);
       if (!/^message\.(delta|tool|steered)$|^task\.progress$/.test(event.type)) this.refresh();
     }
+  }
+
+  /** The last turns, and the number of an event that happened before they were looked at, so that none is missed after it. */
+  async #look(client: Client, conversation: string, signal: AbortSignal): Promise<{ at: number; messages: Message[] }> {
+    const place = deferred<number>();
+    const once = new AbortController();
+    const both = AbortSignal.any([signal, once.signal]);
+    const opening = client.events({ ...this.#options(conversation, both), onPlace: place.resolve });
+    opening.next().then(() => place.reject(new Error("nobody told the place")), place.reject);
+    try {
+      const at = await place.promise;
+      const path = `/api/messages?conversation=${encodeURIComponent(conversation)}&limit=${TURNS}`;
+      const [{ items }] = await Promise.all([client.request<{ items: Message[] }>("GET", path), this.#ask()]);
+      return { at, messages: items.reverse() };
+    } finally {
+      once.abort();
+    }
+  }
+
+  #options(conversation: string, signal: AbortSignal) {
+    return { conversation, signal, wait: "for ever" as const, onLost: () => this.#lost(), onBack: () => this.#back() };
   }
 
   #lost(): void {

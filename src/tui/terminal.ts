@@ -222,7 +222,11 @@ export class Terminal {
     this.#screen.clear();
     this.#tty.release();
     this.#isAway = true;
+    // Ctrl-C is meant for the program that has the terminal.
+    const unmoved = () => undefined;
+    process.on("SIGINT", unmoved);
     await work().catch((error: unknown) => this.#say(troubleBlock(messageOf(error))));
+    process.off("SIGINT", unmoved);
     this.#isAway = false;
     this.#tty.take();
     this.#draw();

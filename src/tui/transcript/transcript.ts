@@ -105,6 +105,9 @@ export class Transcript {
   /** Printed at once, above whatever is under way. */
   print(block: Block): void {
     const at = this.#parts.findIndex((part) => part.kind !== "block" && !part.isEnded);
+    const live = this.#parts[at];
+    // What goes on below it stands apart from it.
+    if (live?.kind === "markdown" && live.stream.isInside()) live.isBegun = false;
     this.#parts.splice(at < 0 ? this.#parts.length : at, 0, { kind: "block", block });
   }
 
@@ -145,7 +148,7 @@ export class Transcript {
       if (part.kind === "markdown" && (!part.isEnded || part.stream.isBehind())) break;
       this.#parts.shift();
     }
-    return out;
+    return this.#calm.length > 0 && !this.#isTorn() ? [...out, ...this.take(width)] : out;
   }
 
   /** Whether there is more to take already. */

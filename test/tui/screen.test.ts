@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { activityLines } from "../../src/tui/screen/activity.ts";
+import { createAttention } from "../../src/tui/screen/attention.ts";
+import { createScreen, type Row } from "../../src/tui/screen/screen.ts";
+import { statusLine } from "../../src/tui/screen/status-line.ts";
+import { lineText } from "../../src/tui/text/style.ts";
+
+const rows = (...texts: string[]): Row[] => texts.map((text) => ({ text, width: text.length }));
+
+test("only what has changed is written, and what is finished never again", () => {
+  let written = "";
+  const screen = createScreen({
+    write: (bytes) => {
+      written += bytes;
+    },
+    columns: () => 80,
+    rows: () => 24,
+    reflows: true,
+  });
+  const caret = { row: 1, column: 2 };
+  screen.draw({ above: ["finished"], live: rows("under way", "> ", "status"), caret });
+  written = "";
+  screen.draw({ above: [], live: rows("under way now", "> ", "status"), caret });
+  expect(written).toContain(" now");
+  expect(written).not.toMatch(/finished|under|status/);
+  written = "";
+  screen.draw({ above: [], live: rows("under way now", "> ", "status"), caret });
+  expect(written).toBe("");
+});
+
+test("nobody is called while the terminal has the focus; the title that was there comes back", () => {
+  const written: string[] = [];
+  const attention = createAttention((bytes) => written.push(bytes));
+  attention.call("IO has answered");
+  expect(written).toEqual([]);
+  attention.focus(false);
+  attention.call("IO\u001b]2;evil\u0007 asks; now");
+  expect(written).toHaveLength(1);
+  expect(written[0]!.endsWith("\u0007\u0007")).toBe(true);
+  expect(written[0]).not.toContain("\u001b]2;evil");
+  attention.focus(true);
+  expect(written[1]).toBe("\u001b[23;2t");
+});
+
+test("a narrow status line leaves out what matters least", () => {
+  const facts = {
+    connection: "reconnecting" as const,
+    engine: { kind: "provider", model: "m-1", state: "ready" },
+    conversation: "other",
+    queue: 2,
+    tasks: 1,
+    runs: 3,
+    approvals: 0,
+    tokens: 12_345,
+  };
+  expect(lineText(statusLine(facts, 120))).toBe("provider m-1 · reconnecting · other · queue 2 · 1 task · 3 runs · 12.3k tokens");
+  expect(lineText(statusLine(facts, 40))).toBe("provider m-1 · reconnecting · queue 2");
+});
+
+test("there is a sign of life at once, and the seconds of silence from the fifth on", () => {
+  const lines = (now: number, heardAt: number) =>
+    activityLines({ turn: { id: "m", startedAt: 0, heardAt }, waiting: [], sending: [], now }).map(lineText);
+  expect(activityLines({ turn: undefined, waiting: [], sending: ["hello\u001b[2J"], now: 0 }).map(lineText)).toEqual([
+    "› hello�[2J",
+    expect.stringContaining("sending"),
+  ]);
+  expect(lines(0, 0)).toEqual([expect.stringMatching(/working 0 s · Esc stops/)]);
+  expect(lines(4_900, 0)[0]).not.toContain("silent");
+  expect(lines(7_300, 0)[0]).toContain("working 7 s · silent for 7 s");
+  expect(lines(61_000, 60_000)[0]).toMatch(/working 1 min 1 s · Esc/);
+});
