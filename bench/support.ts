@@ -13,6 +13,8 @@ import type { Message } from "../src/protocol/messages.ts";
 export interface BenchDaemon {
   pid: number;
   home: string;
+  url: string;
+  token: string;
   /** From the start of the process until its health route answered. */
   readyMs: number;
   runtimePid(): number;
@@ -62,6 +64,8 @@ export async function startBenchDaemon(modelUrl: string, home: string, config?: 
   return {
     pid: file.pid,
     home: env.IO_HOME,
+    url,
+    token,
     readyMs,
     runtimePid: () => Number(readFileSync(pidFileOf(join(env.IO_HOME, "sessions"), file.pid), "utf8")),
     async ask(text, conversation) {

@@ -1,25 +1,7 @@
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, onTestFinished } from "vitest";
-import { exec } from "../../src/process/exec.ts";
+import { launchBrowser } from "./chromium.ts";
 import type { TestDaemon } from "./daemon.ts";
-import { ensureProgram } from "./program.ts";
-
-/** The system's own Chromium; it is installed where it is missing. */
-export async function chromiumPath(): Promise<string> {
-  if (process.env.CHROMIUM_PATH) return process.env.CHROMIUM_PATH;
-  await ensureProgram("chromium");
-  return (await exec("which", ["chromium"])).stdout.trim();
-}
-
-/** One browser for all tests of a file. */
-export async function launchBrowser(): Promise<Browser> {
-  const browser = await chromium.launch({
-    executablePath: await chromiumPath(),
-    // Chromium's own sandbox does not work for root.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-  });
-  return browser;
-}
 
 export interface Window {
   page: Page;

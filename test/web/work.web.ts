@@ -84,6 +84,8 @@ test("a run is started here and watched to its end, replayed, applied, and its s
   const picture = page.getByRole("group", { name: "Pipeline" });
   for (const { name } of run.phases) await picture.getByText(name, { exact: true }).first().waitFor();
 
+  expect(await picture.locator(".voided").count()).toBe(0);
+
   await page.getByLabel("Moment").focus();
   await page.keyboard.press("Home");
   await picture.getByText("Nothing has begun yet.").waitFor();

@@ -14,5 +14,9 @@ if (ticket !== null) {
   address.searchParams.delete("ticket");
   history.replaceState(history.state, "", address);
 }
-const worker = new Worker(new URL("./lib/markdown-worker.ts", import.meta.url), { type: "module" });
-createApp(App, { ticket }).provide(IO, createIo()).provide(MARKDOWN, createMarkdown(worker)).use(createRoutes()).mount("#app");
+const startWorker = () => new Worker(new URL("./lib/markdown-worker.ts", import.meta.url), { type: "module" });
+createApp(App, { ticket })
+  .provide(IO, createIo())
+  .provide(MARKDOWN, createMarkdown(startWorker))
+  .use(createRoutes())
+  .mount("#app");

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 
@@ -42,9 +43,16 @@ interface Asset {
   gzip: Buffer | undefined;
 }
 
+export interface PageDeps {
+  /** Where the built page lies. */
+  folder: string;
+  isSignedIn: (context: Context) => boolean;
+}
+
 /** The web page: its files as they were built, and for every other address the page itself, which knows its own routes. */
-export function pageRoutes(app: OpenAPIHono, { folder }: { folder: string }): void {
+export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn }: PageDeps): void {
   const read = new Map<string, Asset>();
+  let welcome: Asset | undefined;
   const assetAt = (name: string): Asset | undefined => {
     const known = read.get(name);
     if (known) return known;
@@ -69,9 +77,19 @@ export function pageRoutes(app: OpenAPIHono, { folder }: { folder: string }): vo
   app.get("*", (context, next) => {
     if (/^\/(?:api|assets)(?:\/|$)/.test(context.req.path)) return next();
     const asset = assetAt("index.html");
+    if (asset && isSignedIn(context)) {
+      welcome ??= marked(asset);
+      return send(context, welcome, "private, no-cache");
+    }
     if (asset) return send(context, asset, "no-cache");
     return context.text('The page is not built. Build it with "npm run build", or talk to IO with "io".\n', 404);
   });
+}
+
+/** The page for somebody who is signed in: it need not ask whether they are. */
+function marked({ type, plain }: Asset): Asset {
+  const text = plain.toString("utf8").replace("<html ", "<html data-signed-in ");
+  return { type, plain: Buffer.from(text), br: brotliCompressSync(text), gzip: gzipSync(text) };
 }
 
 function send(context: Context, { type, plain, br, gzip }: Asset, cache: string) {
@@ -82,7 +100,7 @@ function send(context: Context, { type, plain, br, gzip }: Asset, cache: string)
     ...HEADERS,
     "content-type": type,
     "cache-control": cache,
-    vary: "accept-encoding",
+    vary: type.startsWith("text/html") ? "accept-encoding, cookie" : "accept-encoding",
     ...(encoding && { "content-encoding": encoding }),
   });
 }

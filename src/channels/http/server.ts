@@ -163,7 +163,7 @@ export function createHttp(parts: HttpDeps): Http {
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );
 
-  pageRoutes(app, { folder: parts.pageFolder });
+  pageRoutes(app, { folder: parts.pageFolder, isSignedIn: guard.mayPass });
 
   const server = createAdaptorServer({ fetch: app.fetch });
   return {

@@ -3,14 +3,21 @@ import { createSanitizer } from "./safe-html.ts";
 const KEPT = 500;
 
 /** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. */
-export function createMarkdown(worker: Worker) {
+export function createMarkdown(startWorker: () => Worker) {
   const sanitize = createSanitizer();
   const known = new Map<string, string>();
   const waiting = new Map<number, (html: string) => void>();
   let last = 0;
-  worker.onmessage = ({ data }: MessageEvent<{ id: number; html: string }>) => {
-    waiting.get(data.id)?.(data.html);
-    waiting.delete(data.id);
+  let worker: Worker | undefined;
+  /** Only once there is something to read: until then it would be in the way of what one waits for. */
+  const started = (): Worker => {
+    if (worker) return worker;
+    worker = startWorker();
+    worker.onmessage = ({ data }: MessageEvent<{ id: number; html: string }>) => {
+      waiting.get(data.id)?.(data.html);
+      waiting.delete(data.id);
+    };
+    return worker;
   };
   return {
     /** What is known already, so that it can be shown at once. */
@@ -21,7 +28,7 @@ export function createMarkdown(worker: Worker) {
       const raw = await new Promise<string>((resolve) => {
         last += 1;
         waiting.set(last, resolve);
-        worker.postMessage({ id: last, text });
+        started().postMessage({ id: last, text });
       });
       const html = sanitize(raw);
       if (keep) known.set(text, html);
