@@ -15,6 +15,7 @@ const GAP_MS = 200;
 const MAX_IN_MS = 50;
 const MAX_OUT_MS = 50;
 const MAX_MB = 15;
+const SETTLED = 200;
 
 /** When the model was asked for the answer to something, by the words that name it. */
 type Asked = Map<string, number>;
@@ -49,7 +50,7 @@ export async function run(args: string[]): Promise<void> {
     await connected(on);
     await single({ api, off, asked, turns });
     await burst({ api, off });
-    await memory(off, on);
+    await memory(api, off, on);
   } finally {
     await on.stop();
     await off.stop();
@@ -112,8 +113,14 @@ async function burst({ api, off }: { api: BotApi; off: BenchDaemon }): Promise<v
   console.log(`burst of ${BURST} from ${TOPICS} topics    ${chatMs.toFixed(0)} ms; over HTTP ${httpMs.toFixed(0)} ms`);
 }
 
-/** Both have answered about as much by now. */
-async function memory(off: BenchDaemon, on: BenchDaemon): Promise<void> {
+/** Compared once both have answered enough to have all they need and to have tidied up: before that, chance decides. */
+async function memory(api: BotApi, off: BenchDaemon, on: BenchDaemon): Promise<void> {
+  const owner = createPerson(api, OWNER);
+  for (let turn = 0; turn < SETTLED; turn += 1) {
+    owner.send(`bench-mem-${turn}`);
+    await shown(api, `Noted bench-mem-${turn}.`);
+    await off.ask(`bench-off-${turn}`, "main");
+  }
   const lowest = async (daemon: BenchDaemon) => {
     const seen: number[] = [];
     for (let look = 0; look < 10; look += 1) {

@@ -158,7 +158,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
       const buttons = replyButtons(message, taskOf);
-      return teller.show(replyKey(message.id), to, { pieces, files, buttons });
+      return teller.show(replyKey(message.id), to, { pieces, files, buttons, alarm: message.status === "failed" });
     },
     bot: () => known.name,
     hasTopics: () => known.topics,

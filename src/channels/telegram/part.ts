@@ -18,6 +18,8 @@ export interface Content {
   buttons?: readonly (readonly Button[])[];
   /** Makes no sound. */
   silent?: boolean;
+  /** The last piece makes a sound of its own. */
+  alarm?: boolean;
   /** Not worth a repeat: left as it is when nobody knows whether it was sent. */
   once?: boolean;
 }
@@ -34,12 +36,13 @@ export interface Part {
 export const REPEAT = "(perhaps a repeat)";
 const ASTRAY = "(from a topic that is gone)";
 
-export function partsOf({ pieces, files = [], buttons = [], silent = false }: Content): Part[] {
+export function partsOf({ pieces, files = [], buttons = [], silent = false, alarm = false }: Content): Part[] {
   const rows = buttons.map((row) => row.map(({ text, data }) => ({ text, callback_data: data })));
   const texts = pieces.map((piece, index): Part => {
-    const markup = index === pieces.length - 1 && rows.length > 0 ? { markup: { inline_keyboard: rows } } : {};
+    const isLast = index === pieces.length - 1;
+    const markup = isLast && rows.length > 0 ? { markup: { inline_keyboard: rows } } : {};
     // One answer makes one sound, however many messages it takes.
-    return { name: `text:${number(index)}`, piece, silent: silent || index > 0, ...markup };
+    return { name: `text:${number(index)}`, piece, silent: silent || (index > 0 && !(alarm && isLast)), ...markup };
   });
   const attached = files.map(
     (file, index): Part => ({ name: `file:${number(index)}`, piece: { html: "", plain: "" }, file, silent: true }),

@@ -5,7 +5,7 @@ import type { Log } from "../../lib/log.ts";
 import type { SentPart, TelegramSends } from "../../store/telegram-sends.ts";
 import { calling } from "./bot.ts";
 import { hashOf, hasRoom, notesOf, optionsOf, type Part, REPEAT, textOf } from "./part.ts";
-import type { Place } from "./place.ts";
+import { type Place, placeOf } from "./place.ts";
 import { troubleOf } from "./trouble.ts";
 import type { Trouble } from "./trouble-words.ts";
 
@@ -22,10 +22,10 @@ const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
 
 /** Sends, edits and deletes single messages, and writes down before and after what is known of them. */
 export function createSender({ api, sends, signal, log }: SenderDeps) {
-  /** False if the message is gone, so that another has to be sent. */
-  async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<boolean> {
+  /** `gone`: there is no such message any more, so that another has to be sent. */
+  async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<Edited> {
     const hash = hashOf(part);
-    if (shown === hash || part.file) return true;
+    if (shown === hash || part.file) return "shown";
     const place = sends.placeOf(key) ?? to;
     const change = (asHtml: boolean) =>
       calling("editMessageText", () =>
@@ -42,28 +42,34 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
     } catch (error) {
       if (isRefusal(error, GONE)) {
         sends.drop(key, part.name);
-        return false;
+        return "gone";
       }
-      if (!isRefusal(error, /message is not modified/i)) throw error;
+      const trouble = troubleOf(error);
+      if (trouble?.kind !== "refused" || isAboutBot(trouble.code)) throw error;
+      if (!/message is not modified/i.test(trouble.why)) {
+        log.warn("Telegram refuses to change a message", { why: trouble.why });
+        return "refused";
+      }
     }
     sends.sent(key, part.name, messageId, hash);
-    return true;
+    return "shown";
   }
 
   async function send(key: string, to: Place, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
     // Asked first, so that a server that is down is not sent the same thing over and over.
     if (mayBeThere) await calling("getMe", () => api.getMe());
-    if (mayBeThere && !hasRoom(part)) await calling("sendMessage", () => api.sendMessage(to.chatId, `${REPEAT} What follows:`));
+    if (mayBeThere && !hasRoom(part)) await calling("sendMessage", () => api.sendMessage(to.chatId, REPEAT, threadIn(to)));
     let asHtml = true;
     let place = to;
+    let landed: { id: number; thread: number | undefined };
     for (;;) {
       sends.begin(key, part.name, place, mayBeThere);
       try {
         const notes = notesOf(to, place, mayBeThere);
         const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(part, place, notes, asHtml));
         sends.sent(key, part.name, message_id, hashOf(part));
-        if (place.threadId !== undefined && message_thread_id !== place.threadId) await tellAstray(key, place, part, message_id);
-        return "sent";
+        landed = { id: message_id, thread: message_thread_id };
+        break;
       } catch (error) {
         const trouble = troubleOf(error);
         if (!trouble || trouble.kind === "unknown") throw error;
@@ -74,6 +80,9 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
         ({ asHtml, place } = next);
       }
     }
+    if (place.threadId !== undefined && landed.thread !== place.threadId)
+      await tellAstray(key, place, part, { messageId: landed.id, repeated: mayBeThere });
+    return "sent";
   }
 
   /** What to try after a call that was certainly not carried out. */
@@ -85,7 +94,7 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
       await sleep(trouble.seconds * 1_000, undefined, { signal });
       return tried;
     }
-    if (trouble.kind !== "refused" || trouble.code === 401 || trouble.code === 404 || trouble.code === 409) return "later";
+    if (trouble.kind !== "refused" || isAboutBot(trouble.code)) return "later";
     if (tried.asHtml && NOT_HTML.test(trouble.why)) return { ...tried, asHtml: false };
     const { threadId, ...chat } = tried.place;
     if (threadId !== undefined && NO_TOPIC.test(trouble.why)) {
@@ -97,24 +106,22 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
   }
 
   /** Telegram may drop a message for a topic that is gone into the chat itself, and say nothing of it. */
-  async function tellAstray(key: string, { chatId, threadId }: Place, part: Part, messageId: number): Promise<void> {
+  async function tellAstray(
+    key: string,
+    { chatId, threadId }: Place,
+    part: Part,
+    { messageId, repeated }: { messageId: number; repeated: boolean },
+  ): Promise<void> {
     log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
-    const here: Place = { channel: "telegram", chatId };
-    sends.begin(key, part.name, here, false);
+    sends.begin(key, part.name, placeOf(chatId, undefined), repeated);
     sends.sent(key, part.name, messageId, "");
-    await edit(
-      key,
-      { ...here, ...(threadId !== undefined && { threadId }) },
-      part,
-      { part: part.name, messageId, shown: "", repeated: false },
-      messageId,
-    );
+    await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 
   function sendPart(part: Part, { chatId, threadId }: Place, notes: readonly string[], asHtml: boolean): Promise<Message> {
     const options = {
       ...optionsOf(part, asHtml),
-      ...(threadId !== undefined && { message_thread_id: threadId }),
+      ...threadIn({ threadId }),
       ...(part.silent && { disable_notification: true }),
     };
     const text = textOf(part, notes, asHtml);
@@ -136,6 +143,14 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
 
   return { edit, send, takeAway };
 }
+
+type Edited = "shown" | "gone" | "refused";
+
+const threadIn = ({ threadId }: { threadId?: number | undefined }) =>
+  threadId === undefined ? {} : { message_thread_id: threadId };
+
+/** Whether a refusal is about the bot and its token, and none about the message. */
+const isAboutBot = (code: number) => code === 401 || code === 404 || code === 409;
 
 function isRefusal(error: unknown, why: RegExp): boolean {
   const trouble = troubleOf(error);

@@ -26,8 +26,10 @@ export function createTeller(deps: SenderDeps): Teller {
     for (const part of parts) {
       const row = rows.get(part.name);
       if (content.once && row?.messageId === null) continue;
-      const isThere = row !== undefined && row.messageId !== null && (await edit(key, to, part, row, row.messageId));
-      if (!isThere && (await send(key, to, part, row?.messageId === null)) === "refused") return "undeliverable";
+      const messageId = row?.messageId ?? null;
+      const edited = row && messageId !== null ? await edit(key, to, part, row, messageId) : "gone";
+      const end = edited === "gone" ? await send(key, to, part, row?.messageId === null) : edited;
+      if (end === "refused") return "undeliverable";
     }
     for (const { part, messageId } of rows.values())
       if (!parts.some(({ name }) => name === part)) await takeAway(key, to, part, messageId);

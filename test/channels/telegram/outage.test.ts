@@ -26,6 +26,8 @@ describe("Telegram out of reach", () => {
       say: `Answer ${request.messages.filter(({ role }) => role === "user").length}`,
       delayMs: 400,
     }));
+    // Who follows at the terminal or on the page takes nothing away from the chat.
+    await daemon.follow();
     for (const text of ["one", "two", "three"]) owner.send(text);
     await until("all to be taken", () => api.updates.waiting() === 0);
     await api.down();
