@@ -66,7 +66,7 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
       sends.begin(key, part.name, place, mayBeThere);
       try {
         const notes = notesOf(to, place, mayBeThere);
-        const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(part, place, notes, asHtml));
+        const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(api, part, place, notes, asHtml));
         sends.sent(key, part.name, message_id, hashOf(part));
         landed = { id: message_id, thread: message_thread_id };
         break;
@@ -118,21 +118,6 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
     await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 
-  function sendPart(part: Part, { chatId, threadId }: Place, notes: readonly string[], asHtml: boolean): Promise<Message> {
-    const options = {
-      ...optionsOf(part, asHtml),
-      ...threadIn({ threadId }),
-      ...(part.silent && { disable_notification: true }),
-    };
-    const text = textOf(part, notes, asHtml);
-    if (part.file)
-      return api.sendDocument(chatId, new InputFile(Buffer.from(part.file.content), part.file.name), {
-        ...options,
-        caption: text,
-      });
-    return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
-  }
-
   async function takeAway(key: string, to: Place, part: string, messageId: number | null): Promise<void> {
     if (messageId !== null)
       await calling("deleteMessage", () => api.deleteMessage(to.chatId, messageId)).catch((error: unknown) => {
@@ -142,6 +127,27 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
   }
 
   return { edit, send, takeAway };
+}
+
+function sendPart(
+  api: Api,
+  part: Part,
+  { chatId, threadId }: Place,
+  notes: readonly string[],
+  asHtml: boolean,
+): Promise<Message> {
+  const options = {
+    ...optionsOf(part, asHtml),
+    ...threadIn({ threadId }),
+    ...(part.silent && { disable_notification: true }),
+  };
+  const text = textOf(part, notes, asHtml);
+  if (part.file)
+    return api.sendDocument(chatId, new InputFile(Buffer.from(part.file.content), part.file.name), {
+      ...options,
+      caption: text,
+    });
+  return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
 }
 
 type Edited = "shown" | "gone" | "refused";
