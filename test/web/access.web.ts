@@ -79,6 +79,8 @@ test("the page can be used by keyboard alone: the palette goes anywhere, ? lists
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
   await page.keyboard.press("w");
+  // The settings have a field to search in, too.
+  await page.getByRole("heading", { name: "Wiki" }).waitFor();
   await page.getByRole("searchbox").waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("g?");
