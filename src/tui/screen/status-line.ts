@@ -21,7 +21,8 @@ export function statusLine(facts: StatusFacts, width: number): Line {
   const add = (worth: number, span: Span) => void parts.push({ span, worth });
   if (engine) {
     const state = engine.state === "ready" ? "" : ` (${engine.state})`;
-    add(8, dim(`${engine.kind} ${safe(engine.model)}${state}`));
+    const model = engine.model === engine.kind ? "" : ` ${safe(engine.model)}`;
+    add(8, dim(`${engine.kind}${model}${state}`));
   }
   add(9, connection === "connected" ? coloured("connected", "green") : coloured(connection, "yellow"));
   if (conversation !== "main") add(5, { text: conversation, style: { colour: "cyan" } });
