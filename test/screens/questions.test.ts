@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { asked, decide } from "../support/approvals.ts";
 import { openChat } from "../support/chat.ts";
 import { until } from "../support/until.ts";
 
@@ -38,6 +39,17 @@ test("a question is answered in place, with its whole command in sight: one is a
   expect(JSON.stringify(model.requests[3]!.messages.at(-1))).toContain("rather not");
   const { items } = await daemon.json<{ items: { state: string }[] }>("GET", "/api/approvals");
   expect(items.map(({ state }) => state)).toEqual(["denied", "allowed"]);
+});
+
+test("a question that is decided elsewhere is gone from the terminal, and who decided is told", { timeout: 60_000 }, async () => {
+  const { terminal, daemon } = await openChat(caller("echo printed"), { config: { approvals: "effects" } });
+  await terminal.enter("third");
+  await terminal.sees("1 waits for you");
+  const [question] = await asked(daemon);
+  expect((await decide(daemon, question!.id, { decision: "allow" })).status).toBe(200);
+  await terminal.sees(/allowed by/);
+  await terminal.sees("It said: printed third");
+  expect(await terminal.screen()).not.toContain("waits for you");
 });
 
 test("a tool has a quiet line with what it does, and Ctrl-O shows its result in full", { timeout: 60_000 }, async () => {
