@@ -6,6 +6,7 @@ import { ExitCode, usageError } from "../lib/errors.ts";
 import { howToType, quotedForShell } from "../lib/invocation.ts";
 import { realOf } from "../lib/real-path.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
+import { withoutEnd } from "../lib/trim.ts";
 import { startInBackground, stopDaemon } from "./daemon.ts";
 import { openAnswers } from "./input.ts";
 import { createShell, JSON_OPTION, type Shell } from "./output.ts";
@@ -73,7 +74,7 @@ async function playAll(own: Shell, project: string, { show, next }: Showing): Pr
     project,
     skillsFolder: own.paths.skills,
     onSay: (said) => show(`› ${said}`),
-    onReply: (reply) => show(`${reply.replace(/\n*— rehearsal model$/, "").replaceAll(/^/gm, "  ")}\n`),
+    onReply: (reply) => show(`${withoutEnd(reply.replace(/— rehearsal model$/, ""), "\n").replaceAll(/^/gm, "  ")}\n`),
     onWait: (what) => show(`  … ${what}`),
   });
   const scenes: Scene[] = [];

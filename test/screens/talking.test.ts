@@ -58,7 +58,10 @@ test("Enter steers the turn that runs, Alt+Enter queues behind it, and Alt+Up ta
   await terminal.enter("make it short");
   await terminal.sees("↳ make it short", 30_000);
   await terminal.sees("Answer to: queued for later", 60_000);
-  const messages = (await latest(chat)).filter(({ status }) => status === "done");
+  const messages = await until("both to be done", async () => {
+    const done = (await latest(chat)).filter(({ status }) => status === "done");
+    return done.length >= 2 ? done : undefined;
+  });
   expect(messages.map(({ text }) => text)).toEqual(["queued for later", "a story"]);
   expect(messages[1]!.steered.map(({ text }) => text)).toEqual(["make it short"]);
   const all = await terminal.scrollback();

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { callText } from "../support/orchestrator.ts";
 import { repository } from "../support/skills.ts";
+import { until } from "../support/until.ts";
 import { webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
@@ -122,7 +123,10 @@ test("Stop everything ends what runs; the theme is kept over a reload", async ()
   const { page } = await openWindow(await browser(), daemon, { path: "/settings" });
   await page.getByRole("button", { name: "Stop everything" }).click();
   await page.getByText("Ended: 1 messages").waitFor();
-  expect((await daemon.json<{ status: string }>("GET", `/api/messages/${id}`)).status).toBe("cancelled");
+  await until("the turn to end", async () => {
+    const { status } = await daemon.json<{ status: string }>("GET", `/api/messages/${id}`);
+    return status === "cancelled";
+  });
   await page.getByLabel("dark").check();
   await page.reload();
   await page.getByRole("button", { name: "Stop everything" }).waitFor();

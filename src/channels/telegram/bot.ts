@@ -1,5 +1,6 @@
 import { autoRetry } from "@grammyjs/auto-retry";
 import { Api, type Transformer } from "grammy";
+import { withoutEnd } from "../../lib/trim.ts";
 import { TelegramTrouble, troubleOf } from "./trouble.ts";
 
 export interface BotDeps {
@@ -17,7 +18,7 @@ const CALL_SECONDS = 75;
  * whoever sends it has to know whether it was.
  */
 export function createBot({ token, apiRoot, signal }: BotDeps): Api {
-  const api = new Api(token, { apiRoot: apiRoot.replace(/\/+$/, ""), timeoutSeconds: CALL_SECONDS, sensitiveLogs: false });
+  const api = new Api(token, { apiRoot: withoutEnd(apiRoot, "/"), timeoutSeconds: CALL_SECONDS, sensitiveLogs: false });
   const patiently = autoRetry({
     rethrowHttpErrors: true,
     rethrowInternalServerErrors: true,

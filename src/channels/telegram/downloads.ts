@@ -4,6 +4,7 @@ import { makeFolder } from "../../lib/pinned/folder.ts";
 import { readPlain } from "../../lib/pinned/read.ts";
 import { replaceFile } from "../../lib/pinned/write.ts";
 import { realOf } from "../../lib/real-path.ts";
+import { withoutEnd } from "../../lib/trim.ts";
 import { calling } from "./bot.ts";
 import type { Media } from "./media.ts";
 import { TelegramTrouble, troubleOf } from "./trouble.ts";
@@ -25,7 +26,7 @@ export interface DownloadsDeps {
 /** Brings what people send into a folder of their conversation. */
 export function createDownloads({ api, token, apiRoot, folder, signal }: DownloadsDeps) {
   async function bytesOf(path: string): Promise<Uint8Array | undefined> {
-    const response = await fetch(`${apiRoot.replace(/\/+$/, "")}/file/bot${token}/${path}`, { signal });
+    const response = await fetch(`${withoutEnd(apiRoot, "/")}/file/bot${token}/${path}`, { signal });
     if (!response.ok) throw new Error(`status ${response.status}`);
     const chunks: Uint8Array[] = [];
     let size = 0;

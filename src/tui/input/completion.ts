@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Draft } from "./editor.ts";
+import { MOST_WORD } from "./editor.ts";
 
 /** What could stand in place of the word before the caret. */
 export interface Completion {
@@ -37,7 +38,7 @@ export async function complete({ text, caret }: Draft, deps: CompletionDeps): Pr
     const [, name = "", word = ""] = argument;
     return among(word, await deps.argumentsOf(name.toLowerCase()), caret - word.length, caret);
   }
-  const word = /[^\s"'`(]*$/.exec(before)![0];
+  const word = /[^\s"'`(]*$/.exec(before.slice(-MOST_WORD))![0];
   const from = caret - word.length;
   if (word.startsWith("@")) {
     const people = among(

@@ -1,5 +1,8 @@
 import { graphemes, widthOf } from "../text/width.ts";
 
+/** So much before the caret is looked at for the beginning of a word. */
+export const MOST_WORD = 1_000;
+
 /** What is being typed, and where the caret stands in it. Never changed: every step makes a new one. */
 export interface Draft {
   readonly text: string;
@@ -60,9 +63,10 @@ export function edit(draft: Draft, step: Edit): Draft {
   });
   const previous = caret - (graphemes(lastLine(before)).at(-1)?.length ?? (before === "" ? 0 : 1));
   const following = caret + (graphemes(firstLine(after))[0]?.length ?? (after === "" ? 0 : 1));
-  const wordStart = caret - /(?:[\p{L}\p{N}_]+[^\p{L}\p{N}_]*|[^\p{L}\p{N}_]+)?$/u.exec(before)![0].length;
+  const near = before.slice(-MOST_WORD);
+  const wordStart = caret - /(?:[\p{L}\p{N}_]+[^\p{L}\p{N}_]*|[^\p{L}\p{N}_]+)?$/u.exec(near)![0].length;
   const wordEnd = caret + /^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u.exec(after)![0].length;
-  const spaceStart = caret - /\S*\s*$/.exec(before)![0].length;
+  const spaceStart = caret - /\S*\s*$/.exec(near)![0].length;
   const lineStart = before.lastIndexOf("\n") + 1;
   const lineEnd = caret + firstLine(after).length;
   switch (step) {

@@ -15,6 +15,8 @@ export interface Lead {
   rest: Line;
 }
 
+/** A longer line is a paragraph, whatever it begins with. */
+export const MOST_LINE = 4_000;
 const FENCE = /^( {0,12})(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
@@ -23,19 +25,20 @@ const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$/;
 const UNDECIDED = /^\s*(?:[-*+_]+|\d{1,9}[.)]?|#{1,6}|`{1,}[^\s`]*|~{1,}\S*|\|.*)?\s*$/;
 
 /** Nothing of such a line is shown before it is whole. */
-export const isUndecided = (line: string): boolean => UNDECIDED.test(withoutQuotes(line).text);
+export const isUndecided = (line: string): boolean => line.length <= MOST_LINE && UNDECIDED.test(withoutQuotes(line).text);
 
 export function kindOf(line: string): LineKind {
   if (line.trim() === "") return { kind: "blank" };
   const { quotes, text } = withoutQuotes(line);
+  const isShort = text.length <= MOST_LINE;
   const before: Line = quotes > 0 ? [dim("▏ ".repeat(quotes))] : [];
-  const fence = FENCE.exec(text);
+  const fence = isShort && FENCE.exec(text);
   if (fence) return { kind: "fence", sign: fence[2]!, language: fence[3] ?? "", indent: fence[1]!.length, quotes };
-  const heading = HEADING.exec(text);
+  const heading = isShort && HEADING.exec(text);
   if (heading)
     return { kind: "heading", level: heading[1]!.length, text: heading[2] ?? "", lead: { first: before, rest: before } };
-  if (RULE.test(text)) return { kind: "rule", lead: { first: before, rest: before } };
-  const item = ITEM.exec(text);
+  if (isShort && RULE.test(text)) return { kind: "rule", lead: { first: before, rest: before } };
+  const item = isShort && ITEM.exec(text);
   if (item) return { kind: "item", text: item[4] ?? "", lead: itemLead(before, item) };
   const indent = quotes > 0 ? 0 : Math.min(8, /^ */.exec(text)![0].length);
   const margin: Line = indent >= 2 ? [...before, { text: " ".repeat(indent) }] : before;

@@ -1,3 +1,4 @@
+import { withoutEnd } from "../../lib/trim.ts";
 import type { Line, Span, Style } from "../text/style.ts";
 import { type Grammar, grammarOf } from "./languages.ts";
 
@@ -54,7 +55,7 @@ function token(rest: string, { words, anyCase, isMarkup }: Grammar): [string, St
   if (number) return [number, NUMBER];
   const tag = isMarkup ? /^<\/?[\w:-]+|^\/?>/.exec(rest)?.[0] : undefined;
   if (tag) return [tag, KEYWORD];
-  const word = /^[\p{L}_$@][\p{L}\p{N}_$-]*/u.exec(rest)?.[0].replace(/-+$/, "");
+  const word = withoutEnd(/^[\p{L}_$@][\p{L}\p{N}_$-]*/u.exec(rest)?.[0] ?? "", "-");
   if (word) {
     if (words.has(anyCase ? word.toLowerCase() : word)) return [word, KEYWORD];
     return rest[word.length] === "(" ? [word, CALL] : [word];

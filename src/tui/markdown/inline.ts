@@ -1,3 +1,4 @@
+import { withoutEnd } from "../../lib/trim.ts";
 import type { Span, Style } from "../text/style.ts";
 import { linkSpans } from "./links.ts";
 
@@ -22,6 +23,8 @@ const ESCAPED = /^\\([!-/:-@[-`{-~])/;
 const CODE = /^`+/;
 const MARK = /^(\*{1,3}|_{1,3}|~~)/;
 const LINK = /^!?\[((?:[^[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+["'(][^)]*)?\)/;
+/** A longer link is shown as it stands. */
+const MOST_LINK = 2_000;
 /** What a link looks like before it is whole. */
 const HALF_LINK = /^!?\[((?:[^[\]\\]|\\.)*)(?:\](?:\([^)]*)?)?$/;
 const ADDRESS = /^(?:<((?:https?:\/\/|mailto:)[^\s<>]+)>|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?*_~`]))/;
@@ -93,12 +96,13 @@ export function parseInline(text: string, options: InlineOptions, style: Style =
       if (end < 0) unsure();
       flush();
       const inner = rest.slice(code.length, end < 0 ? undefined : end).replace(/\n/g, " ");
-      const words = /^ .*[^ ].* $/.test(inner) ? inner.slice(1, -1) : end < 0 ? inner.replace(/`+$/, "") : inner;
+      const isPadded = inner.startsWith(" ") && inner.endsWith(" ") && inner.trim() !== "";
+      const words = isPadded ? inner.slice(1, -1) : end < 0 ? withoutEnd(inner, "`") : inner;
       add({ text: words, style: { ...style, colour: "cyan" } });
       at = end < 0 ? text.length : at + end + code.length;
       continue;
     }
-    const link = LINK.exec(rest);
+    const link = LINK.exec(rest.slice(0, MOST_LINK));
     if (link) {
       flush();
       const label = parseInline(link[1] ?? "", { ...options, isOpen: false }, style).spans;

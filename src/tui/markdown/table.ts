@@ -1,5 +1,6 @@
 import { bold, dim, type Line, lineWidth, type Span } from "../text/style.ts";
 import { wrapped } from "../text/wrap.ts";
+import { MOST_LINE } from "./blocks.ts";
 import { parseInline } from "./inline.ts";
 
 type Side = "left" | "right" | "centre";
@@ -14,7 +15,13 @@ const GAP = 2;
 
 /** Whether these two lines begin a table. */
 export function beginsTable(head: string, rule: string): boolean {
-  return head.includes("|") && rule.includes("-") && RULE.test(rule) && cellsOf(head).length === cellsOf(rule).length;
+  return (
+    head.includes("|") &&
+    rule.includes("-") &&
+    rule.length <= MOST_LINE &&
+    RULE.test(rule) &&
+    cellsOf(head).length === cellsOf(rule).length
+  );
 }
 
 export const looksLikeRow = (line: string): boolean => line.includes("|") && line.trim() !== "";

@@ -1,4 +1,5 @@
 import { terminalSafe } from "../../lib/terminal-safe.ts";
+import { withoutEnd } from "../../lib/trim.ts";
 import { createMarkdown } from "../markdown/stream.ts";
 import { bold, coloured, dim, type Line, type Span } from "../text/style.ts";
 import { wrapped } from "../text/wrap.ts";
@@ -34,7 +35,7 @@ export function troubleBlock(text: string): Block {
 
 /** What a command answered, as it stands; the terminal wraps what is too long. */
 export function plainBlock(text: string): Block {
-  const lines = safe(text).replace(/\n+$/, "").split("\n");
+  const lines = withoutEnd(safe(text), "\n").split("\n");
   return () => lines.map((line) => [{ text: line }]);
 }
 

@@ -1,3 +1,4 @@
+import { withoutEnd } from "../../lib/trim.ts";
 import { coloured, dim, type Line, type Span } from "../text/style.ts";
 import { clip } from "../text/wrap.ts";
 import { safe } from "./blocks.ts";
@@ -48,8 +49,7 @@ export function toolLines(call: ToolCall, width: number, now: number): Line[] {
 }
 
 export function resultLines(result: string): Line[] {
-  return safe(result)
-    .replace(/\n+$/, "")
+  return withoutEnd(safe(result), "\n")
     .split("\n")
     .map((text) => [dim(`    ${text}`)]);
 }

@@ -24,6 +24,36 @@ export const BOUNDED: readonly { file: string; source: string; most: number; bec
     most: 2_000,
     because: "a provider's words are cut where they are read (wire/failure.ts)",
   },
+  ...["[^\\s\"'`(]*$"].map((source) => ({
+    file: "src/tui/input/completion.ts",
+    source,
+    most: 1_000,
+    because: "only the end of the line is looked at",
+  })),
+  ...[String.raw`(?:[\p{L}\p{N}_]+[^\p{L}\p{N}_]*|[^\p{L}\p{N}_]+)?$`, String.raw`\S*\s*$`].map((source) => ({
+    file: "src/tui/input/editor.ts",
+    source,
+    most: 1_000,
+    because: "only the end of what stands before the caret is looked at",
+  })),
+  ...[
+    "^( {0,12})(`{3,}|~{3,})\\s*([^\\s`]*)[^`]*$",
+    String.raw`^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$`,
+    String.raw`^(\s*)([-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$`,
+    "^\\s*(?:[-*+_]+|\\d{1,9}[.)]?|#{1,6}|`{1,}[^\\s`]*|~{1,}\\S*|\\|.*)?\\s*$",
+  ].map((source) => ({ file: "src/tui/markdown/blocks.ts", source, most: 4_000, because: "a longer line is a paragraph" })),
+  {
+    file: "src/tui/markdown/table.ts",
+    source: String.raw`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`,
+    most: 4_000,
+    because: "a longer line is a paragraph",
+  },
+  {
+    file: "src/tui/markdown/inline.ts",
+    source: String.raw`^!?\[((?:[^[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+["'(][^)]*)?\)`,
+    most: 2_000,
+    because: "a longer link is shown as it stands",
+  },
   { file: "src/skills/collect.ts", source: "[^a-z0-9]+$", most: 64, because: "the name was cut just before" },
   ...["([a-z]{3,}?)(?:ings?|ed)$", String.raw`([^aeiouls])\1$`, "([a-z]{3,})e$"].map((source) => ({
     file: "src/squads/words.ts",
