@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { ensureFile, ensureProgram } from "../support/program.ts";
 import { type RealProject, runOn, writeFiles } from "../support/swarm/real-project.ts";
 
-/** Compilers keep their own things in the user's home. */
-const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+/** Compilers keep their own things in the user's home. Debian's own come first: what is installed in a home serves there alone. */
+const env = { PATH: `/usr/bin:${process.env.PATH}`, HOME: process.env.HOME };
 
 /** A project whose tests import its package: what works is approved, and an engineer that breaks the import is not. */
 async function expectBound(project: Omit<RealProject, "writes">, source: string, better: string, broken: string): Promise<void> {
@@ -33,7 +33,7 @@ test("Go: modules of one repository", async () => {
 });
 
 test("Rust: a workspace with a path dependency", async () => {
-  await ensureProgram("cargo");
+  await ensureFile("/usr/bin/cargo", "cargo");
   const files = {
     ".gitignore": "target/\n",
     "Cargo.toml": '[workspace]\nmembers = ["core", "app"]\n',
