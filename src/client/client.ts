@@ -23,7 +23,7 @@ export interface Client {
 export function connect(deps: ConnectionDeps): Client {
   const connection = openConnection(deps);
   async function send<T>(method: string, path: string, body?: unknown): Promise<{ document: T; status: number }> {
-    const isMessage = method === "POST" && path === "/api/messages" && deps.folder !== undefined;
+    const isMessage = method === "POST" && /^\/api\/messages(?:\?|$)/.test(path) && deps.folder !== undefined;
     const told = isMessage ? { folder: deps.folder, ...(body as NewMessage) } : body;
     const json = told === undefined ? {} : { body: JSON.stringify(told), headers: { "content-type": "application/json" } };
     const response = await connection.call(path, { method, ...json });
