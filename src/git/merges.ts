@@ -30,7 +30,7 @@ export async function mergeInto(
     merged = await merge();
   }
   if (merged.code === 0) {
-    await fillSubmodules(tree.repo, path);
+    await fillSubmodules(tree.repo, tree);
     return { saved: stateIn(tree, merged.stdout), conflicts: [] };
   }
   const conflicts = await conflictsOf(git, path);
@@ -54,18 +54,19 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
   }
   if (tip !== at) {
     await git.must(path, ["reset", "-q", "--hard", tip]);
-    await fillSubmodules(tree.repo, path);
+    await fillSubmodules(tree.repo, tree);
   }
   return tip;
 }
 
 /** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
-export async function beginMerge({ git, path, repo, record }: Tree, commit: string): Promise<string[]> {
+export async function beginMerge(tree: Tree, commit: string): Promise<string[]> {
+  const { git, path, repo, record } = tree;
   if (!(await isAncestor(git, path, commit, "HEAD")) && !merging(record)) {
     await git.run(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
   }
   await refuseClashingLinks(git, path);
-  await fillSubmodules(repo, path);
+  await fillSubmodules(repo, tree);
   return conflictsOf(git, path);
 }
 

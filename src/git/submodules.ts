@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join, sep } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import type { Git } from "./command.ts";
 import type { Hindrance } from "./lfs.ts";
+import { releaseLocks } from "./locks.ts";
 import { submodulesOf } from "./nested.ts";
 import type { Repo } from "./repository.ts";
 import type { Tree } from "./tree.ts";
@@ -31,19 +32,49 @@ export async function submoduleHindrance({ git, root, head }: Repo): Promise<Hin
   };
 }
 
-/** Brings a worktree's submodules to what it names, from the checkout's own, where those are there. Nothing comes from elsewhere. */
-export async function fillSubmodules({ git, root }: Pick<Repo, "git" | "root">, path: string, deep = 1): Promise<void> {
+/**
+ * Brings a worktree's submodules to what it names, from the checkout's own, where those are there; nothing comes from
+ * elsewhere. `record` is where the repository keeps them. Whatever was done in them is committed before.
+ */
+export async function fillSubmodules(
+  { git, root }: Pick<Repo, "git" | "root">,
+  { path, record }: Pick<Tree, "path" | "record">,
+  deep = 1,
+): Promise<void> {
   for (const { name, folder } of await submodulesOf(git, path)) {
-    const source = join(root, folder);
-    if (!existsSync(join(source, ".git"))) continue;
-    if (!(await isFilled(git, path, folder))) {
-      await git.must(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", "--", folder], {
+    const [source, place, module] = [join(root, folder), join(path, folder), moduleOf(record, name)];
+    if (module === undefined || !existsSync(join(source, ".git"))) continue;
+    const wasCut = isCut(module);
+    if (wasCut) await clearCut(git, module, place);
+    if (wasCut || !(await isFilled(git, path, folder))) {
+      const force = wasCut ? ["--force"] : [];
+      await git.must(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", ...force, "--", folder], {
         fetchBy: ["file"],
         settings: [`submodule.${name}.url=${source}`, `submodule.${name}.active=true`],
       });
     }
-    if (deep < MOST_DEEP) await fillSubmodules({ git, root: source }, join(path, folder), deep + 1);
+    if (deep < MOST_DEEP) await fillSubmodules({ git, root: source }, { path: place, record: module }, deep + 1);
   }
+}
+
+/** Where the repository keeps a submodule of a worktree; a name that leads elsewhere has none. */
+function moduleOf(record: string, name: string): string | undefined {
+  const module = join(record, "modules", name);
+  return module.startsWith(`${join(record, "modules")}${sep}`) ? module : undefined;
+}
+
+/** Whether a git was ended while it brought a submodule, so that its files are not all there or not all of one commit. */
+function isCut(module: string): boolean {
+  return existsSync(module) && (existsSync(join(module, "index.lock")) || !existsSync(join(module, "index")));
+}
+
+/** Takes away what such a git left. Without an index nobody has ever worked there. */
+async function clearCut(git: Git, module: string, place: string): Promise<void> {
+  await releaseLocks([join(module, "index.lock"), join(module, "HEAD.lock")]);
+  const whole = existsSync(join(module, "index")) && (await git.run(module, ["rev-parse", "-q", "--verify", "HEAD"])).code === 0;
+  if (whole) return;
+  rmSync(module, { recursive: true, force: true });
+  for (const name of existsSync(place) ? readdirSync(place) : []) rmSync(join(place, name), { recursive: true, force: true });
 }
 
 async function isFilled(git: Git, path: string, folder: string): Promise<boolean> {
@@ -67,9 +98,8 @@ export async function saveSubmodules(
 ): Promise<void> {
   const { git, path, branch, repo, record } = tree;
   for (const { name, folder } of await submodulesOf(git, path)) {
-    const gitDir = join(record, "modules", name);
-    const isOurs = gitDir.startsWith(`${join(record, "modules")}${sep}`) && existsSync(gitDir);
-    if (!isOurs || !existsSync(join(path, folder, ".git"))) continue;
+    const gitDir = moduleOf(record, name);
+    if (gitDir === undefined || !existsSync(gitDir) || !existsSync(join(path, folder, ".git"))) continue;
     const inside = join(path, folder);
     const own = git.with({ env: { GIT_DIR: gitDir, GIT_WORK_TREE: inside } });
     if ((await own.must(inside, ["status", "--porcelain", "--untracked-files=all"])) !== "") {

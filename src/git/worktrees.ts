@@ -77,11 +77,11 @@ export async function addWorktree(
     if (recordOf(repo, path) === undefined) follow(repo, path, branch, isLeft);
     const record = recordOf(repo, path);
     if (kept) {
-      releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));
+      await releaseLocks(record === undefined ? [] : locksOf(record, repo.commonDir, branch));
       return "found";
     }
     if (record !== undefined && (await isFresh(treeOf(repo, path, branch)))) {
-      await fillSubmodules(repo, path);
+      await fillSubmodules(repo, { path, record });
       return "found";
     }
     // An earlier life was cut off while it made this: nobody has worked in it.
@@ -91,13 +91,13 @@ export async function addWorktree(
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = await git.run(root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
   if (fresh.code === 0) {
-    await fillSubmodules(repo, path);
+    await fillSubmodules(repo, treeOf(repo, path, branch));
     return "made";
   }
   await git.must(root, ["worktree", "prune"]);
   const known = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
   await git.must(root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
-  await fillSubmodules(repo, path);
+  await fillSubmodules(repo, treeOf(repo, path, branch));
   return "found";
 }
 

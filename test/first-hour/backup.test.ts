@@ -9,6 +9,7 @@ import type { Squad } from "../../src/protocol/squads.ts";
 import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { killed } from "../support/processes.ts";
 import { git, makeProject, play, task, write } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
@@ -179,8 +180,7 @@ test("a restore that is killed leaves the home as it was, and the next one clean
   const beside = () => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restoring`));
   const child = spawn(process.execPath, [IO, "restore", file], { env: cleanEnvironment(home), stdio: "ignore" });
   await until("the restore to be half-way", () => beside().some((name) => existsSync(join(dirname(home), name, "files", "1"))));
-  child.kill("SIGKILL");
-  await new Promise((done) => child.once("close", done));
+  await killed(child);
   expect([existsSync(home), beside().length]).toEqual([false, 1]);
   expect(await runIo(["restore", file], home)).toMatchObject({ code: 0 });
   expect([beside(), readFileSync(join(home, "files", "39")).length]).toEqual([[], 2_000_000]);

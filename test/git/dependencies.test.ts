@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import {
   existsSync,
   lstatSync,
@@ -18,6 +17,7 @@ import { movedIn } from "../../src/git/relocate.ts";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { bundled } from "../support/bundled.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { killed } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 const FILES = 3_000;
@@ -79,8 +79,7 @@ test("whoever is killed in the middle of a copy leaves nothing that counts, and 
       () => copied() > before + most || existsSync(join(to, "node_modules")) || child.exitCode !== null,
       20_000,
     );
-    child.kill("SIGKILL");
-    await once(child, "exit");
+    await killed(child);
     if (existsSync(join(to, "node_modules"))) expect(countIn(join(to, "node_modules"))).toBe(FILES);
   }
   await bring({ from, to, scratch, names: ["node_modules"], share: false, signal: new AbortController().signal });

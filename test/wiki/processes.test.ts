@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
+import { killed } from "../support/processes.ts";
 import { makeWiki, until } from "../support/wiki.ts";
 
 /** Starts a writer, with a module loaded before it if one is given. */
@@ -71,8 +72,7 @@ fs.renameSync = () => { fs.writeSync(1, "held\\n"); Atomics.wait(new Int32Array(
   writeFileSync(hold, held);
   const { child, said } = startWriter([root, "general/page", "z", "1"], hold);
   await until("the writer stands between write and rename", () => said().includes("held"));
-  child.kill("SIGKILL");
-  await once(child, "exit");
+  await killed(child);
 
   const names = readdirSync(join(root, "pages/general"));
   const leftover = names.find((name) => name.endsWith(".tmp"));
@@ -94,8 +94,7 @@ test("a writer killed at any moment leaves a whole page that is found", async ()
   for (let round = 0; round < 4; round += 1) {
     const { child, said } = startWriter([root, "general/killed", "k", "100000"]);
     await until("it writes", () => said().includes(`\n${3 + round * 5}\n`));
-    child.kill("SIGKILL");
-    await once(child, "exit");
+    await killed(child);
     const { content } = wiki.read("general/killed");
     expectWhole(content);
     const last = /end of k \d+/.exec(content)?.[0] ?? "";
