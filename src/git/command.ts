@@ -1,7 +1,7 @@
-import { sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
+import { isWithin } from "../lib/within.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
 import type { Wrap } from "../process/sandbox.ts";
@@ -54,7 +54,7 @@ const LOCK_TRIES = 30;
 
 export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
-  const holdsData = (folder: string) => `${dataFolder}${sep}`.startsWith(`${folder === sep ? "" : folder}${sep}`);
+  const holdsData = (folder: string) => isWithin(folder, dataFolder);
 
   async function run(cwd: string, args: readonly string[], options: GitOptions): Promise<ExecResult> {
     const found = program();
@@ -67,7 +67,7 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     const fetches = fetchBy.length > 0;
     const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
     // Git looks at the folder it stands in, and writes there only where that is said.
-    const inside = writable.some((folder) => `${realOf(cwd)}${sep}`.startsWith(`${folder}${sep}`));
+    const inside = writable.some((folder) => isWithin(folder, realOf(cwd)));
     const stand = { writable, readable, network: fetches, access: inside ? ("write" as const) : ("read" as const) };
     const told = {
       ...FIXED_ENVIRONMENT,
@@ -113,7 +113,7 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
       user: async () => user,
       isOwn(folder) {
         const real = realOf(folder);
-        return holdsData(real) || `${real}${sep}`.startsWith(`${dataFolder}${sep}`);
+        return holdsData(real) || isWithin(dataFolder, real);
       },
     };
   };

@@ -1,7 +1,8 @@
 import { rmSync, statSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
+import { isWithin } from "../lib/within.ts";
 import { type Checkout, type Move, surveyMove } from "./checkout.ts";
 import type { Git } from "./command.ts";
 import { releaseLocks } from "./locks.ts";
@@ -64,5 +65,5 @@ async function releaseOwnLock(git: Git, root: string, { lock, to }: { lock: stri
 
 function removeWithin(root: string, file: string): void {
   const folder = realOf(dirname(join(root, file)));
-  if (`${folder}${sep}`.startsWith(`${realOf(root)}${sep}`)) rmSync(join(root, file), { force: true });
+  if (isWithin(realOf(root), folder)) rmSync(join(root, file), { force: true });
 }

@@ -2,7 +2,6 @@ import { refuseDataFolder } from "../lib/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { isFolder } from "../lib/is-folder.ts";
-import { named } from "../lib/quoted.ts";
 import type { Agent, Origin, Squad, Task } from "../protocol/squads.ts";
 import type { Store } from "../store/open.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
@@ -10,6 +9,7 @@ import type { TaskActivity } from "../store/task-activity.ts";
 import type { Agents } from "./agents.ts";
 import { chooseAgent } from "./choose.ts";
 import { alike, MAX, required } from "./input.ts";
+import { folderGone } from "./missing.ts";
 import { publicTask } from "./task-ending.ts";
 import type { NoteTask } from "./task-notes.ts";
 import type { Tasks } from "./tasks.ts";
@@ -67,10 +67,7 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
       throw conflict(
         `The squad "${squad.slug}" has no agents yet. Add one first (squad_add_agent: a role and a charter); squad_analyze suggests a roster.`,
       );
-    if (!isFolder(squad.projectPath))
-      throw conflict(
-        `The project's folder ${named(squad.projectPath, 300)} is not there any more. Put it back, tell where it is now (io squad move ${squad.slug} <folder>), or delete the squad.`,
-      );
+    if (!isFolder(squad.projectPath)) throw conflict(folderGone(squad));
     if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);

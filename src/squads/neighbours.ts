@@ -1,5 +1,5 @@
 import { relative, resolve, sep } from "node:path";
-import { isWithin } from "../process/wall/stand.ts";
+import { isWithin } from "../lib/within.ts";
 import type { Squad, TaskEvidence } from "../protocol/squads.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";

@@ -12,11 +12,11 @@ import type { TaskActivity } from "../store/task-activity.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
 import type { Gate } from "../tools/gate.ts";
 import { evidenceOf } from "./evidence.ts";
+import { projectMissing } from "./missing.ts";
 import { findNeighbours } from "./neighbours.ts";
 import type { Places } from "./places.ts";
 import { reportOf } from "./report.ts";
 import type { NoteTask } from "./task-notes.ts";
-import { projectMissing } from "./task-turn.ts";
 
 export interface TaskEndingDeps {
   database: Store;

@@ -12,6 +12,7 @@ import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
 import type { Agents } from "./agents.ts";
+import { projectMissing } from "./missing.ts";
 import type { Place, Places } from "./places.ts";
 import type { NoteTask } from "./task-notes.ts";
 
@@ -147,14 +148,6 @@ export function createTaskTurns(deps: TaskTurnDeps) {
         beforeCall: (signal) => spending.permit(spenderOf(task), { signal, life: attempts }),
       });
     },
-  };
-}
-
-/** Why nobody can work for a squad. */
-export function projectMissing({ slug, projectPath }: Squad): Failure {
-  return {
-    code: "project_missing",
-    message: `the project's folder ${named(projectPath, 300)} is not there any more. Put it back, tell where it is now (io squad move ${slug} <folder>), or delete the squad; then delegate the task again.`,
   };
 }
 

@@ -1,6 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
-import { type Grant, isWithin } from "./stand.ts";
+import { isWithin } from "../../lib/within.ts";
+import type { Grant } from "./stand.ts";
 
 /**
  * The folders above what is to stay covered or unwritten that a command could rename, so that the next one would find it

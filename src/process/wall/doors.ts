@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
-import { isWithin } from "./stand.ts";
+import { isWithin } from "../../lib/within.ts";
 
 /** Sockets of those who start programs for whoever asks, outside the wall; hidden at every height. */
 export function hideDoors(env: NodeJS.ProcessEnv, uid = process.getuid?.() ?? 0): string[] {

@@ -1,10 +1,11 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { relative } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
+import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
 import { cover, hideOthers, seal, shownInside } from "./data-folder.ts";
 import { hideDoors } from "./doors.ts";
-import { bindAll, type Grant, isWithin, type Stand } from "./stand.ts";
+import { bindAll, type Grant, type Stand } from "./stand.ts";
 import { toolchains } from "./toolchains.ts";
 
 /** What a view of the machine is made of. All folders are real ones, without links. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { isWithin } from "./stand.ts";
+import { isWithin } from "../../lib/within.ts";
 
 interface Mount {
   device: string;

@@ -30,8 +30,3 @@ export function bindAll(grants: readonly Grant[]): string[] {
   const ordered = [...grants].sort((a, b) => depth(a.path) - depth(b.path) || Number(b.write) - Number(a.write));
   return ordered.flatMap(({ path, write }) => [write ? "--bind-try" : "--ro-bind-try", path, path]);
 }
-
-/** Whether a path is the folder or lies in it. */
-export function isWithin(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
-}

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
-import { isWithin } from "./stand.ts";
+import { isWithin } from "../../lib/within.ts";
 
 /** What a folder of programs needs beside it, where its whole parent would show too much. */
 const COMPANIONS: Record<string, readonly string[]> = {

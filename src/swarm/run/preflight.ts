@@ -9,6 +9,7 @@ import { usageError } from "../../lib/errors.ts";
 import { namedList } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { sizeText } from "../../lib/size.ts";
+import { isWithin } from "../../lib/within.ts";
 
 /** Outside git a run keeps a copy of the folder; one that is larger than this is made only when that is asked for. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
@@ -62,7 +63,7 @@ async function outside(
   leftOut: readonly string[],
 ): Promise<string[]> {
   const home = realOf(env.HOME || homedir());
-  const isHome = [home, realOf(homedir())].some((each) => each === projectPath || each.startsWith(`${projectPath}/`));
+  const isHome = [home, realOf(homedir())].some((each) => isWithin(projectPath, each));
   if (dirname(projectPath) === projectPath || isHome)
     throw usageError(
       `${projectPath}: ${projectPath === home ? "is a home folder" : "is a root or holds home folders"}, and in no git repository. Nothing was begun. Change to the project's own folder, or make one: git init`,
