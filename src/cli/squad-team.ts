@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Analysis } from "../protocol/analysis.ts";
+import type { Analysis, SuggestedAgent } from "../protocol/analysis.ts";
 import type { Agent, Decision } from "../protocol/squads.ts";
 import { askYesNo, wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
@@ -124,6 +124,10 @@ function tellAnalysis(analysis: Analysis): string {
     ),
     ...problems.map(({ file, message }) => `warning: ${file}: ${message}`),
     "Suggested agents:",
-    ...roster.map(({ roleTitle, modelTier, charter, reason }) => `  ${roleTitle} (tier ${modelTier}): ${charter} [${reason}]`),
+    ...roster.map(suggestedLine),
   ].join("\n");
+}
+
+export function suggestedLine({ roleTitle, modelTier, charter, reason }: SuggestedAgent): string {
+  return `  ${roleTitle} (tier ${modelTier}): ${charter} [${reason}]`;
 }

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { usageError } from "../lib/errors.ts";
 import type { Agent, Decision, ProjectConventions, Squad, Task } from "../protocol/squads.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
+import { delegateCommand } from "./squad-delegate.ts";
 import { squadRoute } from "./squad-route.ts";
 import { safetyCommands, tellIsolation, tellSafety } from "./squad-safety.ts";
 import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
@@ -59,22 +60,7 @@ export function squadCommands(program: Command, shell: Shell): void {
       shell.print(made, isNew ? works : taken, options);
     });
 
-  squad
-    .command("delegate")
-    .description("give a task to a squad; it is done in the background")
-    .argument("<slug>")
-    .argument("<task>")
-    .option("--agent <character>", "who is to do it; the fitting one if left out")
-    .option("--conversation <name>", "where the result is told", "main")
-    .option(...JSON_OPTION)
-    .action(async (slug: string, task: string, options: { agent?: string; conversation: string; json?: boolean }) => {
-      const { agent, conversation } = options;
-      const wanted = { task, conversation, ...(agent && { agent }) };
-      const { document: made, isNew } = await shell.client().make<Task>(`${squadRoute(slug)}/tasks`, wanted);
-      const joined = isNew ? "" : " The same task is under way already; its result is told to both.";
-      const text = `${made.id}: ${made.agent}. ${made.reason ?? ""}${joined}\nFollow it with: io task show ${made.id}`;
-      shell.print(made, text, options);
-    });
+  delegateCommand(squad, shell);
 
   squad
     .command("delete")

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { Agent, Decision, Squad } from "../../src/protocol/squads.ts";
+import type { Analysis } from "../../src/protocol/analysis.ts";
+import type { Agent, Decision, Squad, Task } from "../../src/protocol/squads.ts";
 import { runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 
@@ -54,6 +55,28 @@ test("a squad is made, staffed and told decisions by command; a folder that has 
     /^\[.*\] Use tabs \(we all do\) {2}by user\n$/,
   );
   expect((await io("squad", "analyze", project)).stdout).toMatch(/app: .*test: .*Suggested agents:/s);
+});
+
+test("a squad without agents is offered those that fit its project before it is given a task", async () => {
+  const project = join(folder, "unstaffed");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{"name": "unstaffed", "scripts": {"test": "node --test"}}');
+  const { slug } = await document<Squad>("squad", "create", "Unstaffed", project);
+  const asked = await io("squad", "delegate", slug, "Say hello");
+  expect(asked).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/are suggested:\n {2}.*\(tier .*--yes/s) });
+  expect(await document("squad", "agents", slug)).toEqual({ items: [] });
+  const task = await document<Task>("squad", "delegate", slug, "Say hello", "--yes");
+  const { roster } = await document<Analysis>("squad", "analyze", project);
+  const { items } = await document<{ items: Agent[] }>("squad", "agents", slug);
+  const roleOf = ({ roleTitle, charter, modelTier }: Pick<Agent, "roleTitle" | "charter" | "modelTier">) => ({
+    roleTitle,
+    charter,
+    modelTier,
+  });
+  expect(items.map(roleOf)).toEqual(roster.map(roleOf));
+  expect(items.map(({ characterName }) => characterName)).toContain(task.agent);
+  await document("squad", "delegate", slug, "Say it again", "--yes");
+  expect((await document<{ items: Agent[] }>("squad", "agents", slug)).items).toHaveLength(roster.length);
 });
 
 test("an agent is found by the part of its name that people use, by command and by route", async () => {

@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import type { Analysis } from "../protocol/analysis.ts";
+import type { Agent, Squad, Task } from "../protocol/squads.ts";
+import { confirm } from "./input.ts";
+import { JSON_OPTION, type Json, type Shell } from "./output.ts";
+import { squadRoute } from "./squad-route.ts";
+import { suggestedLine } from "./squad-team.ts";
+
+interface DelegateOptions extends Json {
+  agent?: string;
+  conversation: string;
+  yes?: boolean;
+}
+
+/** Gives a squad work, and first the people for it. */
+export function delegateCommand(squad: Command, shell: Shell): void {
+  squad
+    .command("delegate")
+    .description("give a task to a squad; it is done in the background")
+    .argument("<slug>")
+    .argument("<task>")
+    .option("--agent <character>", "who is to do it; the fitting one if left out")
+    .option("--conversation <name>", "where the result is told", "main")
+    .option("--yes", "for a squad without agents: take those that the analysis of its project suggests")
+    .option(...JSON_OPTION)
+    .action(async (slug: string, task: string, { agent, conversation, yes, json }: DelegateOptions) => {
+      const client = shell.client();
+      const { items } = await client.request<{ items: Agent[] }>("GET", `${squadRoute(slug)}/agents`);
+      if (items.length === 0) await takeSuggested(shell, slug, yes);
+      const wanted = { task, conversation, ...(agent && { agent }) };
+      const { document: made, isNew } = await client.make<Task>(`${squadRoute(slug)}/tasks`, wanted);
+      const joined = isNew ? "" : " The same task is under way already; its result is told to both.";
+      const text = `${made.id}: ${made.agent}. ${made.reason ?? ""}${joined}\nFollow it with: io task show ${made.id}`;
+      shell.print(made, text, { json });
+    });
+}
+
+/** Offers a squad without agents those that fit its project. */
+async function takeSuggested(shell: Shell, slug: string, yes: boolean | undefined): Promise<void> {
+  const client = shell.client();
+  const { projectPath } = await client.request<Squad>("GET", squadRoute(slug));
+  const { roster } = await client.request<Analysis>("POST", "/api/analyze", { projectPath });
+  shell.note(
+    [`The squad "${slug}" has no agents yet. For ${projectPath} these are suggested:`, ...roster.map(suggestedLine)].join("\n"),
+  );
+  await confirm(shell, "Take them into the squad?", yes);
+  for (const { roleTitle, charter, modelTier } of roster) {
+    const added = await client.request<Agent>("POST", `${squadRoute(slug)}/agents`, { roleTitle, charter, modelTier });
+    shell.note(`${added.characterName}, ${added.roleTitle}, joined the squad.`);
+  }
+}
