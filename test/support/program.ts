@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/lib/paths.ts";
 import { exec } from "../../src/process/exec.ts";
 
 /** Finds a program that a test needs, or installs it; a test is never left out for want of one. */
 export async function ensureProgram(name: string, debianPackage = name): Promise<void> {
-  if ((await exec("which", [name])).code !== 0) await install(debianPackage);
+  if (!(await isThere(name))) await install(debianPackage);
 }
 
 export const PYTHON = "/usr/bin/python3";
@@ -19,12 +21,27 @@ export async function ensureFile(path: string, ...debianPackages: string[]): Pro
   if (!existsSync(path)) await install(...debianPackages);
 }
 
+/** Installs in one go what is missing of programs, files and folders, each with the packages that bring it. */
+export async function ensureAll(needed: Readonly<Record<string, readonly string[]>>): Promise<void> {
+  const missing: string[] = [];
+  for (const [name, packages] of Object.entries(needed)) if (!(await isThere(name))) missing.push(...packages);
+  if (missing.length > 0) await install(...missing);
+}
+
+async function isThere(name: string): Promise<boolean> {
+  return name.startsWith("/") ? existsSync(name) : (await exec("which", [name])).code === 0;
+}
+
+/** One at a time over all workers: apt-get does not wait for another's lock. */
 async function install(...debianPackages: string[]): Promise<void> {
-  await exec("apt-get", ["update"], { deadlineMs: 120_000 });
-  const installed = await exec("apt-get", ["install", "-y", ...debianPackages], {
-    deadlineMs: 300_000,
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-  });
+  const lock = join(packageRoot, "package.json");
+  const apt = (...args: string[]) =>
+    exec("flock", [lock, "apt-get", "-o", "DPkg::Lock::Timeout=300", ...args], {
+      deadlineMs: 900_000,
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    });
+  await apt("update");
+  const installed = await apt("install", "-y", "--no-install-recommends", ...debianPackages);
   if (installed.code !== 0)
     throw new Error(`${debianPackages.join(", ")} is needed and could not be installed:\n${installed.output}`);
 }

@@ -1,0 +1,31 @@
+import { ensureAll } from "./program.ts";
+
+/** What the slow tests would else install one by one, each within the time that a single test has. */
+const NEEDED = {
+  bwrap: ["bubblewrap"],
+  tmux: ["tmux"],
+  chromium: ["chromium"],
+  "systemd-analyze": ["systemd"],
+  fish: ["fish"],
+  zsh: ["zsh"],
+  go: ["golang-go"],
+  "/usr/bin/cargo": ["cargo"],
+  cmake: ["cmake"],
+  make: ["make"],
+  "g++": ["g++"],
+  javac: ["default-jdk-headless"],
+  mvn: ["maven"],
+  "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin": [
+    ...["libmaven-compiler-plugin-java", "libmaven-resources-plugin-java", "libsurefire-java", "junit4"],
+  ],
+  php: ["php-cli"],
+  phpunit: ["phpunit"],
+  "git-lfs": ["git-lfs"],
+  "/usr/bin/python3": ["python3"],
+  "/usr/share/doc/python3-venv": ["python3-venv"],
+  "/usr/share/doc/python3-setuptools": ["python3-setuptools"],
+};
+
+export default async function setup(): Promise<void> {
+  await ensureAll(NEEDED);
+}
