@@ -34,7 +34,7 @@ pipeline:
   writeFileSync(killBefore, "");
   const base = { home, project, modelUrl: model.url, issue: "Do two things", killBefore };
   let resume: string | undefined;
-  let inFlight = 0;
+  const inFlight: (number | null)[] = [];
   let last: Life | undefined;
   for (let lives = 0; lives < 80; lives += 1) {
     last = await live({ ...base, ...(resume && { resume }) });
@@ -42,7 +42,8 @@ pipeline:
     resume = row?.id;
     if (last.signal === null) break;
     const answered = readFileSync(killBefore, "utf8").trim().split("\n").at(-1);
-    inFlight += steps.filter(({ kind, state, key }) => kind === "call" && state === "begun" && key !== answered).length;
+    const cutOff = steps.filter(({ kind, state, key }) => kind === "call" && state === "begun" && key !== answered);
+    inFlight.push(...cutOff.map(({ stream }) => stream));
   }
   expect(JSON.parse(last!.said)).toMatchObject({ status: "done", outcome: "approved" });
   const lines = git(project, "show", `swarm/${resume}:list.txt`).split("\n");
@@ -58,6 +59,8 @@ pipeline:
   for (const kind of [/\/open$/, /\/commit\/1$/, /\/merge\/1$/, /\/conflict\/1$/, /\/tidy$/, /^implement\/result$/, /\/draft$/])
     expect(killed.some((key) => kind.test(key))).toBe(true);
   const questions = asked(model.requests);
-  expect(questions.length - new Set(questions).size).toBeLessThanOrEqual(inFlight);
-  expect(questions.filter((each) => each.startsWith("pm:"))).toHaveLength(1);
+  expect(questions.length - new Set(questions).size).toBeLessThanOrEqual(inFlight.length);
+  // A check beside it may be what the process is killed for.
+  const outsideStreams = inFlight.filter((stream) => stream === null).length;
+  expect(questions.filter((each) => each.startsWith("pm:")).length).toBeLessThanOrEqual(1 + outsideStreams);
 }, 300_000);

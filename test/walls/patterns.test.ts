@@ -12,6 +12,7 @@ const HARDEST = 3;
 const SHORTER = 16;
 /** A pattern that has not come back by then will not. */
 const DEADLINE_MS = 20_000;
+const TRIES = 3;
 
 let worker: Worker | undefined;
 afterAll(() => worker?.terminate());
@@ -45,15 +46,26 @@ async function hardestTexts(source: string, flags: string, length: number): Prom
   return order.slice(0, HARDEST).map((index) => texts[index]!);
 }
 
+/** How long a pattern takes on a text, if that is too long each time; on a busy machine one that is not may be held up once. */
+async function overMost(source: string, flags: string, text: string): Promise<number | undefined> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let tried = 1; tried <= TRIES; tried += 1) {
+    const { ms, letters } = await time(source, flags, text);
+    // What cannot be done in less is the measure.
+    if (ms <= Math.max(MOST_MS, 4 * letters)) return undefined;
+    least = Math.min(least, ms);
+  }
+  return least;
+}
+
 test("every pattern reads the longest text it can meet, at its worst, in under 100 ms", { timeout: 900_000 }, async () => {
   const { patterns } = collectPatterns();
   const made = COMPOSED.flatMap(({ file, instances }) => instances.map(([source, flags]) => ({ file, line: 0, source, flags })));
   const slow: string[] = [];
   for (const { file, line, source, flags } of [...patterns, ...made]) {
     for (const text of await hardestTexts(source, flags, mostFor(file, source))) {
-      const { ms, letters } = await time(source, flags, text);
-      // On a machine that is busy, what cannot be done in less is the measure.
-      if (ms <= Math.max(MOST_MS, 4 * letters)) continue;
+      const ms = await overMost(source, flags, text);
+      if (ms === undefined) continue;
       slow.push(`${file}:${line} /${source}/${flags} took ${Math.round(ms)} ms on ${JSON.stringify(text.slice(0, 40))} …`);
       break;
     }
