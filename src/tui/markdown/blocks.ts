@@ -22,10 +22,10 @@ const HEADING = /^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$/;
 /** What may still become a fence, a heading, a list or a table when the rest of it has come. */
-const UNDECIDED = /^\s*(?:[-*+_]+|\d{1,9}[.)]?|#{1,6}|`{1,}[^\s`]*|~{1,}\S*|\|.*)?\s*$/;
+const UNDECIDED = /^(?:[-*+_]+|\d{1,9}[.)]?|#{1,6}|`+[^\s`]*|~\S*|\|.*)?$/;
 
 /** Nothing of such a line is shown before it is whole. */
-export const isUndecided = (line: string): boolean => line.length <= MOST_LINE && UNDECIDED.test(withoutQuotes(line).text);
+export const isUndecided = (line: string): boolean => line.length <= MOST_LINE && UNDECIDED.test(withoutQuotes(line).text.trim());
 
 export function kindOf(line: string): LineKind {
   if (line.trim() === "") return { kind: "blank" };

@@ -40,7 +40,6 @@ export const BOUNDED: readonly { file: string; source: string; most: number; bec
     "^( {0,12})(`{3,}|~{3,})\\s*([^\\s`]*)[^`]*$",
     String.raw`^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$`,
     String.raw`^(\s*)([-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$`,
-    "^\\s*(?:[-*+_]+|\\d{1,9}[.)]?|#{1,6}|`{1,}[^\\s`]*|~{1,}\\S*|\\|.*)?\\s*$",
   ].map((source) => ({ file: "src/tui/markdown/blocks.ts", source, most: 4_000, because: "a longer line is a paragraph" })),
   {
     file: "src/tui/markdown/table.ts",

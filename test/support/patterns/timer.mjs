@@ -1,12 +1,13 @@
 import { parentPort } from "node:worker_threads";
 
 // Times one pattern on one text, the best of three tries; and one that takes a letter at a time, for what the machine
-// can do at this moment: others work on it too.
+// can do at this moment. It is the processor's time: others work on the machine too, and whoever asked is waiting.
 const timed = (pattern, text) => {
-  const before = performance.now();
+  const before = process.cpuUsage();
   if (pattern.global) text.replace(pattern, "");
   else pattern.test(text);
-  return performance.now() - before;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
 };
 
 parentPort.on("message", ({ source, flags, text }) => {
