@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { cleanEnvironment, IO, runIo } from "../support/daemon.ts";
@@ -102,7 +102,8 @@ describe("by flags, on a bare home", () => {
       telegramBotToken: "123456:ABCDEFGHIJKLMNOPQRSTUVWX",
       authorizedUserId: 42,
     });
-    expect(existsSync(join(person, ".config", "systemd", "user", "io.service"))).toBe(true);
+    const units = readdirSync(join(person, ".config", "systemd", "user"));
+    expect(units.filter((name) => /^io-home-[0-9a-f]{6}\.service$/.test(name))).toHaveLength(1);
   });
 
   test("what cannot be is exit 2, and a pipe that nobody writes to is not waited for for ever", async () => {

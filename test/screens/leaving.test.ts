@@ -74,6 +74,8 @@ test("a terminal that lost the focus is called by bell, title and notification, 
 }, async () => {
   const { terminal } = await openChat((said) => ({ say: `Answer to: ${said}` }));
   const title = await terminal.title();
+  // Nobody is attached to it, so this terminal begins without the focus.
+  await terminal.send("\u001b[I");
   await terminal.enter("looked at");
   await terminal.sees("Answer to: looked at");
   await terminal.sees(/[1-9]\d* tokens/);

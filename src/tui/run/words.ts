@@ -17,6 +17,7 @@ export class RunWords {
   readonly #speakers = new Map<string, Speaker>();
   readonly #links: boolean;
   #speaking = "";
+  #heard = "";
 
   constructor(links: boolean) {
     this.#links = links;
@@ -26,6 +27,7 @@ export class RunWords {
   hear(said: Said, width: number): Line[] {
     const speaker = this.#speakers.get(said.key) ?? { said, markdown: createMarkdown({ links: this.#links }) };
     this.#speakers.set(said.key, speaker);
+    this.#heard = said.key;
     speaker.markdown.feed(said.text);
     return this.#take(speaker, width);
   }
@@ -48,14 +50,16 @@ export class RunWords {
     this.#speaking = "";
   }
 
-  /** The line that is just being said. */
+  /** The line that is just being said: by whoever has the word, or else by whoever was heard last. */
   live(width: number): Line[] {
-    const speaker = this.#speakers.get(this.#speaking);
-    if (!speaker) return [];
-    return speaker.markdown
-      .live(textWidth(width))
-      .slice(-MOST_LIVE)
-      .map((line) => [...EDGE, ...line]);
+    for (const key of [this.#speaking, this.#heard]) {
+      const speaker = this.#speakers.get(key);
+      const lines = speaker?.markdown.live(textWidth(width)).slice(-MOST_LIVE) ?? [];
+      if (!speaker || lines.length === 0) continue;
+      const head = key === this.#speaking ? [] : [headOf(speaker.said)];
+      return [...head, ...lines.map((line): Line => [...EDGE, ...line])];
+    }
+    return [];
   }
 
   #take({ said, markdown }: Speaker, width: number): Line[] {
