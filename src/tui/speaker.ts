@@ -49,7 +49,9 @@ export class Speaker {
 
   /** Lets what is on its way arrive, but not for ever; tells what nobody has heard of. */
   async arrived(withinMs: number): Promise<string[]> {
-    await Promise.race([Promise.allSettled([...this.#onItsWay]), sleep(withinMs)]);
+    const late = sleep(withinMs, "late" as const);
+    // What comes too late for a turn is sent again, as a message.
+    while (this.#onItsWay.size > 0 && (await Promise.race([Promise.allSettled(this.#onItsWay), late])) !== "late");
     return [...this.sending, ...(this.#unsure ? [this.#unsure.text] : [])];
   }
 
