@@ -2,12 +2,11 @@ import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { standIns } from "../swarm/run/served.ts";
 import type { Shell } from "./output.ts";
-import { createProgress } from "./progress.ts";
 import { withSwarm } from "./swarm-engine.ts";
 import {
   ISSUE_ARGUMENT,
   JSON_OPTION,
-  progressOn,
+  plainProgress,
   projectHere,
   STAND_INS_OPTION,
   settingsFor,
@@ -37,7 +36,7 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
   const settings = settingsFor(shell, words, options.plan);
   const projectPath = await projectHere();
   shell.note(`Project: ${projectPath}`);
-  const progress = createProgress(progressOn(shell));
+  const progress = plainProgress(shell);
   const asker = createAsker(shell);
   const stop = new AbortController();
   process.once("SIGINT", () => {
