@@ -3,6 +3,7 @@ import type { Log } from "../../lib/log.ts";
 import { approvalKey } from "../../orchestrator/approval-news.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
+import type { Steering } from "../../orchestrator/steering.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import type { Event } from "../../protocol/events.ts";
 import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
@@ -29,6 +30,7 @@ import { createDownloads } from "./downloads.ts";
 import { createShaper, plainPieces } from "./format/answer.ts";
 import type { Health } from "./health.ts";
 import { createIntake } from "./intake.ts";
+import { createInterjections } from "./interjections.ts";
 import { createLive } from "./live.ts";
 import { createLiveStatus } from "./live-status.ts";
 import { isPlace } from "./place.ts";
@@ -49,6 +51,7 @@ export interface TelegramDeps {
   health: Health;
   hub: Pick<Hub, "subscribe">;
   inbox: Pick<Inbox, "submit" | "rewrite" | "cancel">;
+  steering: Pick<Steering, "say">;
   messages: Messages;
   approvals: Approvals;
   squads: Squads;
@@ -90,7 +93,10 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const shaped = createShaper();
   // Nobody ever has it from here, however it came into an answer.
   const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
-  const teller = createTeller({ api, sends, signal, log });
+  const onTurnedAway = (chatId: number, why: string) => {
+    if (access.serves(chatId)) health.turnedAway(why);
+  };
+  const teller = createTeller({ api, sends, onTurnedAway, signal, log });
   const live = createLive({ teller, shape, addressOf: deps.addressOf, log });
   const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
   const presses = createPresses({ api, approvals, squads, teller, topics });
@@ -107,7 +113,9 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const intake = createIntake({
     ...{ updates, access, commands, presses, topics, teller, inbox, messages, log },
     botId: () => botIdOf(token),
+    onHeard: health.heard,
     strangers: createStrangers({ api, access, people, teller }),
+    interjections: createInterjections({ api, messages, sends, updates, steering: deps.steering, log }),
     compose: createComposer({ downloads, transcribe: deps.transcribe }),
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
@@ -158,7 +166,13 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
       const buttons = replyButtons(message, taskOf);
-      return teller.show(replyKey(message.id), to, { pieces, files, buttons, alarm: message.status === "failed" });
+      const content = { pieces, files, buttons, alarm: message.status === "failed" };
+      const show = () => teller.show(replyKey(message.id), to, content);
+      const shown = await show();
+      if (shown === "delivered" || health.isTurnedAway()) return shown;
+      // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
+      if ((await show()) === "delivered") return "delivered";
+      return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
     },
     bot: () => known.name,
     hasTopics: () => known.topics,
@@ -186,6 +200,9 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 }
 
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
+
+const notShown = ({ conversation }: Message) =>
+  `Telegram refuses to show some of this answer. All of it is in the conversation: io conversation show ${conversation}`;
 
 /** What is said about a message at its end: the answer, and what went wrong with it if anything did. */
 function answerOf(message: Message, shape: ReturnType<typeof createShaper>): ReturnType<typeof shape> {
