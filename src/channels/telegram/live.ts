@@ -29,7 +29,7 @@ interface Turn {
   answerChanged: boolean;
   toolsChanged: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** The outcome of a send is not known, or Telegram is away: the end will tell all of it. */
+  /** The outcome of a send is not known, or Telegram is away or refuses it: the end will tell all of it. */
   given: boolean;
 }
 
@@ -84,7 +84,8 @@ export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, pa
       } else if (turn.answerChanged) {
         turn.answerChanged = false;
         const { pieces } = shape(turn.text);
-        if (pieces.length > 0) await teller.show(replyKey(id), place, { pieces });
+        // What Telegram refuses now is told at the end, once.
+        if (pieces.length > 0) turn.given = (await teller.show(replyKey(id), place, { pieces })) === "undeliverable";
       }
     } catch (error) {
       turn.given = true;
