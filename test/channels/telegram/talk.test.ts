@@ -73,7 +73,7 @@ describe("answers", () => {
     expect(edits[1]!.at - edits[0]!.at).toBeGreaterThanOrEqual(950);
   });
 
-  test("that Telegram cannot read as HTML come as plain text, in a send and in an edit", async () => {
+  test("that Telegram cannot read as HTML come as plain text", async () => {
     const { api, owner } = await telegraphed();
     api.fail("sendMessage", { kind: "refuse", status: 400, description: "Bad Request: can't parse entities: whatever" });
     owner.send("so **bold**");
