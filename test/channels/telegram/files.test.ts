@@ -127,5 +127,10 @@ test("forwarded words are told to the model as somebody else's, and a file that 
   api.fail("file", { kind: "cut" });
   api.fail("getFile", { kind: "status", status: 500 });
   owner.attach({ kind: "document", content: Buffer.from("late"), name: "late.txt" });
+  owner.send("/help");
   await owner.sees(/late\.txt\)/, 30_000);
+  await owner.sees(/\/cancel: /);
+  // A command waits for nothing that comes before it.
+  const shown = owner.shown().map(({ text }) => text);
+  expect(shown.findIndex((text) => /late\.txt\)/.test(text))).toBeGreaterThan(shown.findIndex((text) => /\/cancel: /.test(text)));
 });

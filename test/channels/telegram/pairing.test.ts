@@ -1,9 +1,10 @@
+import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import type { Message } from "../../../src/protocol/messages.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../../support/daemon.ts";
 import { temporaryHome } from "../../support/home.ts";
 import { scriptedModel } from "../../support/model.ts";
-import { inDatabase } from "../../support/orchestrator.ts";
+import { filesBelow, inDatabase } from "../../support/orchestrator.ts";
 import { startBotApi } from "../../support/telegram/bot-api.ts";
 import { echo, isConnected, telegramConfig, telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
 import { createPerson } from "../../support/telegram/person.ts";
@@ -18,10 +19,12 @@ async function unpaired() {
   await isConnected(daemon);
   return { api, home, daemon, model, start, io: (...args: string[]) => runIo(args, home) };
 }
+/** Or a little less: the test takes its time. */
+const isInAnHour = (at: string) => Math.abs(Date.parse(at) - Date.now() - 3_570_000) <= 30_000;
 const codeIn = (text: string) => /Your code: ([A-Z0-9]{8})\n/.exec(text)?.[1];
 
 test("/start gives a code, the terminal takes it, and only then is anybody served, by their id", async () => {
-  const { api, daemon, model, io } = await unpaired();
+  const { api, daemon, home, model, io } = await unpaired();
   const olga = createPerson(api, 1_001, "Olga");
   const eve = createPerson(api, 1_002, "Eve");
   olga.send("hello before");
@@ -49,8 +52,9 @@ test("/start gives a code, the terminal takes it, and only then is anybody serve
   eve.send("again, swordfish");
   await eve.sees(/^This bot is private\.$/);
   await until("Eve to be counted", async () => (await telegramOf(daemon)).strangers.messages >= 4);
-  expect(eve.shown().filter(({ text }) => text === "This bot is private.")).toHaveLength(1);
+  expect(eve.shown().map(({ text }) => codeIn(text) ?? text)).toEqual([other, "This bot is private."]);
   expect(JSON.stringify(model.bodies) + daemon.output()).not.toContain("swordfish");
+  for (const path of filesBelow(home)) expect([path, readFileSync(path).includes("swordfish")]).toEqual([path, false]);
   const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
   expect(items.map(({ source }) => source)).toEqual(items.map(() => ({ channel: "telegram", chatId: 1_001 })));
 
@@ -74,6 +78,8 @@ test("three codes wait at most, each holds for an hour and for one use", async (
   people[3]!.send("/start");
   await people[3]!.sees(/No code can be given/);
   expect((await telegramOf(daemon)).pending).toBe(3);
+  const ends = inDatabase(home, (db) => db.prepare("SELECT expires_at AS at FROM telegram_codes").all() as { at: string }[]);
+  for (const { at } of ends) expect(isInAnHour(at)).toBe(true);
 
   inDatabase(home, (db) =>
     db.prepare("UPDATE telegram_codes SET expires_at = '2020-01-01T00:00:00.000Z' WHERE code = ?").run(codes[0]!),
@@ -93,7 +99,10 @@ test("five wrong codes lock the pairing for an hour, over a restart too", async 
   const olga = createPerson(api, 3_001);
   olga.send("/start");
   const code = codeIn((await olga.sees(/Your code/)).text)!;
-  for (let tries = 0; tries < 5; tries += 1) await io("telegram", "pair", `WRONG00${tries}`);
+  const said: string[] = [];
+  for (let tries = 0; tries < 5; tries += 1) said.push((await io("telegram", "pair", `WRONG00${tries}`)).stderr);
+  expect(said.map((words) => /no code that is waiting/.test(words))).toEqual([true, true, true, true, false]);
+  expect(isInAnHour((await telegramOf(daemon)).lockedUntil!)).toBe(true);
   await daemon.kill("SIGTERM");
   await start();
   expect(await io("telegram", "pair", code)).toMatchObject({ code: 1, stderr: expect.stringContaining("Too many wrong codes") });
@@ -116,6 +125,8 @@ test("with authorizedUserId nobody is given a code, and in a group even the owne
   await eve.sees(/^This bot is private\.$/);
   const group = createPerson(api, owner.id, "Olga", { id: -500, type: "supergroup" });
   group.send("do something here");
+  // Somebody else's words are not the owner's because they come in the owner's chat.
+  createPerson(api, 666, "Eve", { id: owner.id, type: "private" }).send("do something in her name");
   owner.send("and here");
   await owner.sees(/^You said: and here$/);
   expect(group.shown()).toEqual([]);
