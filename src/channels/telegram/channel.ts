@@ -94,14 +94,25 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   // Nobody ever has it from here, however it came into an answer.
   const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
   const onTurnedAway = (chatId: number, why: string) => {
-    if (access.serves(chatId)) health.turnedAway(why);
+    if (access.servesChat(chatId)) health.turnedAway(why);
   };
   const teller = createTeller({ api, sends, onTurnedAway, signal, log });
-  const live = createLive({ teller, shape, addressOf: deps.addressOf, log });
+  const { servesChat } = access;
+  const live = createLive({ teller, shape, addressOf: deps.addressOf, servesChat, log });
   const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
   const presses = createPresses({ api, approvals, squads, teller, topics });
   const liveStatus = createLiveStatus({
-    ...{ api, teller, sends, state, log, status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
+    ...{
+      api,
+      teller,
+      sends,
+      state,
+      log,
+      status: deps.status,
+      open: messages.open,
+      conversationOf: topics.conversationOf,
+      servesChat,
+    },
     runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
     runningRuns: () => swarm.running(),
   });
@@ -135,7 +146,8 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       const { owner, kind } = event.data;
       const to = deps.askerOf(owner);
       const text = `Four fifths of the budget of this ${kind} are used. io budget show has the figures.`;
-      if (to && isPlace(to)) quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
+      if (to && isPlace(to) && servesChat(to.chatId))
+        quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
     }
   };
   const quietly = (work: Promise<unknown>) =>
@@ -158,7 +170,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 
   return {
     async deliver(what) {
-      if (!isPlace(what.to)) return "undeliverable";
+      if (!isPlace(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
       if ("approval" in what) return teller.show(approvalKey(what.approval.id), what.to, questionContent(what.approval));
       const { message, to } = what;
       // Nothing that could be sent twice is tried while Telegram is known to be away.

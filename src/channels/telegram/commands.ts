@@ -85,14 +85,14 @@ export function createCommands(deps: CommandsDeps) {
     },
     approvals() {
       const waiting = approvals.waiting();
-      const only = waiting.length === 1 ? waiting[0] : undefined;
+      const named = (id: string) => (waiting.length === 1 ? "" : ` ${id}`);
       return {
         ...listed(
           "Waiting for you",
           waiting.slice(0, 20).map((each) => `• ${approvalLine(each)}`),
           "Nothing waits for your decision.",
         ),
-        ...(only && { buttons: approvalButtons(only.id) }),
+        buttons: waiting.slice(0, 4).flatMap(({ id }) => approvalButtons(id, named(id))),
       };
     },
     allow: (_place, rest) => decide(rest, "allow"),

@@ -24,7 +24,7 @@ import { mayHeal } from "./trouble-words.ts";
 export interface IntakeDeps {
   botId: () => number;
   updates: TelegramUpdates;
-  access: Pick<Access, "serves">;
+  access: Pick<Access, "serves" | "heardIn">;
   strangers: Strangers;
   commands: Commands;
   presses: Presses;
@@ -125,6 +125,8 @@ export function createIntake(deps: IntakeDeps) {
     const from = first.message?.from ?? first.edited_message?.from ?? first.callback_query?.from;
     // The pairing may have ended since.
     if (!from || !access.serves(from.id)) return;
+    const chat = (first.message ?? first.edited_message ?? first.callback_query?.message)?.chat;
+    if (chat) access.heardIn(chat.id, from.id);
     onHeard();
     if (first.callback_query) return presses.press(first.callback_query, key);
     if (first.edited_message) return edited(first.edited_message, key);

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
+import type { Status } from "../../../src/protocol/api.ts";
 import type { Message } from "../../../src/protocol/messages.ts";
 import { providerEnvironment, runIo, startDaemonProcess } from "../../support/daemon.ts";
 import { temporaryHome } from "../../support/home.ts";
-import { scriptedModel } from "../../support/model.ts";
+import { lastUserText, scriptedModel } from "../../support/model.ts";
 import { filesBelow, inDatabase } from "../../support/orchestrator.ts";
 import { startBotApi } from "../../support/telegram/bot-api.ts";
 import { echo, isConnected, telegramConfig, telegramOf, telegraphed } from "../../support/telegram/daemon.ts";
@@ -13,7 +14,9 @@ import { until } from "../../support/until.ts";
 async function unpaired() {
   const api = await startBotApi();
   const home = temporaryHome(telegramConfig(api));
-  const model = await scriptedModel(echo);
+  const model = await scriptedModel((request, ...more) =>
+    /slowly/.test(lastUserText(request)) ? { say: "You said: slowly", delayMs: 4_000 } : echo(request, ...more),
+  );
   const start = () => startDaemonProcess(home, providerEnvironment(model.url), onTestFinished);
   const daemon = await start();
   await isConnected(daemon);
@@ -130,6 +133,7 @@ test("with authorizedUserId nobody is given a code, and in a group even the owne
   owner.send("and here");
   await owner.sees(/^You said: and here$/);
   expect(group.shown()).toEqual([]);
+  expect((await telegramOf(daemon)).strangers).toEqual({ people: 1, messages: 2 });
   expect((await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items.map(({ text }) => text)).toEqual(["and here"]);
   expect(await runIo(["telegram", "pair", "ABCD1234"], home)).toMatchObject({
     code: 1,
@@ -140,6 +144,34 @@ test("with authorizedUserId nobody is given a code, and in a group even the owne
     bot: "io_test_bot",
     user: { id: owner.id, by: "config" },
   });
+});
+
+test("whoever is served no more is told nothing more and heard no more: neither the answer that was being written, nor what waits to be taken, nor the pinned status", async () => {
+  const { api, home, daemon, model, io } = await unpaired();
+  const olga = createPerson(api, 1_001, "Olga");
+  olga.send("/start");
+  await io("telegram", "pair", codeIn((await olga.sees(/Your code/)).text)!);
+  olga.send("/status pin");
+  await until("the pin", () => olga.shown().find((each) => each.pinned));
+  olga.send("slowly, please");
+  await until("the model to be asked", () => model.requests.length === 1);
+  api.fail("getFile", { kind: "status", status: 500 }, 1_000);
+  olga.attach({ kind: "document", content: Buffer.from("x"), name: "late.txt" });
+  await until("the update to be taken", () => api.updates.waiting() === 0);
+  await io("telegram", "unpair");
+  const [message] = await until("the end", async () => {
+    const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
+    return items.every(({ status }) => status === "done") ? items : undefined;
+  });
+  expect(message!.reply).toBe("You said: slowly");
+  api.faults.clear();
+  const waiting = () => inDatabase(home, (db) => db.prepare("SELECT 1 FROM telegram_updates WHERE state = 'waiting'").get());
+  await until("all to be handled", () => waiting() === undefined);
+  expect((await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items).toHaveLength(1);
+  await until("nothing to be owed", async () => (await daemon.json<Status>("GET", "/api/status")).queue.owed === 0);
+  const pinned = () => inDatabase(home, (db) => db.prepare("SELECT 1 FROM io_state WHERE key = 'telegram:pinned'").get());
+  await until("the pin to be given up", () => pinned() === undefined, 20_000);
+  expect(olga.shown().filter(({ text }) => /slowly/.test(text))).toEqual([]);
 });
 
 test("switched on and off while the daemon runs, and off it says how to begin", async () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Model } from "../../../src/engine/rehearsal/wire.ts";
 import type { Message } from "../../../src/protocol/messages.ts";
 import type { Task } from "../../../src/protocol/squads.ts";
-import { approvalsOf } from "../../support/approvals.ts";
+import { approvalsOf, asked } from "../../support/approvals.ts";
 import { temporaryHome } from "../../support/home.ts";
 import { isAfterTool, lastUserText } from "../../support/model.ts";
 import { inDatabase } from "../../support/orchestrator.ts";
@@ -66,6 +66,12 @@ test("one that expired says so, one that was decided elsewhere loses its buttons
   const [third] = await approvalsOf(daemon, "waiting");
   owner.send("/approvals");
   await owner.sees(new RegExp(`^Waiting for you\\n• ${third!.id}`));
+  await daemon.json("POST", "/api/messages", { text: "run fourth", conversation: "aside" });
+  const [fourth] = await asked(daemon, 2);
+  owner.send("/approvals");
+  // Nobody types an id on a phone.
+  const both = await until("the buttons of both", () => owner.shown().find(({ buttons }) => buttons.length === 6));
+  expect((await owner.answered(owner.press(both, new RegExp(`Deny ${fourth!.id}`)))).text).toBe(`${fourth!.id} is denied.`);
   owner.send(`/deny ${third!.id} later, perhaps`);
   await owner.sees(new RegExp(`^${third!.id} is denied`));
   owner.send(`/allow ${third!.id}`);
