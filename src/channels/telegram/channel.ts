@@ -3,6 +3,7 @@ import type { Log } from "../../lib/log.ts";
 import { approvalKey } from "../../orchestrator/approval-news.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
+import type { Steering } from "../../orchestrator/steering.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import type { Event } from "../../protocol/events.ts";
 import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
@@ -29,6 +30,7 @@ import { createDownloads } from "./downloads.ts";
 import { createShaper, plainPieces } from "./format/answer.ts";
 import type { Health } from "./health.ts";
 import { createIntake } from "./intake.ts";
+import { createInterjections } from "./interjections.ts";
 import { createLive } from "./live.ts";
 import { createLiveStatus } from "./live-status.ts";
 import { isPlace } from "./place.ts";
@@ -49,6 +51,7 @@ export interface TelegramDeps {
   health: Health;
   hub: Pick<Hub, "subscribe">;
   inbox: Pick<Inbox, "submit" | "rewrite" | "cancel">;
+  steering: Pick<Steering, "say">;
   messages: Messages;
   approvals: Approvals;
   squads: Squads;
@@ -90,12 +93,26 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const shaped = createShaper();
   // Nobody ever has it from here, however it came into an answer.
   const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
-  const teller = createTeller({ api, sends, signal, log });
-  const live = createLive({ teller, shape, addressOf: deps.addressOf, log });
+  const onTurnedAway = (chatId: number, why: string) => {
+    if (access.servesChat(chatId)) health.turnedAway(why);
+  };
+  const teller = createTeller({ api, sends, onTurnedAway, signal, log });
+  const { servesChat } = access;
+  const live = createLive({ teller, shape, addressOf: deps.addressOf, servesChat, log });
   const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
   const presses = createPresses({ api, approvals, squads, teller, topics });
   const liveStatus = createLiveStatus({
-    ...{ api, teller, sends, state, log, status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
+    ...{
+      api,
+      teller,
+      sends,
+      state,
+      log,
+      status: deps.status,
+      open: messages.open,
+      conversationOf: topics.conversationOf,
+      servesChat,
+    },
     runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
     runningRuns: () => swarm.running(),
   });
@@ -107,7 +124,9 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const intake = createIntake({
     ...{ updates, access, commands, presses, topics, teller, inbox, messages, log },
     botId: () => botIdOf(token),
+    onHeard: health.heard,
     strangers: createStrangers({ api, access, people, teller }),
+    interjections: createInterjections({ api, messages, sends, updates, steering: deps.steering, log }),
     compose: createComposer({ downloads, transcribe: deps.transcribe }),
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
@@ -127,7 +146,8 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       const { owner, kind } = event.data;
       const to = deps.askerOf(owner);
       const text = `Four fifths of the budget of this ${kind} are used. io budget show has the figures.`;
-      if (to && isPlace(to)) quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
+      if (to && isPlace(to) && servesChat(to.chatId))
+        quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
     }
   };
   const quietly = (work: Promise<unknown>) =>
@@ -150,7 +170,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 
   return {
     async deliver(what) {
-      if (!isPlace(what.to)) return "undeliverable";
+      if (!isPlace(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
       if ("approval" in what) return teller.show(approvalKey(what.approval.id), what.to, questionContent(what.approval));
       const { message, to } = what;
       // Nothing that could be sent twice is tried while Telegram is known to be away.
@@ -158,7 +178,13 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
       const buttons = replyButtons(message, taskOf);
-      return teller.show(replyKey(message.id), to, { pieces, files, buttons, alarm: message.status === "failed" });
+      const content = { pieces, files, buttons, alarm: message.status === "failed" };
+      const show = () => teller.show(replyKey(message.id), to, content);
+      const shown = await show();
+      if (shown === "delivered" || health.isTurnedAway()) return shown;
+      // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
+      if ((await show()) === "delivered") return "delivered";
+      return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
     },
     bot: () => known.name,
     hasTopics: () => known.topics,
@@ -186,6 +212,9 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 }
 
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
+
+const notShown = ({ conversation }: Message) =>
+  `Telegram refuses to show some of this answer. All of it is in the conversation: io conversation show ${conversation}`;
 
 /** What is said about a message at its end: the answer, and what went wrong with it if anything did. */
 function answerOf(message: Message, shape: ReturnType<typeof createShaper>): ReturnType<typeof shape> {

@@ -75,6 +75,11 @@ describe("markdown in a chat", () => {
       ["text_link", "see "],
       ["code", "x"],
     ]);
+    expect(shape("**bold `code`**").pieces[0]!.html).toBe("<b>bold </b><code>code</code>");
+  });
+
+  test("half a letter, which would have Telegram refuse the whole, is shown as one that is missing", () => {
+    expect(shape("half \ud83d a letter").pieces).toEqual([{ html: "half \ufffd a letter", plain: "half \ufffd a letter" }]);
   });
 });
 
