@@ -66,6 +66,10 @@ export const RunModel = z.object({
 });
 export type RunModel = z.infer<typeof RunModel>;
 
+/** One of several tries at a step. One without an end was cut off with the process that made it. */
+export const RunAttempt = z.object({ startedAt: z.string(), finishedAt: z.string().nullable(), error: z.string().nullable() });
+export type RunAttempt = z.infer<typeof RunAttempt>;
+
 /** One agent call, one command or one decision of a run, as its journal has it. */
 export const RunStep = z.object({
   key: z.string(),
@@ -79,6 +83,8 @@ export const RunStep = z.object({
   asked: z.string().nullable(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number().int(),
+  /** Every try at it, oldest first, where a run is shown whole and there was more than one. */
+  tries: z.array(RunAttempt).optional(),
   verdict: z.string().nullable(),
   error: z.string().nullable(),
   usage: Usage,
