@@ -47,6 +47,8 @@ export const ReviewLoop = z.object({
   revisions: z.number().int(),
   /** The tree, or the hash of the text, that the approval names. */
   approved: z.string().nullable(),
+  /** Every approval it gave, by the round and the state it saw: all but one of the last state are void. */
+  approvals: z.array(z.object({ round: z.number().int(), saw: z.string() })).optional(),
   /** What stood against it at the end. */
   findings: z.string().nullable(),
 });
