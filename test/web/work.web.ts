@@ -20,6 +20,7 @@ test("a squad is made from a path and a name; the suggested agents come along, a
   await page.getByLabel("Name").fill("Greeters");
   await page.getByText("with the agents it suggests").waitFor();
   await page.getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/squads\/greeters$/);
   await page.getByRole("heading", { name: "Greeters" }).waitFor();
   const { items } = await daemon.json<{ items: { characterName: string }[] }>(
     "GET",
@@ -146,7 +147,9 @@ test("every attempt at a step has a bar of its own, and an approval that a later
   const reviews = page.getByRole("region", { name: "Reviews" });
   const struck = reviews.locator("s").filter({ hasText: twice!.approvals![0]!.saw.slice(0, 12) });
   await struck.first().waitFor();
-  const line = await struck.first().evaluate("(element) => getComputedStyle(element).textDecorationLine");
+  const line = await struck
+    .first()
+    .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).textDecorationLine);
   expect(line).toContain("line-through");
   expect(
     await reviews
