@@ -20,7 +20,7 @@ test("what agents say at the same time is shown in whole lines, and who speaks i
   const say = (stream: number, ...pieces: string[]) => {
     for (const text of pieces) progress.say({ key: `stream-${stream}`, agent: "engineer", stream, text });
   };
-  say(1, "I wr", "ite the", " parser.\nThen");
+  say(1, "I wr", "ite the", " parser.\nAnd more.\nThen");
   say(2, "I test.", "\n");
   say(1, " I stop.");
   finished("stream-1");
@@ -29,6 +29,7 @@ test("what agents say at the same time is shown in whole lines, and who speaks i
   expect(shown().split("\n")).toEqual([
     "┌ engineer, stream 1",
     "│ I write the parser.",
+    "│ And more.",
     "┌ engineer, stream 2",
     "│ I test.",
     "┌ engineer, stream 1",
