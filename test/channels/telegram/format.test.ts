@@ -109,6 +109,14 @@ describe("a long answer", () => {
     expect(all.filter(({ type }) => type === "bold").map(({ length }) => length)).toEqual(Array(6).fill(60 * 13 + 3));
   });
 
+  test("is cut ahead of an entity that does not fit any more, whatever spaces it has", () => {
+    const words = `${"strong words ".repeat(60)}end`;
+    for (const marked of [`**${words}**`, `*${words}*`, `~~${words}~~`, `\`${words}\``, `[${words}](https://example.org)`]) {
+      const messages = seen(`${"x ".repeat(1_900)}${marked} and after`);
+      expect(messages.map(({ entities }) => entities.map(({ length }) => length))).toEqual([[], [words.length]]);
+    }
+  });
+
   test("keeps letters whole that are made of several: emoji, families, flags, marks", () => {
     for (const letter of ["👩‍👩‍👧‍👦", "🇩🇪", "e\u0301", "👍🏽"]) {
       const messages = seen(`a${letter.repeat(3_000)}`);
