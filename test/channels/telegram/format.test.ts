@@ -49,9 +49,9 @@ describe("markdown in a chat", () => {
   });
 
   test("a link that leads into the program or to a script is text", () => {
-    expect(entitiesOf("[a](javascript:alert(1)) [b](file:///etc/passwd) [c](tg://user?id=1) [d](docs/a.md) [e](ftp://x.example)")).toEqual([
-      ["text_link", "c"],
-    ]);
+    expect(
+      entitiesOf("[a](javascript:alert(1)) [b](file:///etc/passwd) [c](tg://user?id=1) [d](docs/a.md) [e](ftp://x.example)"),
+    ).toEqual([["text_link", "c"]]);
   });
 
   test("code keeps its language and its letters, inside a list and around fences too", () => {
