@@ -8,6 +8,7 @@ import type { Status, Stopped } from "../../protocol/api.ts";
 import type { Event } from "../../protocol/events.ts";
 import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
 import type { Receipt } from "../../protocol/outbox.ts";
+import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
@@ -33,12 +34,13 @@ import { createIntake } from "./intake.ts";
 import { createInterjections } from "./interjections.ts";
 import { createLive } from "./live.ts";
 import { createLiveStatus } from "./live-status.ts";
-import { isPlace } from "./place.ts";
+import type { Content } from "./part.ts";
+import { isPlace, type Place } from "./place.ts";
 import { createPolling } from "./poll.ts";
 import { createPresses } from "./presses.ts";
 import { questionContent } from "./questions.ts";
 import { createStrangers } from "./strangers.ts";
-import { createTeller } from "./teller.ts";
+import { createTeller, type Teller } from "./teller.ts";
 import { createTopics } from "./topics.ts";
 
 export interface TelegramDeps {
@@ -131,14 +133,6 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
 
-  const taskOf = (id: string) => {
-    try {
-      return squads.task(id);
-    } catch (error) {
-      if (error instanceof UserError) return undefined;
-      throw error;
-    }
-  };
   const hear = (event: Event) => {
     live.hear(event);
     if (event.type === "approval.decided") quietly(presses.renew(event.data));
@@ -177,14 +171,9 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       if (!health.is("connected")) await look();
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
-      const buttons = replyButtons(message, taskOf);
+      const buttons = replyButtons(message, (id) => taskIn(squads, id));
       const content = { pieces, files, buttons, alarm: message.status === "failed" };
-      const show = () => teller.show(replyKey(message.id), to, content);
-      const shown = await show();
-      if (shown === "delivered" || health.isTurnedAway()) return shown;
-      // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
-      if ((await show()) === "delivered") return "delivered";
-      return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
+      return showReply({ teller, health }, message, to, content);
     },
     bot: () => known.name,
     hasTopics: () => known.topics,
@@ -211,7 +200,31 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   };
 }
 
+/** Undefined for one that is gone with its squad. */
+function taskIn(squads: Squads, id: string): Task | undefined {
+  try {
+    return squads.task(id);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
+
+async function showReply(
+  { teller, health }: { teller: Teller; health: Health },
+  message: Message,
+  to: Place,
+  content: Content,
+): Promise<Receipt> {
+  const show = () => teller.show(replyKey(message.id), to, content);
+  const shown = await show();
+  if (shown === "delivered" || health.isTurnedAway()) return shown;
+  // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
+  if ((await show()) === "delivered") return "delivered";
+  return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
+}
 
 const notShown = ({ conversation }: Message) =>
   `Telegram refuses to show some of this answer. All of it is in the conversation: io conversation show ${conversation}`;

@@ -74,7 +74,8 @@ export function createIntake(deps: IntakeDeps) {
   const tries = new Map<number, number>();
   const lanes = createLanes({
     async work(lane) {
-      for (let next = dueIn(lane); lanes.isOpen() && next; next = dueIn(lane)) {
+      const due = () => dueOf(updates.waiting(lane), albumMs);
+      for (let next = due(); lanes.isOpen() && next; next = due()) {
         if (next.waitMs > 0) await sleep(next.waitMs);
         else await handleAll(next.all);
       }
@@ -82,18 +83,6 @@ export function createIntake(deps: IntakeDeps) {
     onFailure: (lane, error) => log.warn("what Telegram told is handled later", { lane, error: messageOf(error) }),
     retryMs: RETRY_MS,
   });
-
-  /** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
-  function dueIn(lane: string): { all: StoredUpdate[]; waitMs: number } | undefined {
-    const waiting = updates.waiting(lane);
-    const first = waiting[0];
-    if (!first) return undefined;
-    const album = albumOf(first);
-    if (album === undefined) return { all: [first], waitMs: 0 };
-    const all = waiting.filter((each) => albumOf(each) === album);
-    const newest = Math.max(...all.map(({ createdAt }) => Date.parse(createdAt)));
-    return { all, waitMs: Math.max(0, newest + albumMs - Date.now()) };
-  }
 
   async function handleAll(all: StoredUpdate[]): Promise<void> {
     const { id } = all[0]!;
@@ -112,8 +101,7 @@ export function createIntake(deps: IntakeDeps) {
   }
 
   async function giveUp({ id, body }: StoredUpdate): Promise<void> {
-    const told = JSON.parse(body) as Told;
-    const message = "stranger" in told ? undefined : (told.message ?? told.edited_message ?? told.callback_query?.message);
+    const message = messageIn(JSON.parse(body) as Told);
     if (message) await hint([NOT_HANDLED], topics.placeOf(message), `update:${botId()}:${id}:lost`);
   }
 
@@ -125,7 +113,7 @@ export function createIntake(deps: IntakeDeps) {
     const from = first.message?.from ?? first.edited_message?.from ?? first.callback_query?.from;
     // The pairing may have ended since.
     if (!from || !access.serves(from.id)) return;
-    const chat = (first.message ?? first.edited_message ?? first.callback_query?.message)?.chat;
+    const chat = messageIn(first)?.chat;
     if (chat) access.heardIn(chat.id, from.id);
     onHeard();
     if (first.callback_query) return presses.press(first.callback_query, key);
@@ -186,6 +174,22 @@ export function createIntake(deps: IntakeDeps) {
   };
 }
 export type Intake = ReturnType<typeof createIntake>;
+
+/** The message that something was said in, or that a button hangs on. */
+function messageIn(told: Told) {
+  return "stranger" in told ? undefined : (told.message ?? told.edited_message ?? told.callback_query?.message);
+}
+
+/** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
+function dueOf(waiting: readonly StoredUpdate[], albumMs: number): { all: StoredUpdate[]; waitMs: number } | undefined {
+  const first = waiting[0];
+  if (!first) return undefined;
+  const album = albumOf(first);
+  if (album === undefined) return { all: [first], waitMs: 0 };
+  const all = waiting.filter((each) => albumOf(each) === album);
+  const newest = Math.max(...all.map(({ createdAt }) => Date.parse(createdAt)));
+  return { all, waitMs: Math.max(0, newest + albumMs - Date.now()) };
+}
 
 function albumOf({ body }: StoredUpdate): string | undefined {
   return body.includes("media_group_id") ? (JSON.parse(body) as Update).message?.media_group_id : undefined;

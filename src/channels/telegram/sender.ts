@@ -66,7 +66,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     for (;;) {
       const notes = notesOf(to, place, mayBeThere);
       try {
-        if (!hasRoom(part) && notes.join(" ") !== announced) announced = await announce(notes, place);
+        if (!hasRoom(part) && notes.join(" ") !== announced) announced = await announce(api, notes, place);
         sends.begin(key, part.name, place, mayBeThere);
         const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(api, part, place, notes, asHtml));
         sends.sent(key, part.name, message_id, hashOf(part));
@@ -86,13 +86,6 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     if (place.threadId !== undefined && landed.thread !== place.threadId)
       await tellAstray(key, place, part, { messageId: landed.id, repeated: mayBeThere });
     return "sent";
-  }
-
-  /** Says ahead of a message what there is no room for in it. */
-  async function announce(notes: readonly string[], place: Place): Promise<string> {
-    const text = notes.join(" ");
-    await calling("sendMessage", () => api.sendMessage(place.chatId, text, { ...threadIn(place), disable_notification: true }));
-    return text;
   }
 
   function turnedAway(trouble: Trouble, { chatId }: Place): boolean {
@@ -131,7 +124,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
     sends.begin(key, part.name, placeOf(chatId, undefined), repeated);
     sends.sent(key, part.name, messageId, part.file || !hasRoom(part) ? hashOf(part) : "");
-    if (part.file || !hasRoom(part)) await announce([ASTRAY], placeOf(chatId, undefined));
+    if (part.file || !hasRoom(part)) await announce(api, [ASTRAY], placeOf(chatId, undefined));
     else await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 
@@ -165,6 +158,13 @@ function sendPart(
       caption: text,
     });
   return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
+}
+
+/** Says apart from a message what there is no room for in it. */
+async function announce(api: Api, notes: readonly string[], place: Place): Promise<string> {
+  const text = notes.join(" ");
+  await calling("sendMessage", () => api.sendMessage(place.chatId, text, { ...threadIn(place), disable_notification: true }));
+  return text;
 }
 
 type Edited = "shown" | "gone" | "refused";
