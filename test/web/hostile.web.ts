@@ -51,7 +51,10 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
   await look("/wiki?map", "<img src=x");
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("onerror");
-  await page.getByRole("option", { name: /message/ }).first().waitFor();
+  await page
+    .getByRole("option", { name: /message/ })
+    .first()
+    .waitFor();
   expect(await trouble(page)).toEqual([]);
 
   const folder = project({ ...GREETER, [`<img src=x onerror=window.${MARK}=1>.txt`]: "old\n" });
