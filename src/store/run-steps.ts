@@ -103,8 +103,9 @@ function readers({ db }: Store) {
   const before = db.prepare(
     "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
   );
-  const tries = db.prepare(`SELECT key, started_at AS startedAt, finished_at AS finishedAt, error FROM run_attempts
-    WHERE run_id = ?1 AND key IN (SELECT key FROM run_attempts WHERE run_id = ?1 GROUP BY key HAVING count(*) > 1) ORDER BY seq`);
+  const tries = db.prepare(
+    "SELECT key, started_at AS startedAt, finished_at AS finishedAt, error FROM run_attempts WHERE run_id = ? ORDER BY seq",
+  );
   const readable = (rows: unknown[]): StepRow[] => rows.flatMap((row) => StepRow.safeParse(row).data ?? []);
   return {
     steps: (id: string) => readable(all.all(id)),
@@ -115,7 +116,7 @@ function readers({ db }: Store) {
       const byKey = new Map<string, RunAttempt[]>();
       for (const { key, ...attempt } of tries.all(id) as unknown as (RunAttempt & { key: string })[])
         byKey.set(key, [...(byKey.get(key) ?? []), attempt]);
-      return byKey;
+      return new Map([...byKey].filter(([, attempts]) => attempts.length > 1));
     },
     step: (id: string, key: string) => StepRow.safeParse(one.get(id, key)).data,
     prompt: (id: string, key: string) => z.object({ prompt: z.string() }).safeParse(prompt.get(id, key)).data?.prompt ?? null,
