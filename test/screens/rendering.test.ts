@@ -108,3 +108,19 @@ test("the cursor stands at the caret behind wide letters, and a letter is taken 
   await until("the message", () => model.requests.length === 1);
   expect(JSON.stringify(model.requests[0]!.messages.at(-1))).toContain("漢x");
 });
+
+test("a line under way that a narrower terminal has broken is drawn anew and leaves nothing behind", async () => {
+  const { terminal } = await openChat(() => ({ stall: "It was a dark and stormy night in the old harbour town, and" }), {
+    columns: 62,
+    rows: 20,
+  });
+  await terminal.enter("a story");
+  await terminal.sees("old harbour town, and");
+  await terminal.resize(21, 20);
+  await terminal.sees(/It was a dark and\nstormy night in the\nold harbour town, and\n/);
+  await terminal.resize(62, 20);
+  await terminal.sees("night in the old harbour town, and");
+  const all = await terminal.scrollback();
+  for (const part of ["It was a dark", "› a story", "Esc stops", "connected"])
+    expect([part, count(all, part)]).toEqual([part, 1]);
+});
