@@ -171,7 +171,7 @@ test("squads, tasks and runs by keys alone: make, add, remove, delegate, comment
   await runEnded(daemon, new URL(page.url()).pathname.split("/")[2] ?? "");
   await page.getByRole("button", { name: "Apply" }).waitFor();
   await toView();
-  const node = page.getByRole("group", { name: "Pipeline" }).getByRole("button", { name: /^pm-reviewer, approved/ });
+  const node = page.getByRole("group", { name: "Pipeline" }).getByRole("button", { name: /^pm-reviewer\s*approved/ });
   await use(node);
   await page.getByRole("region", { name: "Step" }).getByText("What it answered").waitFor();
   expect(decodeURIComponent(page.url())).toContain("/steps/spec/review:pm-reviewer");
