@@ -85,8 +85,10 @@ test("the page can be used by keyboard alone: the palette goes anywhere, ? lists
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Stop everything" }).waitFor();
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  const keys = page.getByRole("dialog", { name: "Keys" });
+  await keys.waitFor();
   await page.keyboard.press("Escape");
+  await keys.waitFor({ state: "hidden" });
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   // The settings have a field to search in, too.
