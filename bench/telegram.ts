@@ -92,6 +92,9 @@ async function single({ api, off, asked, turns }: { api: BotApi; off: BenchDaemo
   console.log(describe("model to chat", times.chatOut));
   console.log(describe("model to answer, HTTP", times.httpOut));
   console.log(describe("last word to final edit", edits));
+  const besideHttp = (chat: number[], http: number[]) => `${(median(chat) / median(http)).toFixed(2)} times the same over HTTP`;
+  console.log(`update to model            ${besideHttp(times.chatIn, times.httpIn)}, turn by turn in one run`);
+  console.log(`model to chat              ${besideHttp(times.chatOut, times.httpOut)}, turn by turn in one run`);
   judge("update to model, beyond HTTP", median(times.chatIn) - median(times.httpIn), MAX_IN_MS, " ms");
   judge("model to chat, beyond HTTP", median(times.chatOut) - median(times.httpOut), MAX_OUT_MS, " ms");
 }
@@ -110,7 +113,10 @@ async function burst({ api, off }: { api: BotApi; off: BenchDaemon }): Promise<v
   const httpBegan = performance.now();
   await Promise.all(names.map((name, index) => off.ask(`${name}00`, `c${index % TOPICS}`)));
   const httpMs = performance.now() - httpBegan;
-  console.log(`burst of ${BURST} from ${TOPICS} topics    ${chatMs.toFixed(0)} ms; over HTTP ${httpMs.toFixed(0)} ms`);
+  const ratio = (chatMs / httpMs).toFixed(2);
+  console.log(
+    `burst of ${BURST} from ${TOPICS} topics    ${chatMs.toFixed(0)} ms; over HTTP ${httpMs.toFixed(0)} ms; ${ratio} times that`,
+  );
 }
 
 /** Compared once both have answered enough to have all they need and to have tidied up: before that, chance decides. */

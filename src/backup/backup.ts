@@ -24,12 +24,14 @@ import { packageVersion } from "../lib/version.ts";
 import { unusable } from "../store/open.ts";
 import { type Copied, createCopy } from "./copy.ts";
 import { MANIFEST, type Manifest, ROOT } from "./manifest.ts";
+import type { OnProgress } from "./progress.ts";
 import { END_OF_TAR, headerOf, paddingOf } from "./tar.ts";
 
 export interface BackupDeps {
   paths: Paths;
   file: string;
   signal?: AbortSignal;
+  onProgress?: OnProgress | undefined;
   now?: () => Date;
 }
 
@@ -41,11 +43,17 @@ export interface Backup {
   createdAt: string;
 }
 
+/** Where a copy is made, and who is told about it. */
+interface Watched {
+  staging: string;
+  onProgress: OnProgress | undefined;
+}
+
 /** How long another process may keep the database to itself. */
 const BUSY_MS = 10_000;
 
 /** Puts the whole home into one file, as a crash at one moment would leave it: a start from it finishes what was begun. */
-export async function backUp({ paths, file, signal, now = () => new Date() }: BackupDeps): Promise<Backup> {
+export async function backUp({ paths, file, signal, onProgress, now = () => new Date() }: BackupDeps): Promise<Backup> {
   const home = realOf(paths.home);
   const target = resolve(file);
   refusePlace(home, target);
@@ -58,7 +66,7 @@ export async function backUp({ paths, file, signal, now = () => new Date() }: Ba
   process.once("exit", remove);
   try {
     const createdAt = now().toISOString();
-    const entries = copyHome(home, paths.database, staging);
+    const entries = copyHome(home, paths.database, { staging, onProgress });
     signal?.throwIfAborted();
     const manifest: Manifest = {
       format: "io-backup/1",
@@ -67,7 +75,7 @@ export async function backUp({ paths, file, signal, now = () => new Date() }: Ba
       home,
       entries: Object.fromEntries(entries.map(({ name, sha256, mode }) => [name, { sha256, mode }])),
     };
-    const archive = Readable.from(archiveOf(entries, staging, manifest));
+    const archive = Readable.from(archiveOf(entries, manifest, { staging, onProgress }));
     const options = signal ? { signal } : {};
     await pipeline(archive, createGzip(), createWriteStream(part, { mode: 0o600, flags: "wx", flush: true }), options);
     renameSync(part, target);
@@ -103,8 +111,8 @@ function makeStaging(scratch: string): string {
  * Copies everything twice while others work, which leaves little to do, and what changed since then a last time while nobody
  * can write to the database: no effect is begun meanwhile, since its intent would have to be written first.
  */
-function copyHome(home: string, database: string, staging: string): Copied[] {
-  const copy = createCopy({ home, staging });
+function copyHome(home: string, database: string, { staging, onProgress }: Watched): Copied[] {
+  const copy = createCopy({ home, staging, onProgress });
   copy.pass();
   copy.pass();
   if (!existsSync(database)) return copy.entries();
@@ -131,16 +139,25 @@ function copyHome(home: string, database: string, staging: string): Copied[] {
   }
 }
 
-async function* archiveOf(entries: readonly Copied[], staging: string, manifest: Manifest): AsyncGenerator<Buffer> {
+async function* archiveOf(
+  entries: readonly Copied[],
+  manifest: Manifest,
+  { staging, onProgress }: Watched,
+): AsyncGenerator<Buffer> {
   const known = manifest.entries;
+  let files = 0;
+  let bytes = 0;
   for (const entry of entries) {
     yield headerOf({ ...entry, name: `${ROOT}/${entry.name}` });
     if (entry.type !== "file") continue;
     const hash = createHash("sha256");
     for await (const part of createReadStream(join(staging, entry.name))) {
       hash.update(part);
+      bytes += part.length;
+      onProgress?.({ step: "packing", files, bytes });
       yield part;
     }
+    files += 1;
     yield paddingOf(entry.size);
     known[entry.name] = { sha256: hash.digest("hex"), mode: entry.mode };
   }

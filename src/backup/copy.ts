@@ -16,6 +16,7 @@ import { codeOf, UserError } from "../lib/errors.ts";
 import { type Folder, withFolder } from "../lib/pinned/folder.ts";
 import { openPlain, tellAbsent } from "../lib/pinned/read.ts";
 import { isLeftOut } from "./manifest.ts";
+import type { OnProgress } from "./progress.ts";
 import type { TarEntry } from "./tar.ts";
 
 /** An entry of the copy, with what its content comes to. */
@@ -26,12 +27,14 @@ export interface Copied extends TarEntry {
 export interface CopyDeps {
   home: string;
   staging: string;
+  onProgress?: OnProgress | undefined;
 }
 
 /** A copy of a home's files that is brought up to date by each pass: only what changed since the last one is read again. */
-export function createCopy({ home, staging }: CopyDeps) {
+export function createCopy({ home, staging, onProgress }: CopyDeps) {
   const copied = new Map<string, { stamp: string; entry: Copied }>();
   const buffer = Buffer.alloc(256 * 1024);
+  let bytes = 0;
 
   function take(folder: Folder, path: string, name: string, stats: Stats): void {
     const stamp = [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs, stats.mode].join(":");
@@ -63,6 +66,8 @@ export function createCopy({ home, staging }: CopyDeps) {
         hash.update(part);
         for (let at = 0; at < read; ) at += writeSync(file, part, at);
         size += read;
+        bytes += read;
+        onProgress?.({ step: "copying", files: copied.size, bytes });
       }
     } finally {
       closeSync(file);

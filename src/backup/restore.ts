@@ -13,17 +13,18 @@ import {
   utimesSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { isAlive } from "../lib/alive.ts";
 import { codeOf, conflict, messageOf, UserError, usageError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-errors.ts";
 import type { Paths } from "../lib/paths.ts";
 import { realOf } from "../lib/real-path.ts";
 import { lockHolder } from "../store/lock.ts";
 import { digest } from "./copy.ts";
+import { asideAt, checkedAt, removeLeftovers, unpackingAt } from "./interrupted.ts";
 import { isLeftOut, MANIFEST, Manifest, ROOT } from "./manifest.ts";
+import type { OnProgress } from "./progress.ts";
 import { damaged, readTar, type TarEntry } from "./tar.ts";
 
 export interface RestoreDeps {
@@ -31,6 +32,7 @@ export interface RestoreDeps {
   file: string;
   /** Puts what is in the home now aside. */
   replace: boolean;
+  onProgress?: OnProgress | undefined;
   now?: () => Date;
 }
 
@@ -52,7 +54,7 @@ export function holdsSomething({ home }: Paths): boolean {
 }
 
 /** Makes a home of a backup: beside it first, checked to the last byte, and then in its place in one step. */
-export async function restore({ paths, file, replace, now = () => new Date() }: RestoreDeps): Promise<Restored> {
+export async function restore({ paths, file, replace, onProgress, now = () => new Date() }: RestoreDeps): Promise<Restored> {
   const home = realOf(paths.home);
   refuseUsed(paths);
   if (holdsSomething(paths) && !replace)
@@ -60,16 +62,19 @@ export async function restore({ paths, file, replace, now = () => new Date() }: 
       `${home} is not empty. With --yes it is put aside and the backup takes its place; or set IO_HOME to another folder.`,
     );
   removeLeftovers(home);
-  const staging = `${home}.restoring-${process.pid}`;
-  const remove = () => rmSync(staging, { recursive: true, force: true });
+  const [staging, checked] = [unpackingAt(home), checkedAt(home)];
+  const remove = () => {
+    for (const path of [staging, checked]) rmSync(path, { recursive: true, force: true });
+  };
   process.once("exit", remove);
   try {
     mkdirSync(dirname(home), { recursive: true, mode: 0o700 });
     mkdirSync(staging, { mode: 0o700 });
-    const manifest = await unpack(resolve(file), staging);
+    const manifest = await unpack(resolve(file), staging, onProgress);
     refuseUsed(paths);
-    const aside = holdsSomething(paths) ? `${home}.before-${stampOf(now())}` : null;
-    move(home, staging, aside);
+    const aside = holdsSomething(paths) ? asideAt(home, now()) : null;
+    renameSync(staging, checked);
+    move(home, checked, aside);
     return { home, files: Object.keys(manifest.entries).length, createdAt: manifest.createdAt, from: manifest.home, aside };
   } finally {
     process.off("exit", remove);
@@ -100,20 +105,12 @@ function isOpen(database: string): boolean {
   }
 }
 
-/** What restores that were killed have left. */
-function removeLeftovers(home: string): void {
-  const prefix = `${basename(home)}.restoring-`;
-  if (!existsSync(dirname(home))) return;
-  for (const name of readdirSync(dirname(home))) {
-    const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : Number.NaN;
-    if (owner > 0 && !isAlive(owner)) rmSync(join(dirname(home), name), { recursive: true, force: true });
-  }
-}
-
-async function unpack(file: string, staging: string): Promise<Manifest> {
+async function unpack(file: string, staging: string, onProgress: OnProgress | undefined): Promise<Manifest> {
   const found: Manifest["entries"] = {};
   const links: { path: string; target: string }[] = [];
   let manifest: Manifest | undefined;
+  let files = 0;
+  let bytes = 0;
   try {
     const plain = createReadStream(file)
       .on("error", (error) => plain.destroy(error))
@@ -128,6 +125,9 @@ async function unpack(file: string, staging: string): Promise<Manifest> {
       if (path in found) throw damaged();
       if (entry.type === "link") links.push({ path, target: entry.target ?? "" });
       found[path] = { mode: entry.mode, sha256: await put(entry, body, join(staging, path)) };
+      files += 1;
+      bytes += entry.size;
+      onProgress?.({ step: "unpacking", files, bytes });
     }
   } catch (error) {
     throw explained(error, file);
@@ -193,11 +193,14 @@ function explained(error: unknown, file: string): UserError {
   return new UserError(`${file}: ${why}`, { cause: error });
 }
 
-/** An empty folder gives way to a rename by itself, so that there is no moment without a home. */
-function move(home: string, staging: string, aside: string | null): void {
+/**
+ * An empty folder gives way to a rename by itself, so that there is no moment without a home. A kill between the two steps of
+ * one that is not empty is mended by the next command (`finishRestore`).
+ */
+function move(home: string, checked: string, aside: string | null): void {
   try {
     if (aside !== null) renameSync(home, aside);
-    renameSync(staging, home);
+    renameSync(checked, home);
   } catch (error) {
     if (aside !== null && !existsSync(home) && existsSync(aside)) renameSync(aside, home);
     throw new UserError(
@@ -205,8 +208,4 @@ function move(home: string, staging: string, aside: string | null): void {
       { cause: error },
     );
   }
-}
-
-function stampOf(time: Date): string {
-  return time.toISOString().slice(0, 19).replace(/[-:]/g, "");
 }

@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import type { Progress } from "../backup/progress.ts";
 import { ExitCode } from "../lib/errors.ts";
 import { sizeText } from "../lib/size.ts";
 import { confirm } from "./input.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
+import { whileWorking } from "./working.ts";
 
 interface BackupOptions {
   yes?: boolean;
@@ -23,7 +25,9 @@ export function backupCommands(program: Command, shell: Shell): void {
       if (existsSync(file)) await confirm(shell, `${resolve(file)} is there already. Replace it?`, yes);
       leaveOnInterrupt();
       const { backUp } = await import("../backup/backup.ts");
-      const made = await backUp({ paths: shell.paths, file });
+      const made = await whileWorking(shell, "backing up", (tell) =>
+        backUp({ paths: shell.paths, file, onProgress: (done) => tell(told(done)) }),
+      );
       const count = `${made.files} files, ${sizeText(made.bytes)}`;
       const text = [
         `${made.file} holds all of ${made.home} (${count}).`,
@@ -45,7 +49,9 @@ export function backupCommands(program: Command, shell: Shell): void {
       const isFull = holdsSomething(shell.paths);
       if (isFull && !yes) await confirm(shell, `${home} is not empty. Put it aside and restore the backup in its place?`, yes);
       leaveOnInterrupt();
-      const made = await restore({ paths: shell.paths, file, replace: isFull });
+      const made = await whileWorking(shell, "restoring", (tell) =>
+        restore({ paths: shell.paths, file, replace: isFull, onProgress: (done) => tell(told(done)) }),
+      );
       const text = [
         `${made.home} is as ${made.from} was at ${made.createdAt} (${made.files} files).`,
         ...(made.aside === null ? [] : [`What was there before is in ${made.aside}.`]),
@@ -53,6 +59,10 @@ export function backupCommands(program: Command, shell: Shell): void {
       ];
       shell.print(made, text.join("\n"), { json });
     });
+}
+
+function told({ step, files, bytes }: Progress): string {
+  return `${step} ${files} files, ${sizeText(bytes)}`;
 }
 
 /** Ctrl-C ends it, and what was begun is removed on the way out. */

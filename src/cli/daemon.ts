@@ -12,6 +12,7 @@ import type { Status } from "../protocol/api.ts";
 import { lockHolder } from "../store/lock.ts";
 import type { Shell } from "./output.ts";
 import { serve } from "./serve.ts";
+import { whileWorking } from "./working.ts";
 
 const READY_MS = 30_000;
 const STOP_MS = 10_000;
@@ -61,7 +62,8 @@ export function daemonCommands(program: Command, shell: Shell): void {
 }
 
 async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
-  await tellStart(shell, options, await startInBackground(shell, options.selfEdit === true));
+  const started = await whileWorking(shell, "starting", () => startInBackground(shell, options.selfEdit === true));
+  await tellStart(shell, options, started);
 }
 
 /** Stops the daemon if one runs, and starts it in the background. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { ExitCode, UserError } from "../lib/errors.ts";
 import type { Shell } from "./output.ts";
+import { whileWorking } from "./working.ts";
 
 export function doctorCommand(program: Command, shell: Shell): void {
   program
@@ -13,7 +14,10 @@ export function doctorCommand(program: Command, shell: Shell): void {
       const interrupt = new AbortController();
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupt.abort());
       const { signal } = interrupt;
-      const report = await examine({ paths: shell.paths, env: shell.env, fix: options.fix === true, signal });
+      const { paths, env } = shell;
+      const report = await whileWorking(shell, "looking at everything", () =>
+        examine({ paths, env, fix: options.fix === true, signal }),
+      );
       if (signal.aborted) throw new UserError("Interrupted. Not everything was looked at.", { exitCode: ExitCode.interrupted });
       const signs = { ok: "ok  ", warning: "warn", failed: "FAIL" };
       const lines = report.items.map(({ check, state, found, remedy, fixed }) => {

@@ -2,6 +2,8 @@ import { usageError } from "../lib/errors.ts";
 
 /** What a service manager is told to run. */
 export interface ServiceSpec {
+  /** Tells it apart from the service of another home; empty for the usual home. */
+  mark: string;
   program: string;
   args: readonly string[];
   env: Readonly<Record<string, string>>;
@@ -10,13 +12,14 @@ export interface ServiceSpec {
   logFile: string;
 }
 
-export const LABEL = "io-orchestrator.daemon";
+export const unitName = (mark: string): string => `io${mark && `-${mark}`}.service`;
+export const labelOf = (mark: string): string => `io-orchestrator.daemon${mark && `.${mark}`}`;
 
 /** A unit of systemd's user instance. */
-export function systemdUnit({ program, args, env, envFile }: ServiceSpec): string {
+export function systemdUnit({ mark, program, args, env, envFile }: ServiceSpec): string {
   const variables = Object.entries(env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`);
   return `[Unit]
-Description=IO, a daemon that answers, remembers and puts teams to work
+Description=IO, a daemon that answers, remembers and puts teams to work${mark && ` (${mark})`}
 StartLimitIntervalSec=300
 StartLimitBurst=5
 
@@ -39,7 +42,7 @@ WantedBy=default.target
 }
 
 /** An agent of launchd. Its exit code 2 would be tried again, so launchd is told to wait between the starts. */
-export function launchdAgent({ program, args, env, logFile }: ServiceSpec): string {
+export function launchdAgent({ mark, program, args, env, logFile }: ServiceSpec): string {
   const variables = Object.entries(env).map(
     ([name, value]) => `    <key>${xml(name)}</key>\n    <string>${xml(plain(value))}</string>`,
   );
@@ -48,7 +51,7 @@ export function launchdAgent({ program, args, env, logFile }: ServiceSpec): stri
 <plist version="1.0">
 <dict>
   <key>Label</key>
-  <string>${LABEL}</string>
+  <string>${labelOf(mark)}</string>
   <key>ProgramArguments</key>
   <array>
 ${[program, ...args].map((word) => `    <string>${xml(plain(word))}</string>`).join("\n")}

@@ -1,14 +1,15 @@
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import { usageError } from "../lib/errors.ts";
-import { type Paths, packageRoot } from "../lib/paths.ts";
+import { type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 import { exec } from "../process/exec.ts";
 import { findPrograms } from "../process/programs.ts";
-import { LABEL, launchdAgent, type ServiceSpec, systemdUnit } from "./service-files.ts";
+import { labelOf, launchdAgent, type ServiceSpec, systemdUnit, unitName } from "./service-files.ts";
 
 export type ServiceKind = "systemd" | "launchd";
 
@@ -46,7 +47,8 @@ export function openService({ env, paths, kind }: ServiceDeps) {
     kind === "systemd"
       ? join(env.XDG_CONFIG_HOME || join(home, ".config"), "systemd", "user")
       : join(home, "Library", "LaunchAgents");
-  const name = kind === "systemd" ? "io.service" : `${LABEL}.plist`;
+  const label = labelOf(spec.mark);
+  const name = kind === "systemd" ? unitName(spec.mark) : `${label}.plist`;
   const path = join(folder, name);
   const wanted = join(folder, "default.target.wants", name);
   const uid = process.getuid?.() ?? 0;
@@ -74,7 +76,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
       mkdirSync(folder, { recursive: true });
       writeFileAtomic(path, text, 0o644);
       if (kind === "launchd") {
-        await ask("bootout", `gui/${uid}/${LABEL}`);
+        await ask("bootout", `gui/${uid}/${label}`);
         if (!start) return { started: false, trouble: undefined };
         const loaded = await ask("bootstrap", `gui/${uid}`, path);
         return loaded?.code === 0
@@ -99,7 +101,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
     },
     async remove(): Promise<boolean> {
       const wasThere = existsSync(path);
-      if (kind === "launchd") await ask("bootout", `gui/${uid}/${LABEL}`);
+      if (kind === "launchd") await ask("bootout", `gui/${uid}/${label}`);
       else if (wasThere) await ask("disable", "--now", name);
       rmSync(wanted, { force: true });
       rmSync(path, { force: true });
@@ -108,7 +110,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
     },
     async status(): Promise<ServiceStatus> {
       const found = smallTextAt(path);
-      const asked = kind === "systemd" ? await ask("is-active", name) : await ask("print", `gui/${uid}/${LABEL}`);
+      const asked = kind === "systemd" ? await ask("is-active", name) : await ask("print", `gui/${uid}/${label}`);
       return { kind, path, installed: found !== undefined, current: found === text, active: asked ? asked.code === 0 : null };
     },
   };
@@ -120,12 +122,26 @@ function specOf(env: NodeJS.ProcessEnv, paths: Paths): ServiceSpec {
     throw usageError("IO runs from npx's cache, which may be emptied. Install it for good first: npm install -g io-orchestrator");
   const named = ["PATH", "COPILOT_CLI_PATH", "XDG_CONFIG_HOME"].flatMap((key) => (env[key] ? [[key, env[key]] as const] : []));
   return {
+    mark: markOf(env, paths),
     program: process.execPath,
     args: [realOf(join(packageRoot, "bin", "io.js")), "--daemon", "--background"],
     env: { IO_HOME: paths.home, ...Object.fromEntries(named) },
     envFile: join(paths.home, "service.env"),
     logFile: join(paths.logs, "service.out"),
   };
+}
+
+/** Empty for the home that IO has by itself: each other one has a service of its own, named after its folder. */
+function markOf(env: NodeJS.ProcessEnv, { home }: Paths): string {
+  if (realOf(home) === realOf(pathsOf({ ...env, IO_HOME: undefined }).home)) return "";
+  const name = basename(home)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, " ")
+    .trim()
+    .slice(0, 30)
+    .replaceAll(" ", "-");
+  const hash = createHash("sha256").update(realOf(home)).digest("hex").slice(0, 6);
+  return [name, hash].filter(Boolean).join("-");
 }
 
 /** The variables that choose or open a model now and that a service would not see. */

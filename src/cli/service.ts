@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { type Command, Option } from "commander";
 import { ensureHome } from "../lib/paths.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
@@ -92,5 +93,5 @@ function tell({ kind, path, installed, current, active }: ServiceStatus): string
 }
 
 function startLine({ kind, path }: ServiceStatus): string {
-  return kind === "systemd" ? "systemctl --user start io" : `launchctl bootstrap gui/$(id -u) ${path}`;
+  return kind === "systemd" ? `systemctl --user start ${basename(path)}` : `launchctl bootstrap gui/$(id -u) ${path}`;
 }

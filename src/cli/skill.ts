@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { askYesNo, confirm } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
+import { whileWorking } from "./working.ts";
 
 type SkillList = { items: Skill[] };
 type Shown = { skill: Skill; text: string };
@@ -30,7 +31,9 @@ export function skillCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (given: string, { json, yes }: Json & { yes?: boolean }) => {
       const client = shell.client();
-      const installed = await client.request<SkillList>("POST", "/api/skills", { repoUrl: addressOf(given), enable: false });
+      const installed = await whileWorking(shell, "fetching the repository", () =>
+        client.request<SkillList>("POST", "/api/skills", { repoUrl: addressOf(given), enable: false }),
+      );
       for (const one of installed.items) shell.note(describe(one));
       const many = installed.items.length === 1 ? "it" : "them";
       const agreed = yes || (shell.isTerminal && (await askYesNo(`Switch ${many} on?`)));

@@ -5,6 +5,7 @@ import type { Agent, Decision } from "../protocol/squads.ts";
 import { askYesNo, wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 import { squadRoute } from "./squad-route.ts";
+import { whileWorking } from "./working.ts";
 
 const MOST_DECISIONS = 200;
 
@@ -95,7 +96,10 @@ export function analyzeCommand(squad: Command, shell: Shell): void {
     .argument("<folder>", "the project's folder")
     .option(...JSON_OPTION)
     .action(async (folder: string, options: Json) => {
-      const analysis = await shell.client().request<Analysis>("POST", "/api/analyze", { projectPath: resolve(folder) });
+      const client = shell.client();
+      const analysis = await whileWorking(shell, "looking at the project", () =>
+        client.request<Analysis>("POST", "/api/analyze", { projectPath: resolve(folder) }),
+      );
       shell.print(analysis, () => tellAnalysis(analysis), options);
     });
 }

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import type { WriteStream } from "node:tty";
 import { usageError } from "../lib/errors.ts";
 import { type RunSettings, readRunSettings } from "../swarm/pipeline/settings.ts";
+import type { RunProgress, RunView } from "../tui/run/view.ts";
 import type { Shell } from "./output.ts";
-import type { ProgressDeps } from "./progress.ts";
+import { createProgress } from "./progress.ts";
 
 export const STAND_INS_OPTION = ["--stand-ins", "let other models serve for named ones that are not there"] as const;
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -30,12 +32,16 @@ export async function projectHere(): Promise<string> {
   return projectAround(process.cwd());
 }
 
-export function progressOn(shell: Shell): ProgressDeps {
-  return {
-    write: (text) => process.stderr.write(text),
-    live: false,
-    colour: process.stderr.isTTY === true && !shell.env.NO_COLOR,
-    columns: () => process.stderr.columns || 80,
-    rows: () => process.stderr.rows || 24,
-  };
+/** Plain lines on standard error. */
+export function plainProgress({ env }: Shell): RunProgress {
+  const write = (text: string) => void process.stderr.write(text);
+  return createProgress({ write, colour: process.stderr.isTTY === true && !env.NO_COLOR });
+}
+
+/** The run drawn on the terminal, where there is one that can show it and a person in front of it. */
+export async function viewHere({ env }: Shell): Promise<RunView | undefined> {
+  const { stdin: input, stderr: output } = process;
+  if (!input.isTTY || !output.isTTY || env.CI || env.TERM === "dumb") return undefined;
+  const { RunView } = await import("../tui/run/view.ts");
+  return new RunView({ input, output: process.stderr as WriteStream, env });
 }

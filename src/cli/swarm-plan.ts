@@ -2,17 +2,17 @@ import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { standIns } from "../swarm/run/served.ts";
 import type { Shell } from "./output.ts";
-import { createProgress } from "./progress.ts";
 import { withSwarm } from "./swarm-engine.ts";
 import {
   ISSUE_ARGUMENT,
   JSON_OPTION,
-  progressOn,
+  plainProgress,
   projectHere,
   STAND_INS_OPTION,
   settingsFor,
   VERBOSE_OPTION,
 } from "./swarm-options.ts";
+import { startWorking, type WorkingLine } from "./working.ts";
 
 interface PlanOptions {
   plan?: string;
@@ -37,8 +37,10 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
   const settings = settingsFor(shell, words, options.plan);
   const projectPath = await projectHere();
   shell.note(`Project: ${projectPath}`);
-  const progress = createProgress(progressOn(shell));
+  const progress = plainProgress(shell);
   const asker = createAsker(shell);
+  const isTold = options.verbose || settings.verbose;
+  let working: WorkingLine | undefined;
   const stop = new AbortController();
   process.once("SIGINT", () => {
     stop.abort();
@@ -50,19 +52,28 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
       projectPath,
       issue: settings.issue,
       settings,
-      ask: asker.question,
+      ask: (questions) => {
+        working?.end();
+        return asker.question(questions);
+      },
       standIns: options.standIns,
       signal: stop.signal,
       onModel: (model) => standIns([model]).forEach(shell.note),
       onTurn: (agent) => {
         progress.end();
+        working?.end();
         shell.note(`${agent} reads and thinks …`);
+        if (!isTold) working = startWorking(shell, agent);
       },
-      ...((options.verbose || settings.verbose) && { onSay: progress.say }),
+      ...(isTold && { onSay: progress.say }),
     });
     progress.end();
+    working?.end();
     shell.print(planned, `The plan is in ${planned.path}. Run it with: swarm run -p ${planned.path}`, options);
-  }).finally(asker.close);
+  }).finally(() => {
+    working?.end();
+    asker.close();
+  });
 }
 
 /** Puts questions to a person, or reads the answers from a pipe; an empty line or the end of input means: use your judgement. */

@@ -2,24 +2,25 @@ import type { Command } from "commander";
 import { nearest } from "../lib/config.ts";
 import { UserError, usageError } from "../lib/errors.ts";
 import type { Event } from "../protocol/events.ts";
-import type { Run } from "../protocol/runs.ts";
+import type { Run, Said } from "../protocol/runs.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import type { RunHandle } from "../swarm/run/lives.ts";
+import { standIns } from "../swarm/run/served.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";
 import { askYesNo } from "./input.ts";
 import type { Shell } from "./output.ts";
-import { createProgress } from "./progress.ts";
 import { createQuestionsHere } from "./swarm-approvals.ts";
 import { type OpenSwarm, withSwarm } from "./swarm-engine.ts";
 import {
   ISSUE_ARGUMENT,
   JSON_OPTION,
-  progressOn,
+  plainProgress,
   projectHere,
   STAND_INS_OPTION,
   settingsFor,
   VERBOSE_OPTION,
+  viewHere,
 } from "./swarm-options.ts";
 import { planCommand } from "./swarm-plan.ts";
 import { recordCommands } from "./swarm-records.ts";
@@ -101,8 +102,9 @@ async function follow(
   options: RunOptions & { about?: string[] },
   begin: (swarm: OpenSwarm["swarm"]) => Promise<RunHandle>,
 ): Promise<void> {
-  const progress = createProgress({ ...progressOn(shell), live: process.stderr.isTTY === true && !shell.env.CI });
-  const onSay = options.verbose ? { onSay: progress.say } : {};
+  const view = await viewHere(shell);
+  const progress = view ?? plainProgress(shell);
+  const onSay = options.verbose ? { onSay: (said: Said) => progress.say(said) } : {};
   const { exitCodeOf } = await import("../swarm/run/swarm.ts");
   await withSwarm(shell, onSay, async ({ swarm, hub, approvals, choice }) => {
     const about = [...(options.about ?? []), `Model: ${choice.why}.`];
@@ -114,26 +116,33 @@ async function follow(
       about.forEach(shell.note);
       throw error;
     });
-    const input = process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined;
-    const questions = createQuestionsHere({ runId: handle.id, decide: approvals.decide, note: progress.note, input });
+    const note = (text: string) => progress.note(text);
+    const input = view?.answers ?? (process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined);
+    const questions = createQuestionsHere({ runId: handle.id, decide: approvals.decide, note, input });
     hear = (event) => {
       questions.hear(event);
-      if (!("runId" in event.data) || event.data.runId !== handle.id) return;
+      if (!isOf(event, handle.id)) return;
       progress.hear(event);
       // Scripts read the run's id from the first line.
-      if (event.type === "run.started") [...about, ...handle.notes].forEach(progress.note);
+      if (event.type === "run.started") [...standIns(event.data.models), ...about, ...handle.notes].forEach(note);
     };
     early.forEach(hear);
     const interrupt = () => void swarm.close();
     process.once("SIGINT", interrupt);
     process.once("SIGTERM", interrupt);
-    const run = await handle.finished;
-    unsubscribe();
-    questions.close();
-    progress.end();
+    const run = await handle.finished.finally(() => {
+      unsubscribe();
+      questions.close();
+      progress.end();
+    });
     shell.print(run, () => ending(run), options);
     process.exitCode = exitCodeOf(run);
   });
+}
+
+function isOf(event: Event, id: string): boolean {
+  if (event.type === "approval.asked" || event.type === "approval.decided") return event.data.owner.id === id;
+  return "runId" in event.data && event.data.runId === id;
 }
 
 function ending(run: Run): string {

@@ -59,7 +59,7 @@ export function openConnection({ paths, env, daemon }: ConnectionDeps): Connecti
       if (!now && streams === 0) throw lost("it has ended");
       if (now) url = urlOf(now);
       const token = env.IO_TOKEN || readToken(paths.token);
-      const headers = { authorization: `Bearer ${token}`, ...call.headers };
+      const headers = { authorization: `Bearer ${token}`, "io-client": "terminal", ...call.headers };
       try {
         const answer = await ask(url + path, { ...call, headers }, agent);
         if (call.isStream && answer.status === 200) {

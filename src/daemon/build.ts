@@ -20,6 +20,7 @@ import { openSkills, type Skills } from "../skills/open.ts";
 import { tellSkills } from "../skills/tools.ts";
 import { createSquads, type Squads } from "../squads/squads.ts";
 import { tellSquads } from "../squads/tools.ts";
+import { createContexts } from "../store/contexts.ts";
 import { createConversationLog } from "../store/conversation-log.ts";
 import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
@@ -27,6 +28,8 @@ import { createSessionRows } from "../store/sessions.ts";
 import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
 import { createSteerRows } from "../store/steers.ts";
+import { readRunSettings } from "../swarm/pipeline/settings.ts";
+import { createPlanDesk } from "../swarm/run/plan-desk.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
 import { openWiki, type Wiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
@@ -53,6 +56,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
   const sessions = createSessionRows(store);
   const steering = createSteering({ store, messages, rows: createSteerRows(store), sessions, emit });
   const talk = createConversationLog(store);
+  const contexts = createContexts(store);
 
   const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
   closers.add(wiki.close);
@@ -79,6 +83,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     owe: (owed) => outbox.owe(owed),
   });
   const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel });
+  const plans = createPlanDesk({ plan: swarm.plan, settings: () => readRunSettings(env), emit });
   const startedRuns = createStartedRuns(state);
   const owed = createOutboxRows(store);
   const askers = createAskers({ messages, owed, startedRuns });
@@ -112,14 +117,9 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     messages,
     talk,
     answer: createAnswers({
-      store,
-      messages,
-      sessions,
+      ...{ store, messages, sessions, conversations, steering, contexts, emit },
       spending: budgets,
-      conversations,
-      steering,
       config: settings.current,
-      emit,
     }),
     steering,
     outbox,
@@ -133,17 +133,21 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     log,
   });
   // They end side by side: each lets go of what it has under way, which takes its time.
-  closers.add(async () => void (await Promise.all([swarm.close(), inbox.close(), squads.close(), outbox.close()])));
+  closers.add(
+    async () => void (await Promise.all([plans.close(), swarm.close(), inbox.close(), squads.close(), outbox.close()])),
+  );
   const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads });
   const runEndings = createRunEndings({ store, hub, swarm, squads, outbox, askerOf: askers.ofRun, state, log });
 
   return {
     messages,
+    contexts,
     askers,
     wiki,
     skills,
     squads,
     swarm,
+    plans,
     inbox,
     steering,
     outbox,

@@ -23,6 +23,7 @@ import { createHub } from "../store/hub.ts";
 import { openStore } from "../store/open.ts";
 import { createRetention } from "../store/retention.ts";
 import { openRuns } from "../store/runs.ts";
+import { createSentFiles } from "../store/sent-files.ts";
 import { createSquadStore } from "../store/squads.ts";
 import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
@@ -96,6 +97,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
       delete: (id) => engine.deleteSession(id),
     },
     deleteOldRefs: (before) => deleteOldRefs(git, openRuns(store), before),
+    removeUntoldFiles: createSentFiles({ store, folder: paths.files }).removeUntold,
     log,
   });
   retention.start();
@@ -114,7 +116,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   const approver = createApprover({ approvals, guard, config: settings.current, clean: redactor.clean, log });
   const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }), approver });
   const machine = {
-    shell: shell({ sandbox, redactor, env }),
+    shell: shell({ sandbox, redactor, readable: [paths.files], env }),
     files: fileOps({ guard, write: true }),
     filesToRead: fileOps({ guard, write: false }),
   };

@@ -38,6 +38,8 @@ export interface DoctorDeps {
   settings?: Config;
   /** Mend what can be mended without asking. */
   fix?: boolean;
+  /** Look at this alone. */
+  only?: string;
   /** Ends the examination; what was found by then is not complete. */
   signal?: AbortSignal;
 }
@@ -61,7 +63,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["model", model],
   ];
   const items: Finding[] = [];
-  for (const [check, look] of checks) {
+  for (const [check, look] of checks.filter(([name]) => parts.only === undefined || parts.only === name)) {
     if (parts.signal?.aborted) break;
     try {
       items.push(...(await look(parts)));
@@ -128,7 +130,7 @@ const modes: Examination = ({ paths, fix }) => {
       state: fix ? "ok" : "failed",
       found: `${path} can be read by others`,
       remedy: `Run io doctor --fix, or chmod ${octal} ${path}.`,
-      ...(fix && { fixed: true }),
+      ...(fix ? { fixed: true } : { mendable: true }),
     };
   });
 };

@@ -6,6 +6,7 @@ import { type Paths, packageRoot } from "../lib/paths.ts";
 import { realOf } from "../lib/real-path.ts";
 import { createConnectionJudge } from "../process/wall/connection-judge.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
+import { createMessageSearch } from "../store/message-search.ts";
 import { createPageWriters } from "../store/page-writers.ts";
 import { PHASE_KINDS } from "../swarm/phases/index.ts";
 import { readPipeline } from "../swarm/pipeline/file.ts";
@@ -37,11 +38,13 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
   const { core, rooms, env, paths, version, settings, token, host, port, telegram, status, stopAll } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
   const { engine, usage, hub, events, gate, approvals, budgets, log } = core;
-  const { messages, wiki, skills, squads, swarm, inbox, outbox, steering } = rooms;
+  const { messages, contexts, wiki, skills, squads, swarm, plans, inbox, outbox, steering } = rooms;
   return createHttp({
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
-    ...{ inbox, outbox, steering, messages, approvals, budgets, wiki, skills, squads, swarm, telegram, status, stopAll },
+    ...{ inbox, outbox, steering, messages, contexts, approvals, budgets },
+    ...{ wiki, skills, squads, swarm, plans, telegram, status, stopAll },
+    searchMessages: createMessageSearch(core.store),
     pageWriters: createPageWriters(core.store),
     pageFolder: join(packageRoot, "dist", "web"),
     isBehindWall: createConnectionJudge(realOf(paths.home)),
@@ -49,7 +52,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     allowedHosts: () => settings.current().allowedHosts,
     squadProject: (slug) => squads.projectOf(slug),
     checkPipeline: (yaml, projectPath) => checkPipeline(yaml, projectPath, env, paths.home),
-    doctor: async () => (await import("./doctor.ts")).examine({ paths, env }),
+    doctor: async (options) => (await import("./doctor.ts")).examine({ paths, env, ...options }),
   });
 }
 
@@ -101,7 +104,8 @@ async function checkPipeline(yaml: string, projectPath: string | undefined, env:
 }
 
 /** Ends everything that runs and cancels what waits. */
-export function stopAllIn({ inbox, squads, swarm }: Rooms): Stopped {
+export function stopAllIn({ inbox, squads, swarm, plans }: Rooms): Stopped {
+  plans.close();
   return { messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) };
 }
 

@@ -31,9 +31,12 @@ export function findTelegram({ paths, env, config }: TelegramFindingDeps): Findi
   const health = kept(paths.database);
   if (!health) return [{ check, state: "warning", found: "the daemon has not begun to use it", remedy: 'Run "io restart".' }];
   const found = `${health.state} since ${health.since.slice(0, 16).replace("T", " ")} UTC`;
-  if (health.state === "connected" || health.state === "starting") return [{ check, state: "ok", found }];
-  const remedy = health.state === "unreachable" ? UNREACHABLE : (health.detail ?? 'Run "io telegram status".');
-  return [{ check, state: "failed", found: health.detail === null ? found : `${found}: ${health.detail}`, remedy }];
+  const { state, detail } = health;
+  if (state === "connected" && detail !== null)
+    return [{ check, state: "warning", found: `${found}: ${detail}`, remedy: "Unblock the bot in Telegram and send it /start." }];
+  if (state === "connected" || state === "starting") return [{ check, state: "ok", found }];
+  const remedy = state === "unreachable" ? UNREACHABLE : (detail ?? 'Run "io telegram status".');
+  return [{ check, state: "failed", found: detail === null ? found : `${found}: ${detail}`, remedy }];
 }
 
 const UNREACHABLE =

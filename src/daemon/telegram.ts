@@ -24,14 +24,14 @@ const TRANSCRIBE_MS = 300_000;
 /** The Telegram channel on top of the rooms. */
 export function buildTelegram({ core, rooms, env, paths, settings, status, stopAll }: BuildTelegramDeps): Telegram {
   const { store, hub, approvals, log, redactor } = core;
-  const { inbox, messages, squads, swarm, askers } = rooms;
+  const { inbox, steering, messages, squads, swarm, askers } = rooms;
   const askerOf = (ownerId: string): Source | undefined => {
     if (ownerId.startsWith("m_")) return askers.ofMessage(ownerId);
     if (ownerId.startsWith("r_")) return askers.ofRun(ownerId);
     return ownerId.startsWith("t_") ? squads.task(ownerId).origin?.source : undefined;
   };
   return createTelegram({
-    ...{ settings, env, store, hub, inbox, messages, approvals, squads, swarm, status, stopAll, askerOf, log },
+    ...{ settings, env, store, hub, inbox, steering, messages, approvals, squads, swarm, status, stopAll, askerOf, log },
     addressOf: askers.ofMessage,
     filesFolder: paths.files,
     transcriber: (command) => (file) => transcribe(typeof command === "string" ? wordsIn(command) : command, file),

@@ -1,6 +1,6 @@
 import type { CopilotSession, SessionEvent } from "@github/copilot-sdk";
 import { messageOf } from "../lib/errors.ts";
-import type { TurnRequest, TurnResult } from "../protocol/turns.ts";
+import type { ContextUse, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import { addCall, type ModelCall, noUsage } from "../protocol/usage.ts";
 import type { TurnClock } from "./clock.ts";
 import { type RuntimeTrouble, type TurnError, turnError } from "./failures.ts";
@@ -212,6 +212,9 @@ function createListener({
         onEvent?.({ kind: "tool", tool, callId: event.data.toolCallId, state: event.data.success ? "done" : "failed" });
         return;
       }
+      case "session.usage_info":
+        onEvent?.({ kind: "context", use: contextOf(event.data) });
+        return;
       case "session.error":
         error = troubled({
           statusCode: event.data.statusCode,
@@ -249,6 +252,16 @@ function createListener({
       if (refusal !== undefined) return result("failed", turnError("refused", refusal));
       return final || answered.length > 0 ? result("done") : result("failed", turnError("no_answer", afterTools(tools)));
     },
+  };
+}
+
+/** What is not told apart counts as the conversation. */
+function contextOf(told: Extract<SessionEvent, { type: "session.usage_info" }>["data"]): ContextUse {
+  const { tokenLimit, currentTokens, messagesLength, systemTokens = 0, toolDefinitionsTokens = 0 } = told;
+  const conversation = told.conversationTokens ?? Math.max(0, currentTokens - systemTokens - toolDefinitionsTokens);
+  return {
+    ...{ window: tokenLimit, total: currentTokens, messages: messagesLength },
+    ...{ instructions: systemTokens, tools: toolDefinitionsTokens, conversation },
   };
 }
 

@@ -20,3 +20,12 @@ export function readProc(pid: number, file: string): string | undefined {
     return undefined;
   }
 }
+
+/** Whether the terminal listens to us, and not to the shell that put us behind; also true where nobody can tell. */
+export function isInForeground(): boolean {
+  const stat = readProc(process.pid, "stat");
+  if (stat === undefined) return true;
+  // What follows the name, which may hold anything: state, parent, group, session, terminal, the group in front of it.
+  const [, , group, , , front] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return front === "-1" || front === group;
+}

@@ -4,6 +4,7 @@ import type { Emit } from "../protocol/events.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import type { Spender, Spending } from "../protocol/usage.ts";
+import type { Contexts } from "../store/contexts.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
@@ -17,12 +18,15 @@ export interface AnswerDeps {
   spending: Spending;
   conversations: Conversations;
   steering: Pick<Steering, "open">;
+  contexts: Pick<Contexts, "set">;
   config: () => Config;
   emit: Emit;
 }
 
 /** Asks a conversation's session for the answer to one message, or goes on with a turn that an earlier life began. */
-export function createAnswers({ store, messages, sessions, spending, conversations, steering, config, emit }: AnswerDeps) {
+export function createAnswers(deps: AnswerDeps) {
+  const { store, messages, sessions, spending, conversations, steering, contexts, config, emit } = deps;
+
   /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
   function begin({ message, begun }: Work): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const work = () => {
@@ -38,7 +42,8 @@ export function createAnswers({ store, messages, sessions, spending, conversatio
 
   function tell(event: TurnEvent, message: Message): void {
     const { id, conversation } = message;
-    if (event.kind === "usage") spending.record(spenderOf(message), event.call);
+    if (event.kind === "context") contexts.set(conversation, event.use);
+    else if (event.kind === "usage") spending.record(spenderOf(message), event.call);
     else if (event.kind === "tool")
       emit({ type: "message.tool", conversation, data: { id, tool: event.tool, state: event.state } });
     else {

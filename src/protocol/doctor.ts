@@ -7,6 +7,8 @@ export const Finding = z.object({
   found: z.string(),
   remedy: z.string().optional(),
   fixed: z.boolean().optional(),
+  /** IO can do what the remedy says by itself, and nothing can go wrong with it. */
+  mendable: z.boolean().optional(),
 });
 export type Finding = z.infer<typeof Finding>;
 

@@ -3,6 +3,7 @@ import { EngineInfo } from "./api.ts";
 import { Approval } from "./approvals.ts";
 import { ChannelInfo } from "./channels.ts";
 import { Message, Source } from "./messages.ts";
+import { Planning } from "./plans.ts";
 import { Run, RunPhase, RunStep, RunStream, RunSummary } from "./runs.ts";
 import { Activity, Decision, Squad, Task } from "./squads.ts";
 
@@ -43,6 +44,8 @@ const DATA = {
   "step.started": RunStep.extend({ runId }),
   "step.finished": RunStep.extend({ runId }),
   "run.finished": Run.extend({ runId }),
+  /** A plan was begun, asks, goes on or is over. */
+  "plan.changed": Planning,
   "approval.asked": Approval,
   /** Whatever its end: allowed, denied, expired or withdrawn. */
   "approval.decided": Approval,

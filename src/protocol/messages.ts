@@ -94,3 +94,7 @@ export function shownFailure({ status, error }: Message): string | undefined {
   if (status === "cancelled") return "(cancelled)";
   return status === "failed" ? `Sorry, I encountered an error: ${error?.message ?? "nobody knows which."}` : undefined;
 }
+
+/** A message that holds the words somebody looked for, with a piece of it around them. */
+export const MessageHit = z.object({ id: z.string(), conversation: z.string(), createdAt: z.string(), snippet: z.string() });
+export type MessageHit = z.infer<typeof MessageHit>;

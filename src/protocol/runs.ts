@@ -47,6 +47,8 @@ export const ReviewLoop = z.object({
   revisions: z.number().int(),
   /** The tree, or the hash of the text, that the approval names. */
   approved: z.string().nullable(),
+  /** Every approval it gave, by the round and the state it saw: all but one of the last state are void. */
+  approvals: z.array(z.object({ round: z.number().int(), saw: z.string() })).optional(),
   /** What stood against it at the end. */
   findings: z.string().nullable(),
 });
@@ -66,6 +68,10 @@ export const RunModel = z.object({
 });
 export type RunModel = z.infer<typeof RunModel>;
 
+/** One of several tries at a step. One without an end was cut off with the process that made it. */
+export const RunAttempt = z.object({ startedAt: z.string(), finishedAt: z.string().nullable(), error: z.string().nullable() });
+export type RunAttempt = z.infer<typeof RunAttempt>;
+
 /** One agent call, one command or one decision of a run, as its journal has it. */
 export const RunStep = z.object({
   key: z.string(),
@@ -79,6 +85,8 @@ export const RunStep = z.object({
   asked: z.string().nullable(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number().int(),
+  /** Every try at it, oldest first, where a run is shown whole and there was more than one. */
+  tries: z.array(RunAttempt).optional(),
   verdict: z.string().nullable(),
   error: z.string().nullable(),
   usage: Usage,

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { ModelCall, Usage } from "./usage.ts";
 
 /** Why a turn did not end well. */
@@ -39,13 +40,32 @@ export interface TurnResult {
   served: string[];
 }
 
+/** Where the tokens of a model's window go, as the runtime counts them before it asks. */
+export const ContextUse = z
+  .object({
+    /** The most that the model may be sent. */
+    window: z.number().int(),
+    total: z.number().int(),
+    /** The instructions, with what they say of the wiki, the squads and the skills. */
+    instructions: z.number().int(),
+    /** What the tools say of themselves. */
+    tools: z.number().int(),
+    /** What was said, called and answered. */
+    conversation: z.number().int(),
+    messages: z.number().int(),
+  })
+  .meta({ id: "ContextUse" });
+export type ContextUse = z.infer<typeof ContextUse>;
+
 /** What is heard of a turn while it runs. */
 export type TurnEvent =
   | { kind: "delta"; text: string }
   /** The model's answer was cut off and is being asked for again: what was said so far no longer counts. */
   | { kind: "restarted" }
   | { kind: "tool"; tool: string; callId: string; state: "started" | "done" | "failed" }
-  | { kind: "usage"; call: ModelCall };
+  | { kind: "usage"; call: ModelCall }
+  /** What the model is about to be sent, by its parts. */
+  | { kind: "context"; use: ContextUse };
 
 /** Something said into a turn while it runs. */
 export interface Steer {

@@ -1,3 +1,4 @@
+import { PAGE_MIGRATION } from "./page-migration.ts";
 import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
 import { TELEGRAM_MIGRATION } from "./telegram-migration.ts";
 
@@ -351,4 +352,5 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   ...SAFETY_MIGRATIONS,
   TELEGRAM_MIGRATION,
+  PAGE_MIGRATION,
 ];

@@ -1,32 +1,70 @@
 import { z } from "zod";
+import type { EditChannel, PageChange } from "../protocol/pages.ts";
 import type { Store } from "./open.ts";
 
-/** One change of a page that a model made, and in whose work. */
-export const PageChange = z.object({
-  path: z.string(),
-  change: z.enum(["written", "deleted"]),
-  actor: z.string(),
-  /** The message or task in whose turn it was. */
-  owner: z.string(),
-  at: z.string(),
-});
-export type PageChange = z.infer<typeof PageChange>;
+/** How many edits of people are remembered. */
+const KEPT = 10_000;
+/** How many changes of models are looked through for those of one page. */
+const LOOKED_THROUGH = 5_000;
 
-/** Who wrote which page and when, from the journal of tool calls; what people write is not in it. */
+export interface ChangesWanted {
+  since: string;
+  limit: number;
+  by?: PageChange["by"] | undefined;
+  path?: string | undefined;
+}
+
+interface CallRow extends Record<"tool" | "actor" | "owner" | "args" | "at", string> {
+  duration: number | null;
+  conversation: string | null;
+}
+
+/** Who wrote which page and when: models by the journal of tool calls, people by what the API wrote down of them. */
 export function createPageWriters({ db }: Store) {
-  const select = db.prepare(
-    `SELECT tool, actor, owner, args, created_at AS at FROM tool_calls INDEXED BY tool_calls_of_pages
+  const calls = db.prepare(
+    `SELECT tool, actor, owner, args, created_at AS at, duration_ms AS duration,
+       coalesce((SELECT conversation FROM messages WHERE messages.id = owner),
+         (SELECT json_extract(origin, '$.conversation') FROM agent_tasks WHERE agent_tasks.id = owner)) AS conversation
+     FROM tool_calls INDEXED BY tool_calls_of_pages
      WHERE tool IN ('wiki_write', 'wiki_delete') AND state = 'done' AND created_at > ? ORDER BY created_at DESC LIMIT ?`,
   );
-  return (since: string, limit: number): PageChange[] =>
-    (select.all(since, limit) as Record<"tool" | "actor" | "owner" | "args" | "at", string>[]).flatMap(
-      ({ tool, actor, owner, args, at }) => {
-        const path = pathIn(args);
-        return path === undefined ? [] : [{ path, change: tool === "wiki_write" ? "written" : "deleted", actor, owner, at }];
-      },
-    );
+  const edits = db.prepare("SELECT path, change, channel, at FROM page_edits WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?");
+  const insert = db.prepare("INSERT INTO page_edits (path, change, channel, at) VALUES (?, ?, ?, ?)");
+  const forget = db.prepare("DELETE FROM page_edits WHERE seq <= ? - ?");
+
+  const byAgents = (since: string, limit: number): PageChange[] =>
+    (calls.all(since, limit) as unknown as CallRow[]).flatMap(({ tool, actor, owner, args, at, duration, conversation }) => {
+      const path = pathIn(args);
+      if (path === undefined) return [];
+      const until = new Date(Date.parse(at) + (duration ?? 0)).toISOString();
+      const change = tool === "wiki_write" ? ("written" as const) : ("deleted" as const);
+      return [{ path, change, by: "agent" as const, actor, owner, conversation, channel: null, at, until }];
+    });
+  const byPeople = (since: string, limit: number): PageChange[] =>
+    (edits.all(since, limit) as unknown as Pick<PageChange, "path" | "change" | "channel" | "at">[]).map((edit) => ({
+      ...edit,
+      ...{ by: "person", actor: "person", owner: null, conversation: null, until: edit.at },
+    }));
+
+  return {
+    /** The newest first. */
+    changes({ since, limit, by, path }: ChangesWanted): PageChange[] {
+      const most = path === undefined ? limit : Math.max(limit, LOOKED_THROUGH);
+      const all = [...(by === "person" ? [] : byAgents(since, most)), ...(by === "agent" ? [] : byPeople(since, most))];
+      const wanted = path === undefined ? all : all.filter((each) => nameOf(each.path) === nameOf(path));
+      return wanted.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
+    },
+    /** Writes down that a person changed a page. */
+    edited(path: string, change: PageChange["change"], { channel, at }: { channel: EditChannel; at: string }): void {
+      const { lastInsertRowid } = insert.run(path, change, channel, at);
+      forget.run(lastInsertRowid, KEPT);
+    },
+  };
 }
 export type PageWriters = ReturnType<typeof createPageWriters>;
+
+/** A page's path has several spellings: with or without its folder and its ending. */
+const nameOf = (path: string) => path.replace(/^\/?(?:pages\/)?/, "").replace(/\.md$/, "");
 
 /** Long arguments are kept shortened and are no JSON any more, but begin with the path. */
 function pathIn(args: string): string | undefined {

@@ -20,6 +20,8 @@ export interface RetentionDeps {
   sessions: StoredSessions;
   /** Deletes what ended runs put aside in their projects before a moment; tells how much that was. */
   deleteOldRefs?: (before: string) => Promise<number>;
+  /** Removes the files that people sent and no message tells of any more; tells how many. */
+  removeUntoldFiles?: () => number;
   log: Log;
   now?: () => Date;
   /** After the start, so that what is waited for comes first. */
@@ -52,6 +54,7 @@ export function createRetention({
   limits,
   sessions,
   deleteOldRefs = async () => 0,
+  removeUntoldFiles = () => 0,
   log,
   now = () => new Date(),
   firstMs = 60_000,
@@ -103,6 +106,9 @@ export function createRetention({
     });
     await guarded("refs", async () => {
       if (!stopped && limits().sessionsDays > 0) count("refs", await deleteOldRefs(daysBefore(now(), limits().sessionsDays)));
+    });
+    await guarded("files", async () => {
+      if (!stopped) count("files", removeUntoldFiles());
     });
     if (stopped) return;
     lastAt = now().toISOString();

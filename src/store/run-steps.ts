@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type RunStep, StepKind } from "../protocol/runs.ts";
+import { type RunAttempt, type RunStep, StepKind } from "../protocol/runs.ts";
 import { noUsage, Usage } from "../protocol/usage.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
@@ -76,6 +76,11 @@ export interface RunSteps {
   promptBefore(id: string, sessionId: string, key: string): string | undefined;
   /** What was answered in a session, as it was written down, oldest first. */
   resultsIn(id: string, sessionId: string): string[];
+  /** Writes that a try at a step begins, and answers with its number. */
+  tryBegins(id: string, key: string, now: string): number;
+  tryEnds(number: number, error: string | null, now: string): void;
+  /** Every try at every step that was tried more than once, by the step's key. */
+  tries(id: string): Map<string, RunAttempt[]>;
   /** Forgets steps, so that they are done again. */
   forget(id: string, keys: readonly string[]): void;
 }
@@ -98,12 +103,21 @@ function readers({ db }: Store) {
   const before = db.prepare(
     "SELECT prompt_id FROM run_steps WHERE run_id = ? AND session_id = ? AND key <> ? AND prompt_id IS NOT NULL ORDER BY started_at DESC, seq DESC LIMIT 1",
   );
+  const tries = db.prepare(
+    "SELECT key, started_at AS startedAt, finished_at AS finishedAt, error FROM run_attempts WHERE run_id = ? ORDER BY seq",
+  );
   const readable = (rows: unknown[]): StepRow[] => rows.flatMap((row) => StepRow.safeParse(row).data ?? []);
   return {
     steps: (id: string) => readable(all.all(id)),
     stepsOf: (id: string, kind: StepRow["kind"]) => readable(ofKind.all(id, kind)),
     usages: (id: string) => usages.all(id).map((row) => usageOf(row as Pick<StepRow, "usage">)),
     hasForeignSteps: (id: string) => kinds.all(id).some((row) => !StepKind.safeParse((row as { kind: unknown }).kind).success),
+    tries(id: string) {
+      const byKey = new Map<string, RunAttempt[]>();
+      for (const { key, ...attempt } of tries.all(id) as unknown as (RunAttempt & { key: string })[])
+        byKey.set(key, [...(byKey.get(key) ?? []), attempt]);
+      return new Map([...byKey].filter(([, attempts]) => attempts.length > 1));
+    },
     step: (id: string, key: string) => StepRow.safeParse(one.get(id, key)).data,
     prompt: (id: string, key: string) => z.object({ prompt: z.string() }).safeParse(prompt.get(id, key)).data?.prompt ?? null,
     promptBefore: (id: string, sessionId: string, key: string) =>
@@ -131,6 +145,8 @@ function writers(store: Store) {
     "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
   );
   const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
+  const tried = db.prepare("INSERT INTO run_attempts (run_id, key, started_at) VALUES (?, ?, ?)");
+  const triedOut = db.prepare("UPDATE run_attempts SET finished_at = ?, error = ? WHERE seq = ?");
   const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND key = ?");
 
   const write: RunSteps["end"] = (id, key, { state, result, model, verdict, error, usage }, now) => {
@@ -150,6 +166,8 @@ function writers(store: Store) {
     end: write,
     conclude: ((id, key, ending, now) => store.soft(() => write(id, key, ending, now))) satisfies RunSteps["conclude"],
     note: (id: string, key: string, result: string) => store.soft(() => void note.run(result, id, key)),
+    tryBegins: (id: string, key: string, now: string) => store.soft(() => Number(tried.run(id, key, now).lastInsertRowid)),
+    tryEnds: (number: number, error: string | null, now: string) => store.soft(() => void triedOut.run(now, error, number)),
     forget: (id: string, keys: readonly string[]) =>
       store.transaction(() => {
         for (const key of keys) forget.run(id, key);

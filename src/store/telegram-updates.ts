@@ -23,6 +23,10 @@ export function createTelegramUpdates(store: Store, now: () => Date = () => new 
   const lanes = db.prepare("SELECT DISTINCT lane FROM telegram_updates WHERE state = 'waiting'");
   const done = db.prepare("UPDATE telegram_updates SET state = 'done', body = '' WHERE bot = ? AND id = ?");
   const forget = db.prepare("DELETE FROM telegram_updates WHERE state = 'done' AND created_at < ?");
+  function mark(updates: readonly Pick<StoredUpdate, "bot" | "id">[]): true {
+    for (const { bot, id } of updates) done.run(bot, id);
+    return true;
+  }
   return {
     /** On disk when this returns; what was told before is not told again. */
     add(updates: readonly Omit<StoredUpdate, "createdAt">[]): void {
@@ -34,11 +38,10 @@ export function createTelegramUpdates(store: Store, now: () => Date = () => new 
     },
     waiting: (lane: string): StoredUpdate[] => waiting.all(lane) as unknown as StoredUpdate[],
     lanes: (): string[] => (lanes.all() as { lane: string }[]).map(({ lane }) => lane),
-    done(updates: readonly Pick<StoredUpdate, "bot" | "id">[]): void {
-      store.transaction(() => {
-        for (const { bot, id } of updates) done.run(bot, id);
-      });
-    },
+    done: (updates: readonly Pick<StoredUpdate, "bot" | "id">[]) => void store.transaction(() => mark(updates)),
+    /** Does something and notes that they are handled, or does neither where it comes to nothing. */
+    doneWith: (updates: readonly Pick<StoredUpdate, "bot" | "id">[], work: () => boolean): boolean =>
+      store.transaction(() => work() && mark(updates)),
   };
 }
 export type TelegramUpdates = ReturnType<typeof createTelegramUpdates>;

@@ -15,6 +15,8 @@ import { type Tool, ToolError, tool } from "./tool.ts";
 export interface ShellDeps {
   sandbox: Sandbox;
   redactor: Redactor;
+  /** What every command may read, however little it sees besides. */
+  readable?: readonly string[];
   env?: NodeJS.ProcessEnv;
 }
 
@@ -26,7 +28,7 @@ const Arguments = z.object({
 });
 
 /** Runs one command of the model's, in a process group that ends with the call. */
-export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool {
+export function shell({ sandbox, redactor, readable = [], env = process.env }: ShellDeps): Tool {
   const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
   return tool({
     name: "shell",
@@ -47,7 +49,10 @@ export function shell({ sandbox, redactor, env = process.env }: ShellDeps): Tool
       const status = await sandbox.status();
       // With a process list of its own, a sandbox takes everything in it along when it ends.
       const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
-      const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder, { place: within ?? cwd, ...stand });
+      const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder, {
+        ...{ place: within ?? cwd, ...stand },
+        readable: [...(stand?.readable ?? []), ...readable],
+      });
       const result = await exec(program, args, {
         cwd: folder,
         env: { ...cleanEnvironment(env, redactor), IO_CALL: mark.slice("IO_CALL=".length) },

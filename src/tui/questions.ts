@@ -9,7 +9,7 @@ const READ_MS = 400;
 /** What waits for the person, the oldest first; one at a time is in sight. */
 export class Questions {
   readonly #now: () => number;
-  #waiting: { approval: Approval; since: number }[] = [];
+  #waiting: { approval: Approval; seenSince?: number }[] = [];
   /** Those that were too long for the live region and were printed whole. */
   readonly #printed = new Set<string>();
 
@@ -19,7 +19,7 @@ export class Questions {
 
   ask(approval: Approval): boolean {
     if (this.#waiting.some((each) => each.approval.id === approval.id)) return false;
-    this.#waiting.push({ approval, since: this.#now() });
+    this.#waiting.push({ approval });
     return true;
   }
 
@@ -41,13 +41,14 @@ export class Questions {
   /** The one that a bare yes or no answers, and whether it has been in sight for long enough to be meant. */
   current(): { approval: Approval; isSeen: boolean } | undefined {
     const first = this.#waiting[0];
-    return first && { approval: first.approval, isSeen: this.#now() - first.since >= READ_MS };
+    return first && { approval: first.approval, isSeen: this.#now() - (first.seenSince ?? this.#now()) >= READ_MS };
   }
 
   /** The question in sight. One that has not enough room is handed to `print`, whole, and only its answer line stays. */
   lines(room: number, print: (block: Block) => void): Line[] {
     const first = this.#waiting[0];
     if (!first) return [];
+    first.seenSince ??= this.#now();
     const { approval } = first;
     const text = safe(tellApproval(approval, { allow: "/allow", deny: "/deny" })).split("\n");
     if (text.length > room && !this.#printed.has(approval.id)) {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Event } from "../protocol/events.ts";
@@ -31,7 +32,9 @@ const AWAY = "not sent: the daemon does not answer. Your line is kept; Enter sen
 export class Speaker {
   readonly #deps: SpeakerDeps;
   readonly #conversations: Conversations;
-  readonly #sending = new Map<string, { text: string }>();
+  readonly #sending = new Map<string, { text: string; onHeard: () => void }>();
+  /** What has been said and has not arrived yet. */
+  readonly #onItsWay = new Set<Promise<unknown>>();
   #unsure: { text: string; key: string } | undefined;
 
   constructor(deps: SpeakerDeps) {
@@ -44,12 +47,21 @@ export class Speaker {
     return [...this.#sending.values()].map(({ text }) => text);
   }
 
+  /** Lets what is on its way arrive, but not for ever; tells what nobody has heard of. */
+  async arrived(withinMs: number): Promise<string[]> {
+    const late = sleep(withinMs, "late" as const);
+    // What comes too late for a turn is sent again, as a message.
+    while (this.#onItsWay.size > 0 && (await Promise.race([Promise.allSettled(this.#onItsWay), late])) !== "late");
+    return [...this.sending, ...(this.#unsure ? [this.#unsure.text] : [])];
+  }
+
   hear(event: Event): void {
     if (!event.type.startsWith("message.") || !("id" in event.data)) return;
     const { id } = event.data;
     if (event.type === "message.queued" && event.data.source.channel === "tui") {
       const { text } = event.data;
       const own = [...this.#sending].find(([, sent]) => sent.text === text);
+      own?.[1].onHeard();
       if (own) this.#sending.delete(own[0]);
     }
     if (event.type === "message.tool") void this.#journal(String(id)).then((calls) => this.#describe(String(id), calls));
@@ -70,8 +82,8 @@ export class Speaker {
     if (command) return void this.#command(command.name, command.rest);
     if (answer) return void this.#decide(question.approval.id, answer);
     const { turn } = transcript();
-    if (turn && how === "send") void this.#steer(turn.id, text);
-    else void this.#send(text);
+    if (turn && how === "send") void this.#follow(this.#steer(turn.id, text));
+    else this.#send(text);
   }
 
   act(action: Wanted): void {
@@ -92,12 +104,16 @@ export class Speaker {
    * Waits for the end of the message, since the daemon need not wait for the disk then; that it was heard is told by the
    * events. A message that nobody knows of goes back into the line, and keeps its key for the next try.
    */
-  async #send(text: string): Promise<void> {
-    const { conversation, composer, client, onChange } = this.#deps;
+  #send(text: string): void {
     const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
     this.#unsure = undefined;
-    this.#sending.set(key, { text });
-    onChange();
+    const heard = new Promise<void>((onHeard) => this.#sending.set(key, { text, onHeard }));
+    this.#deps.onChange();
+    void this.#follow(Promise.race([heard, this.#deliver(text, key)]));
+  }
+
+  async #deliver(text: string, key: string): Promise<void> {
+    const { conversation, composer, client, onChange } = this.#deps;
     try {
       const body = { text, conversation: conversation(), source: "tui", idempotencyKey: key };
       await client()?.request("POST", "/api/messages?wait=true", body);
@@ -122,7 +138,7 @@ export class Speaker {
     try {
       await client?.request("POST", `/api/messages/${id}/steer`, { text });
     } catch (error) {
-      if (error instanceof UserError && error.code === "conflict") return this.#send(text);
+      if (error instanceof UserError && error.code === "conflict") return void this.#send(text);
       this.#trouble(error);
       if (this.#deps.composer.text === "") this.#deps.composer.write(text);
     }
@@ -177,12 +193,18 @@ export class Speaker {
     });
   }
 
+  #follow<T>(said: Promise<T>): Promise<T> {
+    this.#onItsWay.add(said);
+    void said.finally(() => this.#onItsWay.delete(said)).catch(() => undefined);
+    return said;
+  }
+
   /** What goes wrong is said; the answer is then undefined. */
   async #try<T>(work: (client: Client) => Promise<T>): Promise<T | undefined> {
     const client = this.#deps.client();
     try {
       if (!client) throw new UserError("The daemon does not answer just now.");
-      return await work(client);
+      return await this.#follow(work(client));
     } catch (error) {
       this.#trouble(error);
       return undefined;

@@ -37,6 +37,8 @@ export interface TerminalDeps {
 /** No more frames than the eye can follow. */
 const FRAME_MS = 30;
 const TICK_MS = 120;
+/** How long what was said last has to reach the daemon once the person leaves. */
+const LAST_WORDS_MS = 3_000;
 
 /** The terminal chat: finished blocks printed once, and below them what is under way, the line being typed and the status. */
 export class Terminal {
@@ -146,27 +148,44 @@ export class Terminal {
     this.#isOver = true;
     clearTimeout(this.#frame);
     clearInterval(this.#ticking);
-    this.#link.leave();
-    this.#composer.keep(this.#facts.conversation);
     this.#screen.clear();
     this.#attention.end();
     this.#tty.release();
-    this.#end(error);
+    void this.#lastWords().finally(() => this.#end(error));
+  }
+
+  /** Whoever leaves right after Enter has said it all the same; what nobody heard of stays in the line for the next chat. */
+  async #lastWords(): Promise<void> {
+    const unsent = await this.#speaker.arrived(LAST_WORDS_MS);
+    this.#link.leave();
+    const { text } = this.#composer;
+    const lost = unsent.filter((each) => !text.includes(each));
+    if (lost.length > 0) this.#composer.write([...lost, text].filter(Boolean).join("\n"));
+    this.#composer.keep(this.#facts.conversation);
+    if (unsent.length > 0) this.#tty.write("· not sent: the daemon does not answer. Your line is kept for the next chat.\r\n");
   }
 
   #hear(event: Event): void {
     this.#transcript.hear(event);
     this.#speaker.hear(event);
-    if (event.type === "approval.asked" && this.#concerns(event.data) && this.#questions.ask(event.data))
+    if (event.type === "approval.asked" && this.#concerns(event.data) && this.#questions.ask(event.data)) {
+      this.#count(1);
       this.#attention.call(`IO asks: ${event.data.summary}`);
+    }
     if (event.type === "approval.decided") {
       const told = this.#questions.decided(event.data);
+      if (told) this.#count(-1);
       if (told) this.#transcript.print(told);
     }
     if (event.type === "message.finished") this.#attention.call("IO has answered");
     if (event.type === "budget.reached")
       this.#transcript.calmly(noteBlock(`the ${event.data.kind}'s budget is nearly used up (/usage)`));
     this.#soon();
+  }
+
+  /** What waits for the person, before the daemon is asked for all of it again. */
+  #count(by: 1 | -1): void {
+    this.#facts = { ...this.#facts, approvals: Math.max(0, this.#facts.approvals + by) };
   }
 
   #concerns({ conversation }: Approval): boolean {

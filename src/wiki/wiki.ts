@@ -10,6 +10,7 @@ import { type Emit, newsOf } from "../protocol/events.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { createIndexer } from "./indexer.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { linksOfPages, type PageLinks } from "./links.ts";
 import { infoOf, type ListOptions, listPages, type PageInfo, type PageList } from "./list.ts";
 import { metaOf } from "./markdown.ts";
 import { type IsSecret, MAX_PAGE_BYTES, type PageDoc, readDoc, readPageFile, readText, stampOf } from "./page-file.ts";
@@ -27,14 +28,16 @@ export interface Page extends PageInfo {
 export interface Wiki {
   read(path: string): Page;
   /** Makes or replaces a page; on disk when this returns. What it held before becomes a version. */
-  write(path: string, content: string): PageInfo & { created: boolean };
+  write(path: string, content: string): PageInfo & { created: boolean; changed: boolean };
   delete(path: string): PageInfo;
   list(options?: ListOptions): Promise<PageList>;
   search(query: string, options?: SearchOptions): Promise<Hits>;
+  /** Which pages lead to which. */
+  links(): Promise<PageLinks[]>;
   /** Earlier versions of a page, newest first, also of one that was deleted. */
   history(path: string): Version[];
   readVersion(path: string, version: string): string;
-  restore(path: string, version: string): PageInfo;
+  restore(path: string, version: string): PageInfo & { changed: boolean };
   readonly sources: Sources;
   /** The pages used most and changed last, for a prompt; at most 1,500 tokens however many pages. */
   summary(maxTokens?: number): Promise<string>;
@@ -126,19 +129,20 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         });
       }
       const place = placeOf(pages, path);
-      const created = indexer.changing(place.path, () => {
+      const { created, changed } = indexer.changing(place.path, () => {
         const before = stampOf(place.file);
         if (before && before.nlink > 1n && isSecret(before.ino))
           throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
-        if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content) return false;
+        if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content)
+          return { created: false, changed: false };
         versions.keep(place.path, place.file);
         savePage(place, content);
         note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
-        return before === undefined;
+        return { created: before === undefined, changed: true };
       });
       const info = infoOf({ ...place, ...metaOf(place.path, content), bytes, mtime: mtimeOf(place.file) });
       tell("page.written", info);
-      return { ...info, created };
+      return { ...info, created, changed };
     },
     delete(path) {
       const place = placeOf(pages, path);
@@ -156,6 +160,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     },
     list: (options) => indexer.view((view) => listPages(view, options)),
     search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
+    links: () => indexer.view(linksOfPages),
     history: (path) => {
       const place = placeOf(pages, path);
       const kept = versions.list(place.path, place.file);

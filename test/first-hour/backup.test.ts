@@ -1,8 +1,19 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import type { Squad } from "../../src/protocol/squads.ts";
@@ -11,6 +22,7 @@ import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { killed } from "../support/processes.ts";
 import { git, makeProject, play, task, write } from "../support/swarm/index.ts";
+import { forbiddenIn, openTerminal, uncoloured } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const items = async <T>(daemon: TestDaemon, path: string) => (await daemon.json<{ items: T[] }>("GET", path)).items;
@@ -170,12 +182,69 @@ test("a file that is cut, changed or something else is refused and leaves nothin
   });
 });
 
+/** Backs up in a terminal, where it takes a while. */
+async function showsProgress(home: string, file: string): Promise<void> {
+  const command = ["sh", "-c", `"${process.execPath}" "${IO}" backup "${file}"; echo "exit $?"; sleep 100`];
+  const terminal = await openTerminal(temporaryFolder(), command, cleanEnvironment(home));
+  await terminal.sees("exit 0", 60_000);
+  const bytes = uncoloured(terminal.bytes());
+  expect(bytes).toMatch(/copying \d+ files, [\d.]+ \w?B {2}[\d.]+ s/);
+  expect(bytes).toMatch(/packing \d+ files/);
+  expect(forbiddenIn(terminal.bytes())).toEqual([]);
+  expect((await terminal.screen()).replaceAll("\n", "")).toMatch(/^\S+large\.tar\.gz holds all of/);
+}
+
+test("a restore that is killed at any of its steps leaves the old home or the new one, never none: the next command sees to it and says so", async () => {
+  const { file } = await backedUp();
+  const dies = join(packageRoot, "test", "support", "swarm", "dies.mjs");
+  const parent = temporaryFolder();
+  const home = join(parent, "home");
+  const config = () => JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
+  const dieBefore = (step: number) => {
+    rmSync(parent, { recursive: true });
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "config.json"), '{"port": 4000}');
+    const env = { DIES_BEFORE: String(step), DIES_WITHIN: home, NODE_OPTIONS: `--import=${dies}` };
+    return runIo(["restore", file, "--yes"], home, env);
+  };
+  for (const [step, left] of [
+    [1, "restoring"],
+    [2, "restored"],
+  ] as const) {
+    expect(await dieBefore(step)).toMatchObject({ code: null });
+    expect([readdirSync(parent).map((name) => name.replace(/\d+$/, "")), config()]).toEqual([
+      ["home", `home.${left}-`],
+      { port: 4000 },
+    ]);
+    expect((await runIo(["status"], home)).stderr).not.toContain("restore");
+    expect(await runIo(["restore", file, "--yes"], home)).toMatchObject({ code: 0 });
+    expect(readdirSync(parent).filter((name) => name.includes(".resto"))).toEqual([]);
+  }
+  expect(await dieBefore(3)).toMatchObject({ code: null });
+  expect([existsSync(home), readdirSync(parent).length]).toEqual([false, 2]);
+  const next = await runIo(["status"], home);
+  expect([next.code, next.stderr]).toEqual([
+    4,
+    expect.stringMatching(/interrupted at its last step; that is done now.*home\.before-\d/),
+  ]);
+  expect(config()).toEqual({ port: 0 });
+  expect(existsSync(join(home, "wiki", "pages", "general", "the-door-is-green.md"))).toBe(true);
+  const aside = readdirSync(parent).filter((name) => name !== "home");
+  expect(aside).toEqual([expect.stringMatching(/^home\.before-/)]);
+  expect((await runIo(["status"], home)).stderr).not.toContain("restore");
+
+  // One that is just at that step is not interfered with, and no empty home is made under it.
+  renameSync(home, `${home}.restored-${process.pid}`);
+  expect(await runIo(["start"], home)).toMatchObject({ code: 1, stderr: expect.stringMatching(/A restore \(pid \d+\) is just/) });
+  expect(existsSync(home)).toBe(false);
+});
+
 test("a restore that is killed leaves the home as it was, and the next one cleans up", async () => {
   const { home: source } = await backedUp();
   mkdirSync(join(source, "files"));
   for (let number = 0; number < 40; number++) writeFileSync(join(source, "files", `${number}`), Buffer.alloc(2_000_000, number));
   const file = join(temporaryFolder(), "large.tar.gz");
-  expect(await runIo(["backup", file], source)).toMatchObject({ code: 0 });
+  await showsProgress(source, file);
   const home = join(temporaryFolder(), "home");
   const beside = () => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restoring`));
   const child = spawn(process.execPath, [IO, "restore", file], { env: cleanEnvironment(home), stdio: "ignore" });

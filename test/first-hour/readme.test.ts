@@ -17,28 +17,29 @@ const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, langua
 const of = (language: string) => blocks.filter((block) => block.language === language).map(({ content }) => content);
 
 /**
- * npm as the README uses it, in a checkout that is installed already: `install` has nothing left to do, `link` puts the two
- * programs on the PATH, and everything else is npm's own.
+ * npm as a newcomer has it, but for `install`: the checkout that is tested is installed already, and a second one in its place
+ * would pull it from under the other tests. `start` and `link` are npm's own.
  */
 const NPM = `#!/bin/sh
-case "$1" in
-  install) echo "up to date" ;;
-  link) for name in io swarm; do ln -s "$PWD/bin/$name.js" "$(dirname "$0")/../linked/$name"; done ;;
-  start) exec node bin/io.js ;;
-  *) exec "$REAL_NPM" "$@" ;;
-esac
+if [ "$1" = install ]; then echo "up to date"; else exec "$REAL_NPM" "$@"; fi
 `;
 
 /** Somebody who has never used IO, with a home of their own. */
 function newcomer() {
   const place = temporaryFolder();
-  for (const name of ["person", "programs", "linked"]) mkdirSync(join(place, name));
+  const linked = join(place, "prefix", "bin");
+  for (const folder of [join(place, "person"), join(place, "programs"), linked]) mkdirSync(folder, { recursive: true });
   const home = join(place, "person");
-  const PATH = [join(place, "programs"), join(place, "linked"), process.env.PATH].join(delimiter);
+  const PATH = [join(place, "programs"), linked, process.env.PATH].join(delimiter);
   const npm = NPM.replace("$REAL_NPM", execFileSync("which", ["npm"], { encoding: "utf8" }).trim());
   writeFileSync(join(place, "programs", "npm"), npm, { mode: 0o755 });
-  const { IO_HOME: _, ...env } = cleanEnvironment(home, { PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1" });
-  return { place, home, env, linked: join(place, "linked") };
+  const { IO_HOME: _, ...env } = cleanEnvironment(home, {
+    ...{ PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1" },
+    ...{ npm_config_prefix: join(place, "prefix"), npm_config_cache: join(place, "cache"), npm_config_update_notifier: "false" },
+    // Otherwise npm builds the checkout anew when it links it.
+    ...{ npm_config_ignore_scripts: "true", npm_config_audit: "false", npm_config_offline: "true" },
+  });
+  return { place, home, env, linked };
 }
 
 /** What a block promises: `…` stands for what differs from run to run, a line of it for any lines. */

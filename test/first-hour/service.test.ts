@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { exec } from "../../src/process/exec.ts";
 import { runIo } from "../support/daemon.ts";
@@ -33,6 +33,21 @@ test("io service install writes a unit that systemd accepts, tells that no sessi
   });
   expect([checked.code, checked.output]).toEqual([0, ""]);
   expect((await runIo(["service", "status"], home, env)).stdout).toMatch(/is there; systemd cannot be asked from here\.\n/);
+
+  // Another home has a service of its own, and neither is in the other's way.
+  const other = { ...env, IO_HOME: join(home, "Work & play") };
+  expect((await runIo(["service", "status"], home, other)).stdout).toContain("No service is installed");
+  const { path } = JSON.parse((await runIo(["service", "install", "--json"], home, other)).stdout) as { path: string };
+  expect(path).toMatch(/\/systemd\/user\/io-work-play-[0-9a-f]{6}\.service$/);
+  expect(readFileSync(path, "utf8")).toContain("Work & play");
+  expect(readFileSync(unit, "utf8").trimEnd()).toBe(printed.stdout.trimEnd());
+  expect(JSON.parse((await runIo(["service", "remove", "--json"], home, other)).stdout)).toEqual({ path, removed: true });
+  const agent = await runIo(["service", "install", "--print", "--json", "--kind", "launchd"], home, other);
+  const { path: plist, text } = JSON.parse(agent.stdout) as { path: string; text: string };
+  const label = basename(plist, ".plist");
+  expect(label).toMatch(/^io-orchestrator\.daemon\.work-play-[0-9a-f]{6}$/);
+  expect(text).toContain(`<string>${label}</string>`);
+
   expect(JSON.parse((await runIo(["service", "remove", "--json"], home, env)).stdout)).toEqual({ path: unit, removed: true });
   expect([existsSync(unit), existsSync(join(home, ".io"))]).toEqual([false, true]);
   expect((await runIo(["service", "status"], home, env)).stdout).toContain("No service is installed");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { count, openChat } from "../support/chat.ts";
-import { forbiddenIn } from "../support/terminal.ts";
+import { forbiddenIn, reprinted, uncoloured } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const SIZES = [
@@ -25,6 +25,8 @@ const PIECES = LONG.join("\n").split(/(?<=\s)/);
 
 /** How an item looks once it is finished. */
 const item = (index: number) => `• item ${index} of the long answer`;
+
+const FINISHED = [...LINES.map((_, index) => item(index + 1)), ...Array.from({ length: 40 }, (_, at) => `const v${at} = ${at};`)];
 
 describe.each(SIZES)("at %ix%i", (columns, rows) => {
   const size = { columns, rows };
@@ -57,7 +59,6 @@ describe.each(SIZES)("at %ix%i", (columns, rows) => {
     await terminal.sees("item 120 of", 30_000);
     await terminal.resize(columns, rows);
     await terminal.sees("That is all.", 60_000);
-    const before = terminal.bytes().length;
     await terminal.resize(columns - 10, rows - 2);
     await terminal.resize(columns, rows);
     const all = await terminal.scrollback();
@@ -66,10 +67,10 @@ describe.each(SIZES)("at %ix%i", (columns, rows) => {
     for (let at = 0; at < 40; at += 1) expect([at, count(all, `const v${at} = ${at};`)]).toEqual([at, 1]);
     expect(all).not.toMatch(/\*\*|```/);
     expect(count(all, "› tell me everything")).toBe(1);
-    // By bytes: nothing that is finished is written again after a resize.
-    const later = terminal.bytes().slice(before);
-    expect(count(later, "of the long answer")).toBe(0);
+    // By bytes: nothing that is finished is written again, not for a resize and not while more comes.
     const bytes = terminal.bytes();
+    expect(reprinted(bytes, FINISHED)).toEqual([]);
+    expect(FINISHED.filter((line) => !uncoloured(bytes).includes(line))).toEqual([]);
     expect(forbiddenIn(bytes)).toEqual([]);
     expect(bytes.length).toBeLessThan(20 * LONG.join("\n").length);
   });
@@ -106,4 +107,20 @@ test("the cursor stands at the caret behind wide letters, and a letter is taken 
   await terminal.press("Enter");
   await until("the message", () => model.requests.length === 1);
   expect(JSON.stringify(model.requests[0]!.messages.at(-1))).toContain("漢x");
+});
+
+test("a line under way that a narrower terminal has broken is drawn anew and leaves nothing behind", async () => {
+  const { terminal } = await openChat(() => ({ stall: "It was a dark and stormy night in the old harbour town, and" }), {
+    columns: 62,
+    rows: 20,
+  });
+  await terminal.enter("a story");
+  await terminal.sees("old harbour town, and");
+  await terminal.resize(21, 20);
+  await terminal.sees(/It was a dark and\nstormy night in the\nold harbour town, and\n/);
+  await terminal.resize(62, 20);
+  await terminal.sees("night in the old harbour town, and");
+  const all = await terminal.scrollback();
+  for (const part of ["It was a dark", "› a story", "Esc stops", "connected"])
+    expect([part, count(all, part)]).toEqual([part, 1]);
 });

@@ -40,7 +40,12 @@ export async function openTerminal(
   const screen = async () => (await tmux("capture-pane", "-t", "t", "-p")).stdout;
   return {
     type: (text: string) => tmux("send-keys", "-t", "t", "-l", "--", text),
-    press: (key: string) => tmux("send-keys", "-t", "t", key),
+    /** Presses keys, one right after the other. */
+    press: (...keys: string[]) => tmux("send-keys", "-t", "t", ...keys),
+    /** What a terminal sends by itself, such as that it lost the focus. */
+    send: (bytes: string) => tmux("send-keys", "-t", "t", "-H", ...Array.from(Buffer.from(bytes), (byte) => byte.toString(16))),
+    /** What the terminal calls itself. */
+    title: async () => (await tmux("display-message", "-t", "t", "-p", "#{pane_title}")).stdout.trim(),
     /** Types a line and presses Enter. */
     async enter(text: string) {
       await tmux("send-keys", "-t", "t", "-l", "--", text);
@@ -93,4 +98,20 @@ export const FORBIDDEN: readonly string[] = [
 /** Those of the forbidden sequences that stand among the bytes. */
 export function forbiddenIn(bytes: string): string[] {
   return FORBIDDEN.filter((sequence) => bytes.includes(sequence)).map((sequence) => JSON.stringify(sequence));
+}
+
+/** The bytes without what only colours them. */
+export const uncoloured = (bytes: string): string => bytes.replaceAll("\u001b", "␛").replace(/␛\[[\d;]*m/g, "");
+
+/**
+ * Those of some lines, given in their order, that were written again when they had to be finished: once a line that stands three
+ * further down was written, no byte of theirs has any business there.
+ */
+export function reprinted(bytes: string, lines: readonly string[]): string[] {
+  const text = uncoloured(bytes);
+  return lines.filter((line, at) => {
+    const later = lines[at + 3];
+    const from = later === undefined ? -1 : text.indexOf(later);
+    return from >= 0 && text.includes(line, from);
+  });
 }

@@ -4,6 +4,7 @@ import { createAttention } from "../../src/tui/screen/attention.ts";
 import { createScreen, type Row } from "../../src/tui/screen/screen.ts";
 import { statusLine } from "../../src/tui/screen/status-line.ts";
 import { lineText } from "../../src/tui/text/style.ts";
+import { forbiddenIn, reprinted } from "../support/terminal.ts";
 
 const rows = (...texts: string[]): Row[] => texts.map((text) => ({ text, width: text.length }));
 
@@ -26,6 +27,44 @@ test("only what has changed is written, and what is finished never again", () =>
   written = "";
   screen.draw({ above: [], live: rows("under way now", "> ", "status"), caret });
   expect(written).toBe("");
+});
+
+test("what reads the bytes finds a finished line that is written again, even one that is wiped away at once", () => {
+  const lines = ["one", "two", "three", "four", "five"];
+  const bytes = lines.map((line) => `\u001b[1m${line[0]}\u001b[0m${line.slice(1)}\r\n`).join("");
+  expect(reprinted(bytes, lines)).toEqual([]);
+  expect(reprinted(`${bytes}two\r\u001b[K`, lines)).toEqual(["two"]);
+  expect(forbiddenIn(`${bytes}\u001b[?1002h\u001b[3J`)).toHaveLength(2);
+});
+
+test.each([
+  [true, 2],
+  [false, 1],
+])("rows that a narrower terminal has broken (%s) are gone up over, all of them", (reflows, up) => {
+  let columns = 40;
+  let written = "";
+  const write = (bytes: string) => {
+    written += bytes;
+  };
+  const screen = createScreen({ write, columns: () => columns, rows: () => 24, reflows });
+  const caret = { row: 1, column: 2 };
+  screen.draw({ above: [], live: rows("x".repeat(35), "> ", "status"), caret });
+  columns = 20;
+  written = "";
+  screen.draw({ above: [], live: rows("x".repeat(20), "> ", "status"), caret });
+  expect(written).toContain(`\r\u001b[${up}A\u001b[K`);
+});
+
+test("a live region of a single row is taken away whole, also at the bottom of the screen", () => {
+  let written = "";
+  const write = (bytes: string) => {
+    written += bytes;
+  };
+  const screen = createScreen({ write, columns: () => 80, rows: () => 24, reflows: true });
+  screen.draw({ above: [], live: rows("working"), caret: { row: 0, column: 0 } });
+  written = "";
+  screen.clear();
+  expect(written).toBe("\r\u001b[K");
 });
 
 test("nobody is called while the terminal has the focus; the title that was there comes back", () => {

@@ -3,8 +3,9 @@ import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
-import { startDaemonProcess } from "../support/daemon.ts";
+import { runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
+import { until } from "../support/until.ts";
 import { seededDaemon, viewsOf } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
@@ -29,6 +30,7 @@ const overflow = (page: Page) =>
 
 test("no view has a barrier, is wider than the screen or complains, in either theme, on a phone and on a desk", async () => {
   const seeded = await seededDaemon();
+  const late = JSON.parse((await runIo(["web", "--json"], seeded.daemon.home)).stdout) as { url: string; expiresAt: string };
   const found: string[] = [];
   for (const theme of ["light", "dark"] as const)
     for (const width of [390, 1280]) {
@@ -40,6 +42,8 @@ test("no view has a barrier, is wider than the screen or complains, in either th
         if (name === "chat") await page.locator(".hljs-keyword").first().waitFor();
         if (name === "task") await page.getByRole("button", { name: "Show the changes" }).click();
         if (name === "task") await page.locator(".line.added").first().waitFor();
+        if (name === "map") await page.locator(".map a").first().waitFor();
+        if (name === "chat") await page.locator("summary", { hasText: "Context" }).click();
         if (name === "page") await page.getByRole("button", { name: "History" }).click();
         if (name === "page") await page.getByRole("button", { name: "Restore" }).waitFor();
         const where = `${name}, ${theme}, ${width}`;
@@ -50,6 +54,12 @@ test("no view has a barrier, is wider than the screen or complains, in either th
       found.push(...complaints, ...foreign);
     }
   expect(found).toEqual([]);
+
+  // By now the ticket from the beginning is older than its minute.
+  await until("the ticket to be too old", () => Date.now() > Date.parse(late.expiresAt), 70_000);
+  const path = late.url.slice(seeded.daemon.url.length);
+  const { page } = await openWindow(await browser(), seeded.daemon, { signedIn: false, path });
+  expect(await page.getByRole("alert").textContent()).toContain("older than a minute");
 }, 400_000);
 
 test("an empty home has a sentence in every view and no barrier, from 360 px on", async () => {
@@ -75,8 +85,10 @@ test("the page can be used by keyboard alone: the palette goes anywhere, ? lists
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Stop everything" }).waitFor();
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  const keys = page.getByRole("dialog", { name: "Keys" });
+  await keys.waitFor();
   await page.keyboard.press("Escape");
+  await keys.waitFor({ state: "hidden" });
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   // The settings have a field to search in, too.

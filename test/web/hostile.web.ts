@@ -47,6 +47,15 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
   await daemon.json("PUT", "/api/wiki/pages/general/bad", { content: `# ${HTML}\n\n${MARKDOWN}\n` });
   await look("/wiki/general/bad", "image: picture");
   await look("/wiki", "onerror");
+  await daemon.json("PUT", "/api/wiki/pages/general/map", { content: "# Map\n\nSee [that](bad.md).\n" });
+  await look("/wiki?map", "<img src=x");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("onerror");
+  await page
+    .getByRole("option", { name: /message/ })
+    .first()
+    .waitFor();
+  expect(await trouble(page)).toEqual([]);
 
   const folder = project({ ...GREETER, [`<img src=x onerror=window.${MARK}=1>.txt`]: "old\n" });
   await squadWith(daemon, folder, "bad", ["backend engineer"]);

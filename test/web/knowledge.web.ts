@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
+import { runIo } from "../support/daemon.ts";
 import { callText } from "../support/orchestrator.ts";
 import { repository } from "../support/skills.ts";
 import { until } from "../support/until.ts";
@@ -37,18 +38,99 @@ test("a page is written, found as one types, changed, and brought back as it was
   expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
 });
 
-test("what agents changed since one last looked is listed with who did it, and can be kept or reverted", async () => {
+test("what agents changed since one last looked is listed with who did it and where, and can be kept or reverted", async () => {
   const daemon = await webDaemon();
+  const write = (path: string, words: string) =>
+    daemon.ask({ text: callText("wiki_write", { path, content: `# ${path}\n\n${words}\n` }), conversation: "tea" });
+  const textOf = async (path: string) => (await daemon.json<{ content: string }>("GET", `/api/wiki/pages/${path}`)).content;
   await daemon.json("PUT", "/api/wiki/pages/general/rules", { content: "# Rules\n\nMine.\n" });
-  await daemon.ask({ text: callText("wiki_write", { path: "general/rules", content: "# Rules\n\nTheirs.\n" }) });
-  const { page } = await openWindow(await browser(), daemon, { path: "/wiki" });
+  await write("general/rules", "Theirs.");
+  await write("general/rules", "Theirs, again.");
+  await write("general/new", "Not asked for.");
+  await write("general/fine", "Good.");
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/wiki" });
   const changes = page.getByRole("region", { name: "Changed by agents" });
-  await changes.getByText("written by orchestrator").waitFor();
-  await changes.getByRole("button", { name: "Revert" }).click();
-  await page.getByText("is as it was before").waitFor();
-  expect((await daemon.json<{ content: string }>("GET", "/api/wiki/pages/general/rules")).content).toContain("Mine.");
+  const rules = changes.getByRole("listitem").filter({ hasText: "general/rules" });
+  await rules.getByText("written, 2 times, by IO in tea").waitFor();
+  await changes.getByRole("button", { name: "Keep general/fine" }).click();
+  await changes.getByText("general/fine").waitFor({ state: "detached" });
+  await changes.getByRole("button", { name: "Revert general/rules" }).click();
+  await page.getByText("general/rules is as it was before").waitFor();
+  expect(await textOf("general/rules")).toContain("Mine.");
+  await rules.waitFor({ state: "detached" });
+  await changes.getByRole("button", { name: "Revert general/new" }).click();
+  await changes.getByText("Nothing was.").waitFor();
+  expect((await daemon.fetch("/api/wiki/pages/general/new")).status).toBe(404);
+
+  await write("general/fine", "Better.");
   await changes.getByRole("button", { name: "Keep all" }).click();
   await changes.getByText("Nothing was.").waitFor();
+  await page.reload();
+  await changes.getByText("Nothing was.").waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("a page says who wrote it, and its history who wrote each version: a person by which channel, an agent in which talk, or nobody IO saw", async () => {
+  const daemon = await webDaemon();
+  const file = join(daemon.home, "wiki", "pages", "general", "tea.md");
+  await daemon.json("PUT", "/api/wiki/pages/general/tea", { content: "# Tea\n\nby the API\n" });
+  expect((await runIo(["wiki", "write", "general/tea", "# Tea\n\nin the terminal\n"], daemon.home)).code).toBe(0);
+  await daemon.ask({
+    text: callText("wiki_write", { path: "general/tea", content: "# Tea\n\nby IO\n" }),
+    conversation: "kettle",
+  });
+  const { page } = await openWindow(await browser(), daemon, { path: "/wiki/general/tea" });
+  await page.getByText("by IO in kettle").waitFor();
+  writeFileSync(file, "# Tea\n\nwith an editor\n");
+  await page.getByText("by somebody outside IO").waitFor();
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Content").fill("# Tea\n\non the page\n");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("by you, on this page").waitFor();
+  await page.getByRole("button", { name: "History" }).click();
+  const versions = page.getByRole("region", { name: "Earlier versions" }).locator("label");
+  await versions.nth(3).waitFor();
+  const told = (await versions.allTextContents()).map((text) => /by .*$/.exec(text.trim())?.[0]);
+  expect(told).toEqual(["by somebody outside IO", "by IO in kettle", "by you, in the terminal", "by you, by the API"]);
+  await page.getByRole("link", { name: "kettle" }).first().click();
+  await page.getByRole("log").getByText("by IO").first().waitFor();
+});
+
+test("a map shows how pages lead to one another, those that nobody wrote yet too, and copes with hundreds", async () => {
+  const daemon = await webDaemon();
+  const put = (path: string, content: string) => daemon.json("PUT", `/api/wiki/pages/${path}`, { content });
+  await put(
+    "general/tea",
+    "# Tea\n\nWith [milk](milk.md), not [coffee](../drinks/coffee.md) nor [elsewhere](https://example.org/a.md).\n",
+  );
+  await put("general/milk", "# Milk\n\nFor [tea](/wiki/general/tea).\n");
+  await put("general/alone", "# Alone\n");
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/wiki" });
+  await page.getByRole("link", { name: "Map", exact: true }).click();
+  const map = page.getByRole("group", { name: "Pages and their links" });
+  await map.getByRole("link", { name: "Tea" }).waitFor();
+  expect((await map.getByRole("link").allTextContents()).sort()).toEqual(["Milk", "Tea", "drinks/coffee"]);
+  expect(await map.locator(".edge").count()).toBe(3);
+  await page.getByText("1 on their own").waitFor();
+
+  const many = Array.from({ length: 400 }, (_, at) => ({ path: `projects/p${at}`, next: `p${(at * 7 + 1) % 400}.md` }));
+  const folder = join(daemon.home, "wiki", "pages", "projects");
+  for (const [at, { next }] of many.entries()) writeFileSync(join(folder, `p${at}.md`), `# P${at}\n\nSee [next](${next}).\n`);
+  await until(
+    "all of them to be known",
+    async () => (await daemon.json<{ total: number }>("GET", "/api/wiki/pages")).total === 403,
+    60_000,
+  );
+  await page.reload();
+  await map.getByRole("link", { name: "P399", exact: true }).waitFor();
+  const longest = await page.evaluate<number>(
+    "new Promise((done) => { let most = 0; let last = performance.now(); let left = 30; const step = () => { const now = performance.now(); most = Math.max(most, now - last); last = now; document.querySelector('.map').scrollTop += 60; left-- > 0 ? requestAnimationFrame(step) : done(most); }; requestAnimationFrame(step); })",
+  );
+  expect(longest).toBeLessThan(2_000);
+  await map.getByRole("link", { name: "P7", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "P7" }).waitFor();
+  expect(complaints).toEqual([]);
 });
 
 test("a skill is installed off, shown with its text, commit and warnings, switched on and removed", async () => {
@@ -110,11 +192,34 @@ test("a setting that is changed here while the file is changed elsewhere is refu
   const raw = page.getByLabel("config.json");
   await raw.fill((await raw.inputValue()).replace("1234", "5678"));
   await page.getByRole("button", { name: "Save the file" }).click();
-  await page.getByText("Saved.").waitFor();
-  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
-    turnCapMs: 5678,
-    telegramBotToken: "123456:secret-secret-secret",
+  const saved = () => JSON.parse(readFileSync(file, "utf8"));
+  await until("the file to be saved", () => saved().turnCapMs === 5678);
+  expect(saved().telegramBotToken).toBe("123456:secret-secret-secret");
+});
+
+test("the doctor's findings stand in the settings, and what is safe to mend is mended by a button; channels tell how they stand", async () => {
+  const daemon = await webDaemon({
+    telegramEnabled: true,
+    telegramBotToken: "123456:not-a-real-one-at-all",
+    telegramApiRoot: "http://127.0.0.1:9",
   });
+  chmodSync(join(daemon.home, "config.json"), 0o644);
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/settings" });
+  const channels = page.getByRole("region", { name: "Channels" });
+  await channels.getByText("unreachable").waitFor();
+  await channels.getByText(/since \d/).waitFor();
+  await channels.getByText("nobody is paired").waitFor();
+  await channels.getByLabel("Pairing code").fill("WRONG123");
+  await channels.getByRole("button", { name: "Pair" }).click();
+  await page.locator(".notice.bad").waitFor();
+
+  const doctor = page.getByRole("region", { name: "Doctor" });
+  await doctor.getByRole("button", { name: "Look at everything" }).click();
+  await doctor.getByText("can be read by others").waitFor({ timeout: 90_000 });
+  await doctor.getByRole("button", { name: "Mend modes" }).click();
+  await doctor.getByText("mended").waitFor();
+  expect(statSync(join(daemon.home, "config.json")).mode & 0o777).toBe(0o600);
+  expect(complaints.filter((text) => !/400|404|409/.test(text))).toEqual([]);
 });
 
 test("Stop everything ends what runs; the theme is kept over a reload", async () => {

@@ -19,6 +19,7 @@ test("every view, in both themes and both widths", async () => {
         await page.locator("h1").first().waitFor();
         await page.waitForLoadState("load");
         if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
+        if (name === "map") await page.locator(".map a").first().waitFor();
         if (name === "page") await page.getByRole("heading", { name: "Style" }).waitFor();
         if (name === "run") await page.getByRole("listitem").first().waitFor();
         expect(await page.screenshot({ path: join(folder, `${name}-${theme}-${width}.png`) })).toBeTruthy();

@@ -1,14 +1,19 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/messages.ts";
-import type { Run, RunStep } from "../../src/protocol/runs.ts";
+import type { PageChange } from "../../src/protocol/pages.ts";
+import type { ReviewLoop, Run, RunStep } from "../../src/protocol/runs.ts";
 import { readDiff } from "../../web/src/lib/diff.ts";
 import { lineDiff } from "../../web/src/lib/line-diff.ts";
 import { createConversation } from "../../web/src/live/conversation.ts";
 import { openFeed } from "../../web/src/live/feed.ts";
 import { createReader } from "../../web/src/live/sse.ts";
+import { barsOf } from "../../web/src/runs/gantt.ts";
 import { momentsOf, runAt } from "../../web/src/runs/run-at.ts";
+import { approvalsOf } from "../../web/src/runs/voided.ts";
 import { changesBetween, fieldsOf, fromField, toField } from "../../web/src/settings/fields.ts";
+import { agentEdits } from "../../web/src/wiki/authors.ts";
+import { drawMap } from "../../web/src/wiki/map.ts";
 import { until } from "../support/until.ts";
 
 const message = (more: Partial<Message> = {}): Message => ({
@@ -45,6 +50,22 @@ describe("a conversation", () => {
     expect(talk.find("m1")?.message.status).toBe("done");
     talk.apply(delta(6, "late"));
     expect(talk.find("m1")?.text).toBe("all of it");
+  });
+
+  test("is another object for whoever draws it when its words were changed or something was said into it", () => {
+    const talk = createConversation("main");
+    const queued = (id: number, text: string): Event => ({
+      id,
+      type: "message.queued",
+      data: { id: "m1", conversation: "main", source: { channel: "web" }, text },
+    });
+    talk.apply(queued(1, "hi"));
+    const first = talk.find("m1")!.message;
+    talk.apply(queued(2, "changed"));
+    const second = talk.find("m1")!.message;
+    expect([second === first, second.text]).toEqual([false, "changed"]);
+    talk.apply({ id: 3, type: "message.steered", data: { id: "m1", text: "also" } });
+    expect(talk.find("m1")!.message === second).toBe(false);
   });
 
   test("forgets what an answer said before it was begun again, and pairs the ends of calls with their beginnings", () => {
@@ -143,7 +164,7 @@ test("a run is shown as it was at a moment: what had not begun is not there, wha
       evidence: [],
     },
     phases: [{ name: "spec", status: "done", reason: null, startedAt: at(1), finishedAt: at(8) }],
-    steps: [step("a", 1, 3), step("b", 4, 6)],
+    steps: [step("a", 1, 3), step("b", 4, 6), step("c", 7, 8)],
   } as unknown as Run;
   const then = runAt(run, Date.parse(at(5)));
   expect(then).toMatchObject({ status: "running", outcome: null, phases: [{ status: "running" }] });
@@ -152,7 +173,7 @@ test("a run is shown as it was at a moment: what had not begun is not there, wha
     ["b", "begun"],
   ]);
   expect(runAt(run, Date.parse(at(9)))).toBe(run);
-  expect(momentsOf(run).length).toBe(6);
+  expect(momentsOf(run).length).toBe(8);
 });
 
 test("every key of the config has a field that gives back what it was given", () => {
@@ -167,4 +188,75 @@ test("every key of the config has a field that gives back what it was given", ()
   for (const { key, kind } of fieldsOf({ properties }, []))
     expect(fromField(kind, toField(kind, values[key]))).toEqual(values[key]);
   expect(changesBetween({ a: 1, b: 2 }, { a: 1, c: 3 })).toEqual({ b: null, c: 3 });
+});
+
+test("each attempt at a step is a bar: one that failed, one that was cut off until the next began, and the last as the step stands", () => {
+  const at = (second: number) => new Date(second * 1_000).toISOString();
+  const step = {
+    ...{ key: "a", kind: "call", state: "done", attempts: 3, error: null, startedAt: at(40), finishedAt: at(100) },
+    tries: [
+      { startedAt: at(0), finishedAt: at(10), error: "the reply was empty" },
+      { startedAt: at(20), finishedAt: null, error: null },
+      { startedAt: at(40), finishedAt: at(100), error: null },
+    ],
+  } as unknown as RunStep;
+  const scale = { begin: 0, end: 100_000, now: 100_000 };
+  expect(barsOf(step, scale).map(({ left, width, state }) => [left, width, state])).toEqual([
+    [0, 10, "failed"],
+    [20, 20, "cut"],
+    [40, 60, "done"],
+  ]);
+  expect(barsOf(step, { ...scale, end: 30_000 }).length).toBe(2);
+});
+
+test("an approval is void once its loop approved another state, its stream went on, or its reviewer had to look again", () => {
+  const tree = (letter: string) => letter.repeat(40);
+  const loop = (more: object) =>
+    ({ key: "i/review:r", agent: "r", stream: 1, outcome: "approved", reviews: 1, approved: tree("a"), ...more }) as ReviewLoop;
+  const run = (loops: ReviewLoop[], now = tree("a")) => ({ loops, streams: [{ number: 1, tree: now }] }) as unknown as Run;
+  const voided = (of: Run) => approvalsOf(of, of.loops[0]!).map((each) => each.voided);
+  expect(voided(run([loop({})]))).toEqual([false]);
+  expect(voided(run([loop({})], tree("b")))).toEqual([true]);
+  const approvals = [
+    { round: 1, saw: tree("b") },
+    { round: 2, saw: tree("a") },
+  ];
+  expect(voided(run([loop({ approvals })]))).toEqual([true, false]);
+  expect(voided(run([loop({}), loop({ key: "x/again/review:r", stream: null })]))).toEqual([true]);
+});
+
+test("what agents did to a page is listed until a person keeps or changes it, from the first change that nobody saw", () => {
+  const change = (path: string, by: "agent" | "person", second: number) =>
+    ({ path: `pages/${path}.md`, by, change: "written", at: new Date(second * 1_000).toISOString() }) as PageChange;
+  const changes = [
+    change("a", "agent", 9),
+    change("b", "person", 8),
+    change("a", "agent", 7),
+    change("b", "agent", 6),
+    change("a", "person", 5),
+  ];
+  const listed = (kept: string) => agentEdits(changes, () => kept).map(({ path, since, times }) => [path, since, times]);
+  expect(listed("")).toEqual([["a", changes[2]!.at, 2]]);
+  expect(listed(changes[2]!.at)).toEqual([["a", changes[0]!.at, 1]]);
+  expect(listed(changes[0]!.at)).toEqual([]);
+});
+
+test("the map of a wiki has a spot for every linked page and for those nobody wrote, however many there are", () => {
+  const page = (name: string, links: string[]) => ({
+    path: `pages/${name}.md`,
+    title: name,
+    links: links.map((to) => `pages/${to}.md`),
+  });
+  const small = drawMap([page("a", ["b", "x"]), page("b", ["a"]), page("c", [])]);
+  expect(small.spots.map(({ title, missing }) => [title, missing])).toEqual([
+    ["a", false],
+    ["b", false],
+    ["x", true],
+  ]);
+  expect([small.lines.length, small.alone.map(({ title }) => title)]).toEqual([3, ["c"]]);
+  const large = drawMap(
+    Array.from({ length: 2_800 }, (_, at) => page(`f${at % 7}/p${at}`, [`f${(at + 1) % 7}/p${(at + 1) % 2_800}`])),
+  );
+  expect(large.spots.length).toBe(2_800);
+  expect(new Set(large.spots.map(({ x, y }) => `${x} ${y}`)).size).toBe(2_800);
 });

@@ -2,7 +2,11 @@ import { expect, test } from "vitest";
 import type { Run } from "../../src/protocol/runs.ts";
 import type { Task } from "../../src/protocol/squads.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
+import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
 import { ended, project, squadWith } from "../support/squads.ts";
+import { play, write } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 import { GREETER, runEnded, webDaemon } from "../support/web/seed.ts";
 
@@ -16,6 +20,7 @@ test("a squad is made from a path and a name; the suggested agents come along, a
   await page.getByLabel("Name").fill("Greeters");
   await page.getByText("with the agents it suggests").waitFor();
   await page.getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/squads\/greeters$/);
   await page.getByRole("heading", { name: "Greeters" }).waitFor();
   const { items } = await daemon.json<{ items: { characterName: string }[] }>(
     "GET",
@@ -117,4 +122,42 @@ test("a pipeline file is checked as it is typed", async () => {
     .getByText(/line \d+: /)
     .first()
     .waitFor();
+});
+
+test("every attempt at a step has a bar of its own, and an approval that a later change voided stays, struck", async () => {
+  const roles = play(({ role, before, afterTool, prompt }) => {
+    if (role === "pm" && before === 0) return { say: "" };
+    if (role === "tester" && before === 0) return { say: "1. It does not greet." };
+    if (role === "engineer" && !afterTool && prompt.includes("Findings of tester")) return write("greeting.txt", "hello\n");
+    return undefined;
+  });
+  const model = await scriptedModel(roles);
+  const daemon = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(GREETER), issue: "Greet everybody" });
+  const run = await runEnded(daemon, begun.id);
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: `/runs/${run.id}` });
+  const rows = page.getByRole("region", { name: "Timeline" }).locator(".step");
+  const draft = rows.filter({ hasText: "spec/draft:pm" });
+  await draft.waitFor();
+  expect(await draft.locator(".bar").evaluateAll((bars) => bars.map((bar) => bar.className))).toEqual(["bar failed", "bar done"]);
+  expect(await draft.locator(".bar").first().getAttribute("aria-label")).toContain("attempt 1 of 2");
+
+  const twice = run.loops.find(({ approvals = [] }) => approvals.length > 1);
+  expect(twice?.approvals?.[0]?.saw).not.toBe(twice?.approved);
+  const reviews = page.getByRole("region", { name: "Reviews" });
+  const struck = reviews.locator("s").filter({ hasText: twice!.approvals![0]!.saw.slice(0, 12) });
+  await struck.first().waitFor();
+  const line = await struck
+    .first()
+    .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).textDecorationLine);
+  expect(line).toContain("line-through");
+  expect(
+    await reviews
+      .locator("s")
+      .filter({ hasText: twice!.approved!.slice(0, 12) })
+      .count(),
+  ).toBe(0);
+  await struck.first().getByRole("link", { name: "round 1" }).click();
+  await page.getByRole("region", { name: "Step" }).getByText("APPROVED").first().waitFor();
+  expect(complaints).toEqual([]);
 });

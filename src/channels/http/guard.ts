@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import type { EditChannel } from "../../protocol/pages.ts";
 import { fail } from "./errors.ts";
 
 export interface GuardDeps {
@@ -80,6 +81,11 @@ export function createGuard({ token, host, port, allowedHosts, isBehindWall = ()
       if (!same(offered, token)) return false;
       admit(context);
       return true;
+    },
+    /** Which of the ways in somebody took who may pass: a browser has the cookie, our own commands name themselves. */
+    cameBy(context: Context): EditChannel {
+      if (context.req.header("authorization") === undefined) return "web";
+      return context.req.header("io-client") === "terminal" ? "terminal" : "api";
     },
     dismiss: (context: Context): void => void deleteCookie(context, cookieName(), { path: "/" }),
   };

@@ -9,7 +9,6 @@ import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
 import { Status, Stopped } from "../../protocol/api.ts";
-import { DoctorReport } from "../../protocol/doctor.ts";
 import { statusOf } from "../../protocol/errors.ts";
 import type { Skills } from "../../skills/open.ts";
 import type { Squads } from "../../squads/squads.ts";
@@ -23,13 +22,15 @@ import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
 import { CARRIED } from "./carried.ts";
-import { conversationRoutes } from "./conversations.ts";
+import { type ConversationRoutesDeps, conversationRoutes } from "./conversations.ts";
+import { type DoctorRoutesDeps, doctorRoutes } from "./doctor.ts";
 import { fail, HttpError } from "./errors.ts";
 import { eventRoutes } from "./events.ts";
 import { createGuard, type GuardDeps } from "./guard.ts";
 import { listenError } from "./listen-error.ts";
 import { messageRoutes } from "./messages.ts";
 import { pageRoutes } from "./page.ts";
+import { type PlanRoutesDeps, planRoutes } from "./plans.ts";
 import { progressRoutes } from "./progress.ts";
 import { type RunDeps, runRoutes } from "./runs.ts";
 import { type SettingsDeps, settingsRoutes } from "./settings.ts";
@@ -48,6 +49,9 @@ export interface HttpDeps
     UsageRoutesDeps,
     BudgetRoutesDeps,
     TelegramRoutesDeps,
+    ConversationRoutesDeps,
+    DoctorRoutesDeps,
+    PlanRoutesDeps,
     WikiRoutesDeps {
   version: string;
   token: string;
@@ -69,7 +73,6 @@ export interface HttpDeps
   status: () => Status;
   /** Ends everything that runs and cancels what waits. */
   stopAll: () => z.infer<typeof Stopped>;
-  doctor: () => Promise<DoctorReport>;
   /** Where the built page lies. */
   pageFolder: string;
   log: Log;
@@ -137,13 +140,7 @@ export function createHttp(parts: HttpDeps): Http {
     responses: answers(200, Stopped),
   });
   app.openapi(stop, (context) => context.json(parts.stopAll(), 200));
-  const doctor = createRoute({
-    method: "get",
-    path: "/api/doctor",
-    summary: "Checks everything IO needs",
-    responses: answers(200, DoctorReport),
-  });
-  app.openapi(doctor, async (context) => context.json(await parts.doctor(), 200));
+  doctorRoutes(app, parts);
   messageRoutes(app, parts);
   progressRoutes(app, parts);
   conversationRoutes(app, parts);
@@ -154,11 +151,12 @@ export function createHttp(parts: HttpDeps): Http {
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
   telegramRoutes(app, parts);
-  wikiRoutes(app, parts);
+  wikiRoutes(app, parts, guard.cameBy);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
   taskRoutes(app, parts);
   runRoutes(app, parts);
+  planRoutes(app, parts);
   app.get("/api/openapi.json", (context) =>
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );

@@ -1,7 +1,8 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { explainIssues } from "../../lib/validation.ts";
-import { PageChange, type PageWriters } from "../../store/page-writers.ts";
+import { type EditChannel, PageChange } from "../../protocol/pages.ts";
+import type { PageWriters } from "../../store/page-writers.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
@@ -26,6 +27,7 @@ const contentBody = {
   },
 };
 const Version = z.object({ version: z.string(), savedAt: z.string(), bytes: z.number().int() });
+const Linked = z.object({ path: z.string(), title: z.string(), links: z.array(z.string()) });
 const Hit = PageInfo.omit({ bytes: true }).extend({ snippet: z.string(), match: z.enum(["text", "words"]) });
 const listOf = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
 
@@ -81,13 +83,18 @@ export interface WikiRoutesDeps {
   pageWriters: PageWriters;
 }
 
+/** What a person came by who asks for something. */
+export type CameBy = (context: Context) => EditChannel;
+
 function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
   const changes = createRoute({
     method: "get",
     path: "/api/wiki/changes",
-    summary: "Which pages models wrote or deleted since a time, and in whose work, newest first",
+    summary: "Who wrote or deleted which page since a time, and in whose work, newest first",
     request: {
       query: z.object({
+        by: PageChange.shape.by.optional(),
+        path: z.string().max(2_000).optional(),
         since: z.iso.datetime().default("1970-01-01T00:00:00.000Z"),
         limit: z.coerce.number().int().min(1).max(1_000).default(200),
       }),
@@ -95,13 +102,14 @@ function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
     responses: answers(200, listOf(PageChange)),
   });
   app.openapi(changes, (context) => {
-    const { since, limit } = context.req.valid("query");
-    return context.json({ items: pageWriters(since, limit) }, 200);
+    return context.json({ items: pageWriters.changes(context.req.valid("query")) }, 200);
   });
 }
 
 /** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
-export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDeps): void {
+export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDeps, cameBy: CameBy): void {
+  const edited = (context: Context, { path, updatedAt }: { path: string; updatedAt: string }) =>
+    pageWriters.edited(path, "written", { channel: cameBy(context), at: updatedAt });
   changeRoutes(app, pageWriters);
   const list = createRoute({
     method: "get",
@@ -138,14 +146,27 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDe
     return context.json(await wiki.search(q, { limit }), 200);
   });
 
+  const links = createRoute({
+    method: "get",
+    path: "/api/wiki/links",
+    summary: "Which pages lead to which, for a map of them",
+    responses: answers(200, listOf(Linked)),
+  });
+  app.openapi(links, async (context) => context.json({ items: await wiki.links() }, 200));
+
   for (const route of ROUTES_WITH_A_PATH) app.openAPIRegistry.registerPath(route);
 
   app.get("/api/wiki/pages/*", (context) => context.json(wiki.read(rest(context, "/api/wiki/pages/")), 200));
   app.put("/api/wiki/pages/*", async (context) => {
-    const { created, ...page } = wiki.write(rest(context, "/api/wiki/pages/"), await contentOf(context));
+    const { created, changed, ...page } = wiki.write(rest(context, "/api/wiki/pages/"), await contentOf(context));
+    if (changed) edited(context, page);
     return context.json(page, created ? 201 : 200);
   });
-  app.delete("/api/wiki/pages/*", (context) => context.json(wiki.delete(rest(context, "/api/wiki/pages/")), 200));
+  app.delete("/api/wiki/pages/*", (context) => {
+    const page = wiki.delete(rest(context, "/api/wiki/pages/"));
+    pageWriters.edited(page.path, "deleted", { channel: cameBy(context), at: new Date().toISOString() });
+    return context.json(page, 200);
+  });
   app.get("/api/wiki/history/*", (context) => {
     const version = context.req.query("version");
     const path = rest(context, "/api/wiki/history/");
@@ -164,7 +185,9 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDe
   });
   app.openapi(restore, (context) => {
     const { path, version } = context.req.valid("json");
-    return context.json(PageInfo.parse(wiki.restore(path, version)), 200);
+    const { changed, ...page } = wiki.restore(path, version);
+    if (changed) edited(context, page);
+    return context.json(PageInfo.parse(page), 200);
   });
 
   const sources = createRoute({

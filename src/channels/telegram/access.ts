@@ -18,6 +18,10 @@ export interface AccessDeps {
 /** Who may talk. Decided by the sender's id alone. */
 export interface Access {
   serves(userId: number): boolean;
+  /** Somebody who is served was heard in a chat. */
+  heardIn(chatId: number, userId: number): void;
+  /** Whether a chat is of somebody who is served: nobody else is told anything, whoever asked for it once. */
+  servesChat(chatId: number): boolean;
   user(): TelegramStatus["user"];
   /** A code for somebody nobody knows yet; undefined when none is given. */
   codeFor(userId: number, name: string): string | undefined;
@@ -39,6 +43,8 @@ const WRONG = "telegram:wrong-codes";
 const PairedUser = z.object({ id: z.number().int(), name: z.string() });
 const Wrong = z.object({ count: z.number().int(), lockedUntil: z.string().nullable() });
 const NONE = { count: 0, lockedUntil: null };
+/** Telegram numbers a private chat as its user; where that is not so, who was heard in it is noted. */
+const chatKey = (chatId: number) => `telegram:chat:${chatId}`;
 
 export function createAccess({ people, state, authorizedUserId, now = () => new Date() }: AccessDeps): Access {
   const paired = () => readJson(PairedUser, state.get(PAIRED));
@@ -66,8 +72,14 @@ export function createAccess({ people, state, authorizedUserId, now = () => new 
     );
   }
 
+  const ownerOf = (chatId: number) => Number(state.get(chatKey(chatId)) ?? chatId);
+
   return {
     serves: (userId) => user()?.id === userId,
+    heardIn(chatId, userId) {
+      if (ownerOf(chatId) !== userId) state.set(chatKey(chatId), String(userId));
+    },
+    servesChat: (chatId) => user()?.id === ownerOf(chatId),
     user,
     codeFor(userId, name) {
       if (user() !== null) return undefined;

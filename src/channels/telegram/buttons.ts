@@ -20,11 +20,11 @@ export function pressOf(data: string): Press | undefined {
 }
 
 /** Two answers that no thumb confuses: something harmless lies between them. */
-export function approvalButtons(id: string): Button[][] {
+export function approvalButtons(id: string, name = ""): Button[][] {
   return [
-    [{ text: "✅ Allow", data: dataOf({ does: "allow", approval: id }) }],
-    [{ text: "Why is this asked?", data: dataOf({ does: "explain", approval: id }) }],
-    [{ text: "⛔ Deny", data: dataOf({ does: "deny", approval: id }) }],
+    [{ text: `✅ Allow${name}`, data: dataOf({ does: "allow", approval: id }) }],
+    [{ text: name === "" ? "Why is this asked?" : `Why${name}?`, data: dataOf({ does: "explain", approval: id }) }],
+    [{ text: `⛔ Deny${name}`, data: dataOf({ does: "deny", approval: id }) }],
   ];
 }
 

@@ -3,10 +3,12 @@ import type { Log } from "../../lib/log.ts";
 import { approvalKey } from "../../orchestrator/approval-news.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
+import type { Steering } from "../../orchestrator/steering.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import type { Event } from "../../protocol/events.ts";
 import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
 import type { Receipt } from "../../protocol/outbox.ts";
+import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
@@ -29,14 +31,16 @@ import { createDownloads } from "./downloads.ts";
 import { createShaper, plainPieces } from "./format/answer.ts";
 import type { Health } from "./health.ts";
 import { createIntake } from "./intake.ts";
+import { createInterjections } from "./interjections.ts";
 import { createLive } from "./live.ts";
 import { createLiveStatus } from "./live-status.ts";
-import { isPlace } from "./place.ts";
+import type { Content } from "./part.ts";
+import { isPlace, type Place } from "./place.ts";
 import { createPolling } from "./poll.ts";
 import { createPresses } from "./presses.ts";
 import { questionContent } from "./questions.ts";
 import { createStrangers } from "./strangers.ts";
-import { createTeller } from "./teller.ts";
+import { createTeller, type Teller } from "./teller.ts";
 import { createTopics } from "./topics.ts";
 
 export interface TelegramDeps {
@@ -49,6 +53,7 @@ export interface TelegramDeps {
   health: Health;
   hub: Pick<Hub, "subscribe">;
   inbox: Pick<Inbox, "submit" | "rewrite" | "cancel">;
+  steering: Pick<Steering, "say">;
   messages: Messages;
   approvals: Approvals;
   squads: Squads;
@@ -90,12 +95,26 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const shaped = createShaper();
   // Nobody ever has it from here, however it came into an answer.
   const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
-  const teller = createTeller({ api, sends, signal, log });
-  const live = createLive({ teller, shape, addressOf: deps.addressOf, log });
+  const onTurnedAway = (chatId: number, why: string) => {
+    if (access.servesChat(chatId)) health.turnedAway(why);
+  };
+  const teller = createTeller({ api, sends, onTurnedAway, signal, log });
+  const { servesChat } = access;
+  const live = createLive({ teller, shape, addressOf: deps.addressOf, servesChat, log });
   const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
   const presses = createPresses({ api, approvals, squads, teller, topics });
   const liveStatus = createLiveStatus({
-    ...{ api, teller, sends, state, log, status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
+    ...{
+      api,
+      teller,
+      sends,
+      state,
+      log,
+      status: deps.status,
+      open: messages.open,
+      conversationOf: topics.conversationOf,
+      servesChat,
+    },
     runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
     runningRuns: () => swarm.running(),
   });
@@ -107,19 +126,13 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const intake = createIntake({
     ...{ updates, access, commands, presses, topics, teller, inbox, messages, log },
     botId: () => botIdOf(token),
+    onHeard: health.heard,
     strangers: createStrangers({ api, access, people, teller }),
+    interjections: createInterjections({ api, messages, sends, updates, steering: deps.steering, log }),
     compose: createComposer({ downloads, transcribe: deps.transcribe }),
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
 
-  const taskOf = (id: string) => {
-    try {
-      return squads.task(id);
-    } catch (error) {
-      if (error instanceof UserError) return undefined;
-      throw error;
-    }
-  };
   const hear = (event: Event) => {
     live.hear(event);
     if (event.type === "approval.decided") quietly(presses.renew(event.data));
@@ -127,7 +140,8 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       const { owner, kind } = event.data;
       const to = deps.askerOf(owner);
       const text = `Four fifths of the budget of this ${kind} are used. io budget show has the figures.`;
-      if (to && isPlace(to)) quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
+      if (to && isPlace(to) && servesChat(to.chatId))
+        quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
     }
   };
   const quietly = (work: Promise<unknown>) =>
@@ -150,15 +164,16 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 
   return {
     async deliver(what) {
-      if (!isPlace(what.to)) return "undeliverable";
+      if (!isPlace(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
       if ("approval" in what) return teller.show(approvalKey(what.approval.id), what.to, questionContent(what.approval));
       const { message, to } = what;
       // Nothing that could be sent twice is tried while Telegram is known to be away.
       if (!health.is("connected")) await look();
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
-      const buttons = replyButtons(message, taskOf);
-      return teller.show(replyKey(message.id), to, { pieces, files, buttons, alarm: message.status === "failed" });
+      const buttons = replyButtons(message, (id) => taskIn(squads, id));
+      const content = { pieces, files, buttons, alarm: message.status === "failed" };
+      return showReply({ teller, health }, message, to, content);
     },
     bot: () => known.name,
     hasTopics: () => known.topics,
@@ -185,7 +200,34 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   };
 }
 
+/** Undefined for one that is gone with its squad. */
+function taskIn(squads: Squads, id: string): Task | undefined {
+  try {
+    return squads.task(id);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
+
+async function showReply(
+  { teller, health }: { teller: Teller; health: Health },
+  message: Message,
+  to: Place,
+  content: Content,
+): Promise<Receipt> {
+  const show = () => teller.show(replyKey(message.id), to, content);
+  const shown = await show();
+  if (shown === "delivered" || health.isTurnedAway()) return shown;
+  // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
+  if ((await show()) === "delivered") return "delivered";
+  return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
+}
+
+const notShown = ({ conversation }: Message) =>
+  `Telegram refuses to show some of this answer. All of it is in the conversation: io conversation show ${conversation}`;
 
 /** What is said about a message at its end: the answer, and what went wrong with it if anything did. */
 function answerOf(message: Message, shape: ReturnType<typeof createShaper>): ReturnType<typeof shape> {

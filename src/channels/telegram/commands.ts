@@ -18,6 +18,8 @@ import type { Place } from "./place.ts";
 import type { Teller } from "./teller.ts";
 import type { Command } from "./told.ts";
 import type { Topics } from "./topics.ts";
+import { troubleOf } from "./trouble.ts";
+import { mayHeal, wordsOf } from "./trouble-words.ts";
 
 export interface CommandsDeps {
   status: () => Status;
@@ -83,14 +85,14 @@ export function createCommands(deps: CommandsDeps) {
     },
     approvals() {
       const waiting = approvals.waiting();
-      const only = waiting.length === 1 ? waiting[0] : undefined;
+      const named = (id: string) => (waiting.length === 1 ? "" : ` ${id}`);
       return {
         ...listed(
           "Waiting for you",
           waiting.slice(0, 20).map((each) => `• ${approvalLine(each)}`),
           "Nothing waits for your decision.",
         ),
-        ...(only && { buttons: approvalButtons(only.id) }),
+        buttons: waiting.slice(0, 4).flatMap(({ id }) => approvalButtons(id, named(id))),
       };
     },
     allow: (_place, rest) => decide(rest, "allow"),
@@ -117,7 +119,8 @@ export function createCommands(deps: CommandsDeps) {
   }
 
   async function begin(place: Place, rest: string, key: string): Promise<void> {
-    const begun = await topics.begin(place, rest);
+    const begun = await refusable(() => topics.begin(place, rest));
+    if (begun && "refused" in begun) return void (await show(said(begun.refused), place, key));
     const text = begun
       ? `This is the conversation ${begun.conversation}. At the terminal: io, then /conversation ${begun.conversation}`
       : `“${oneLine(rest, 60)}” cannot be a name: letters, digits, dots, dashes and underscores, at most 64.`;
@@ -144,17 +147,27 @@ export function createCommands(deps: CommandsDeps) {
 export type Commands = ReturnType<typeof createCommands>;
 
 async function safely(work: () => Reply | Promise<Reply>): Promise<Reply> {
+  const done = await refusable(work);
+  return "refused" in done ? said(done.refused) : done;
+}
+
+/** What a person or Telegram will not have is an answer too. */
+async function refusable<T>(work: () => T | Promise<T>): Promise<T | { refused: string }> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof UserError) return said(error.message);
-    throw error;
+    if (error instanceof UserError) return { refused: error.message };
+    const trouble = troubleOf(error);
+    if (!trouble || mayHeal(trouble)) throw error;
+    return { refused: `Telegram refuses this: ${wordsOf(trouble)}` };
   }
 }
 
 function help(): Reply {
   const lines = OFFERED.map(({ command, description }) => `/${command}: ${description}`);
-  return { runs: [{ text: "Say anything, or send a photo, a document or a voice message.\n" }, { text: lines.join("\n") }] };
+  const ways =
+    "Say anything, or send a photo, a document or a voice message. While I answer, a reply to the answer is said into it; what you send otherwise comes next.";
+  return { runs: [{ text: `${ways}\n` }, { text: lines.join("\n") }] };
 }
 
 function listed(title: string, lines: readonly string[], none: string): Reply {

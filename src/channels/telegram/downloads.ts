@@ -1,6 +1,7 @@
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { Api } from "grammy";
-import { makeFolder } from "../../lib/pinned/folder.ts";
+import { type Folder, makeFolder } from "../../lib/pinned/folder.ts";
 import { readPlain } from "../../lib/pinned/read.ts";
 import { replaceFile } from "../../lib/pinned/write.ts";
 import { realOf } from "../../lib/real-path.ts";
@@ -72,11 +73,18 @@ function place(path: string, name: string, bytes: Uint8Array): string {
       const there = readPlain(folder, own, MAX_BYTES);
       if ("absent" in there && there.absent === "missing") replaceFile(folder, own, bytes);
       else if ("absent" in there || !there.bytes.equals(bytes)) continue;
+      else freshen(folder, own);
       return join(path, own);
     }
   } finally {
     folder.close();
   }
+}
+
+/** What is told of anew is not old, so that nobody clears it away meanwhile. */
+function freshen(folder: Folder, name: string): void {
+  const now = new Date();
+  utimesSync(folder.entry(name), now, now);
 }
 
 function numbered(name: string, count: number): string {

@@ -1,3 +1,4 @@
+import { oneLine } from "../../lib/quoted.ts";
 import { ChannelInfo, type ChannelState } from "../../protocol/channels.ts";
 import type { Emit } from "../../protocol/events.ts";
 import { readJson } from "../../store/read-json.ts";
@@ -5,6 +6,7 @@ import type { State } from "../../store/state.ts";
 import { type Trouble, wordsOf } from "./trouble-words.ts";
 
 export const HEALTH_KEY = "telegram:health";
+const TURNED_AWAY = "telegram:turned-away";
 
 const Kept = ChannelInfo.omit({ name: true });
 
@@ -15,6 +17,11 @@ export interface Health {
   set(state: ChannelState, detail?: string): void;
   /** Why Telegram could not be asked for news. */
   failed(trouble: Trouble): void;
+  /** Telegram takes nothing for the user, in its own words why. */
+  turnedAway(why: string): void;
+  isTurnedAway(): boolean;
+  /** The user was heard, so that they can be told things again. */
+  heard(): void;
 }
 
 export interface HealthDeps {
@@ -25,8 +32,9 @@ export interface HealthDeps {
 
 export function createHealth({ state, emit, now = () => new Date() }: HealthDeps): Health {
   let current = readHealth(state) ?? { name: "telegram", state: "off" as ChannelState, since: now().toISOString(), detail: null };
+  let away = state.get(TURNED_AWAY) ?? null;
 
-  function set(next: ChannelState, detail: string | null = null): void {
+  function set(next: ChannelState, detail: string | null = next === "connected" ? away : null): void {
     if (next === current.state && detail === current.detail) return;
     // A start in the middle of an outage does not begin it anew.
     if (next === "starting" && current.state === "unreachable") return;
@@ -39,7 +47,21 @@ export function createHealth({ state, emit, now = () => new Date() }: HealthDeps
   return {
     info: () => current,
     is: (wanted) => current.state === wanted,
-    set: (next, detail) => set(next, detail ?? null),
+    set,
+    turnedAway(why) {
+      if (away !== null) return;
+      const since = now().toISOString().slice(0, 16).replace("T", " ");
+      away = `Telegram takes nothing for the user since ${since} UTC (${oneLine(why, 100)}). Unblock the bot and send it /start; what was said meanwhile is in the conversation.`;
+      state.set(TURNED_AWAY, away);
+      if (current.state === "connected") set("connected");
+    },
+    isTurnedAway: () => away !== null,
+    heard() {
+      if (away === null) return;
+      away = null;
+      state.delete(TURNED_AWAY);
+      if (current.state === "connected") set("connected");
+    },
     failed(trouble) {
       if (trouble.kind === "refused" && trouble.code === 409) set("conflict", conflictIn(trouble.why));
       else if (trouble.kind === "refused" && (trouble.code === 401 || trouble.code === 404))

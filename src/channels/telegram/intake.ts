@@ -11,6 +11,7 @@ import type { Access } from "./access.ts";
 import type { Commands } from "./commands.ts";
 import type { Compose } from "./compose.ts";
 import { plainPieces } from "./format/answer.ts";
+import type { Interjections } from "./interjections.ts";
 import type { Place } from "./place.ts";
 import type { Presses } from "./presses.ts";
 import type { Strangers } from "./strangers.ts";
@@ -18,19 +19,23 @@ import type { Teller } from "./teller.ts";
 import { commandOf, keptOf, type Told } from "./told.ts";
 import type { Topics } from "./topics.ts";
 import { troubleOf } from "./trouble.ts";
+import { mayHeal } from "./trouble-words.ts";
 
 export interface IntakeDeps {
   botId: () => number;
   updates: TelegramUpdates;
-  access: Pick<Access, "serves">;
+  access: Pick<Access, "serves" | "heardIn">;
   strangers: Strangers;
   commands: Commands;
   presses: Presses;
   compose: Compose;
+  interjections: Interjections;
   topics: Topics;
   teller: Pick<Teller, "show">;
   inbox: Pick<Inbox, "submit" | "rewrite">;
   messages: Pick<Messages, "findByKey">;
+  /** Told that the user was heard. */
+  onHeard: () => void;
   log: Log;
   /** How long the pieces of an album may follow each other. */
   albumMs?: number;
@@ -44,16 +49,33 @@ const MAX_TRIES = 3;
 const LATE_SECONDS = 900;
 
 const NOTHING_TO_READ = "I can read text, photos, documents, voice, audio and video. There was none of them in this message.";
+const NOT_HANDLED = "This could not be handled. The log says why: io logs. Send it again if you still want it.";
 const TOO_LATE = "This message is being answered or was answered, so its change was not taken. Send it as a message of its own.";
 
 /** Handles what Telegram told, once each, in the order of each chat; commands and buttons at once. */
 export function createIntake(deps: IntakeDeps) {
-  const { botId, updates, access, strangers, commands, presses, compose, topics, teller, inbox, messages, log } = deps;
+  const {
+    botId,
+    updates,
+    access,
+    strangers,
+    commands,
+    presses,
+    compose,
+    interjections,
+    topics,
+    teller,
+    inbox,
+    messages,
+    onHeard,
+    log,
+  } = deps;
   const { albumMs = ALBUM_MS } = deps;
   const tries = new Map<number, number>();
   const lanes = createLanes({
     async work(lane) {
-      for (let next = dueIn(lane); lanes.isOpen() && next; next = dueIn(lane)) {
+      const due = () => dueOf(updates.waiting(lane), albumMs);
+      for (let next = due(); lanes.isOpen() && next; next = due()) {
         if (next.waitMs > 0) await sleep(next.waitMs);
         else await handleAll(next.all);
       }
@@ -62,30 +84,25 @@ export function createIntake(deps: IntakeDeps) {
     retryMs: RETRY_MS,
   });
 
-  /** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
-  function dueIn(lane: string): { all: StoredUpdate[]; waitMs: number } | undefined {
-    const waiting = updates.waiting(lane);
-    const first = waiting[0];
-    if (!first) return undefined;
-    const album = albumOf(first);
-    if (album === undefined) return { all: [first], waitMs: 0 };
-    const all = waiting.filter((each) => albumOf(each) === album);
-    const newest = Math.max(...all.map(({ createdAt }) => Date.parse(createdAt)));
-    return { all, waitMs: Math.max(0, newest + albumMs - Date.now()) };
-  }
-
   async function handleAll(all: StoredUpdate[]): Promise<void> {
     const { id } = all[0]!;
     try {
       await handle(all);
     } catch (error) {
-      if (troubleOf(error)?.kind !== undefined || isBusy(error) || !lanes.isOpen()) throw error;
+      const trouble = troubleOf(error);
+      if ((trouble && mayHeal(trouble)) || isBusy(error) || !lanes.isOpen()) throw error;
       tries.set(id, (tries.get(id) ?? 0) + 1);
       log.error("what Telegram told could not be handled", { error });
       if (tries.get(id)! < MAX_TRIES) throw error;
+      await giveUp(all[0]!);
     }
     tries.delete(id);
     updates.done(all);
+  }
+
+  async function giveUp({ id, body }: StoredUpdate): Promise<void> {
+    const message = messageIn(JSON.parse(body) as Told);
+    if (message) await hint([NOT_HANDLED], topics.placeOf(message), `update:${botId()}:${id}:lost`);
   }
 
   async function handle(all: StoredUpdate[]): Promise<void> {
@@ -96,19 +113,23 @@ export function createIntake(deps: IntakeDeps) {
     const from = first.message?.from ?? first.edited_message?.from ?? first.callback_query?.from;
     // The pairing may have ended since.
     if (!from || !access.serves(from.id)) return;
+    const chat = messageIn(first)?.chat;
+    if (chat) access.heardIn(chat.id, from.id);
+    onHeard();
     if (first.callback_query) return presses.press(first.callback_query, key);
     if (first.edited_message) return edited(first.edited_message, key);
     const said = (told as Update[]).map(({ message }) => message).filter((message) => message !== undefined);
     const command = said[0] && commandOf(said[0]);
     if (command) return commands.run(command, topics.placeOf(said[0]!), key);
-    return submit(said, key);
+    return submit(said, key, all[0]);
   }
 
-  async function submit(said: readonly Message[], key: string): Promise<void> {
+  async function submit(said: readonly Message[], key: string, update?: StoredUpdate): Promise<void> {
     const [first] = said;
     if (!first || first.forum_topic_created || first.pinned_message || first.forum_topic_edited) return;
     const place = topics.placeOf(first);
     const conversation = topics.conversationOf(place);
+    if (update && (await interjections.take({ message: first, keyOf, conversation, update }))) return;
     const { text, hints } = await compose(said, conversation);
     if (text === "") return hint([NOTHING_TO_READ], place, key);
     inbox.submit({ text, conversation, source: place, idempotencyKey: keyOf(first) });
@@ -128,7 +149,7 @@ export function createIntake(deps: IntakeDeps) {
     await hint(inbox.rewrite(known.id, text) ? hints : [TOO_LATE], place, key);
   }
 
-  const keyOf = ({ chat, message_id }: Message) => `telegram:${botId()}:${chat.id}:${message_id}`;
+  const keyOf = ({ chat, message_id }: Pick<Message, "chat" | "message_id">) => `telegram:${botId()}:${chat.id}:${message_id}`;
 
   async function hint(lines: readonly string[], place: Place, key: string): Promise<void> {
     if (lines.length > 0) await teller.show(key, place, { pieces: plainPieces(lines.join("\n")), silent: true });
@@ -153,6 +174,22 @@ export function createIntake(deps: IntakeDeps) {
   };
 }
 export type Intake = ReturnType<typeof createIntake>;
+
+/** The message that something was said in, or that a button hangs on. */
+function messageIn(told: Told) {
+  return "stranger" in told ? undefined : (told.message ?? told.edited_message ?? told.callback_query?.message);
+}
+
+/** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
+function dueOf(waiting: readonly StoredUpdate[], albumMs: number): { all: StoredUpdate[]; waitMs: number } | undefined {
+  const first = waiting[0];
+  if (!first) return undefined;
+  const album = albumOf(first);
+  if (album === undefined) return { all: [first], waitMs: 0 };
+  const all = waiting.filter((each) => albumOf(each) === album);
+  const newest = Math.max(...all.map(({ createdAt }) => Date.parse(createdAt)));
+  return { all, waitMs: Math.max(0, newest + albumMs - Date.now()) };
+}
 
 function albumOf({ body }: StoredUpdate): string | undefined {
   return body.includes("media_group_id") ? (JSON.parse(body) as Update).message?.media_group_id : undefined;

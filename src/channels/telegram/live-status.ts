@@ -23,6 +23,7 @@ export interface LiveStatusDeps {
   runningTasks: () => Task[];
   runningRuns: () => string[];
   conversationOf: (place: Place) => string;
+  servesChat: (chatId: number) => boolean;
   log: Log;
   everyMs?: number;
 }
@@ -33,7 +34,8 @@ const EVERY_MS = 5_000;
 
 /** What IO is doing, in a few lines; pinned to the chat and kept true for whoever asks for that. */
 export function createLiveStatus(deps: LiveStatusDeps) {
-  const { api, teller, sends, state, status, open, runningTasks, runningRuns, conversationOf, log, everyMs = EVERY_MS } = deps;
+  const { api, teller, sends, state, status, open, runningTasks, runningRuns, conversationOf, servesChat, log } = deps;
+  const { everyMs = EVERY_MS } = deps;
   let timer: NodeJS.Timeout | undefined;
 
   function lines(place?: Place): Run[] {
@@ -69,6 +71,7 @@ export function createLiveStatus(deps: LiveStatusDeps) {
   async function renew(): Promise<void> {
     const [chatId, threadId] = JSON.parse(state.get(PINNED) ?? "[]") as [number?, (number | null)?];
     if (chatId === undefined) return;
+    if (!servesChat(chatId)) return state.delete(PINNED);
     await teller.show(KEY, placeOf(chatId, threadId ?? undefined), { pieces: [pieceOf(lines())], silent: true, once: true });
   }
 

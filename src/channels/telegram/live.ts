@@ -13,6 +13,7 @@ export interface LiveDeps {
   shape: (markdown: string) => Shaped;
   /** Who is told the answer to a message. */
   addressOf: (messageId: string) => Source;
+  servesChat: (chatId: number) => boolean;
   log: Log;
   /** Between two changes in one chat. */
   paceMs?: number;
@@ -29,7 +30,7 @@ interface Turn {
   answerChanged: boolean;
   toolsChanged: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** The outcome of a send is not known, or Telegram is away: the end will tell all of it. */
+  /** The outcome of a send is not known, or Telegram is away or refuses it: the end will tell all of it. */
   given: boolean;
 }
 
@@ -46,7 +47,8 @@ const PATIENCE_MS = 600;
 
 export const toolsKey = (messageId: string) => `tools:${messageId}`;
 
-export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, patienceMs = PATIENCE_MS }: LiveDeps): Live {
+export function createLive(deps: LiveDeps): Live {
+  const { teller, shape, addressOf, servesChat, log, paceMs = PACE_MS, patienceMs = PATIENCE_MS } = deps;
   const turns = new Map<string, Turn>();
   /** When the next change in a chat is due at the earliest. */
   const nextIn = new Map<number, number>();
@@ -55,7 +57,7 @@ export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, pa
     const known = turns.get(id);
     if (known) return known;
     const place = addressOf(id);
-    if (!isPlace(place)) return undefined;
+    if (!isPlace(place) || !servesChat(place.chatId)) return undefined;
     const made: Turn = {
       ...{ place, text: "", tools: new Map(), answerChanged: false, toolsChanged: false, timer: undefined, given: false },
     };
@@ -71,6 +73,7 @@ export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, pa
 
   async function tick(id: string, turn: Turn): Promise<void> {
     const { place } = turn;
+    if (!servesChat(place.chatId)) return;
     const wait = (nextIn.get(place.chatId) ?? 0) - performance.now();
     if (wait > 0) {
       turn.timer = setTimeout(() => void tick(id, turn), wait).unref();
@@ -84,7 +87,8 @@ export function createLive({ teller, shape, addressOf, log, paceMs = PACE_MS, pa
       } else if (turn.answerChanged) {
         turn.answerChanged = false;
         const { pieces } = shape(turn.text);
-        if (pieces.length > 0) await teller.show(replyKey(id), place, { pieces });
+        // What Telegram refuses now is told at the end, once.
+        if (pieces.length > 0) turn.given = (await teller.show(replyKey(id), place, { pieces })) === "undeliverable";
       }
     } catch (error) {
       turn.given = true;

@@ -34,7 +34,7 @@ export interface Part {
 }
 
 export const REPEAT = "(perhaps a repeat)";
-const ASTRAY = "(from a topic that is gone)";
+export const ASTRAY = "(from a topic that is gone)";
 
 export function partsOf({ pieces, files = [], buttons = [], silent = false, alarm = false }: Content): Part[] {
   const rows = buttons.map((row) => row.map(({ text, data }) => ({ text, callback_data: data })));

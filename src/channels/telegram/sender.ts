@@ -4,24 +4,26 @@ import type { Message } from "grammy/types";
 import type { Log } from "../../lib/log.ts";
 import type { SentPart, TelegramSends } from "../../store/telegram-sends.ts";
 import { calling } from "./bot.ts";
-import { hashOf, hasRoom, notesOf, optionsOf, type Part, REPEAT, textOf } from "./part.ts";
+import { ASTRAY, hashOf, hasRoom, notesOf, optionsOf, type Part, textOf } from "./part.ts";
 import { type Place, placeOf } from "./place.ts";
 import { troubleOf } from "./trouble.ts";
-import type { Trouble } from "./trouble-words.ts";
+import { isAboutBot, isAboutChat, type Trouble } from "./trouble-words.ts";
 
 export interface SenderDeps {
   api: Api;
   sends: TelegramSends;
+  /** Told that nothing can be said in a chat. */
+  onTurnedAway: (chatId: number, why: string) => void;
   signal: AbortSignal;
   log: Log;
 }
 
 const GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
-const NOT_HTML = /can't parse entities/i;
+const NOT_MODIFIED = /message is not modified/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
 
 /** Sends, edits and deletes single messages, and writes down before and after what is known of them. */
-export function createSender({ api, sends, signal, log }: SenderDeps) {
+export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDeps) {
   /** `gone`: there is no such message any more, so that another has to be sent. */
   async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<Edited> {
     const hash = hashOf(part);
@@ -36,17 +38,16 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
       );
     try {
       await change(true).catch((error: unknown) => {
-        if (isRefusal(error, NOT_HTML)) return change(false);
-        throw error;
+        if (isRefusal(error, GONE) || isRefusal(error, NOT_MODIFIED) || !isBadRequest(error)) throw error;
+        return change(false);
       });
     } catch (error) {
-      if (isRefusal(error, GONE)) {
-        sends.drop(key, part.name);
-        return "gone";
-      }
       const trouble = troubleOf(error);
-      if (trouble?.kind !== "refused" || isAboutBot(trouble.code)) throw error;
-      if (!/message is not modified/i.test(trouble.why)) {
+      if (trouble?.kind !== "refused" || isAboutBot(trouble)) throw error;
+      if (!NOT_MODIFIED.test(trouble.why)) {
+        if (turnedAway(trouble, to)) return "refused";
+        sends.drop(key, part.name);
+        if (GONE.test(trouble.why)) return "gone";
         log.warn("Telegram refuses to change a message", { why: trouble.why });
         return "refused";
       }
@@ -58,14 +59,15 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
   async function send(key: string, to: Place, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
     // Asked first, so that a server that is down is not sent the same thing over and over.
     if (mayBeThere) await calling("getMe", () => api.getMe());
-    if (mayBeThere && !hasRoom(part)) await calling("sendMessage", () => api.sendMessage(to.chatId, REPEAT, threadIn(to)));
     let asHtml = true;
     let place = to;
+    let announced = "";
     let landed: { id: number; thread: number | undefined };
     for (;;) {
-      sends.begin(key, part.name, place, mayBeThere);
+      const notes = notesOf(to, place, mayBeThere);
       try {
-        const notes = notesOf(to, place, mayBeThere);
+        if (!hasRoom(part) && notes.join(" ") !== announced) announced = await announce(api, notes, place);
+        sends.begin(key, part.name, place, mayBeThere);
         const { message_id, message_thread_id } = await calling("sendMessage", () => sendPart(api, part, place, notes, asHtml));
         sends.sent(key, part.name, message_id, hashOf(part));
         landed = { id: message_id, thread: message_thread_id };
@@ -74,6 +76,7 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
         const trouble = troubleOf(error);
         if (!trouble || trouble.kind === "unknown") throw error;
         if (!mayBeThere) sends.drop(key, part.name);
+        if (turnedAway(trouble, place)) return "refused";
         const next = await after(trouble, { asHtml, place });
         if (next === "refused") return next;
         if (next === "later") throw error;
@@ -85,6 +88,12 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
     return "sent";
   }
 
+  function turnedAway(trouble: Trouble, { chatId }: Place): boolean {
+    if (trouble.kind !== "refused" || !isAboutChat(trouble)) return false;
+    onTurnedAway(chatId, trouble.why);
+    return true;
+  }
+
   /** What to try after a call that was certainly not carried out. */
   async function after(
     trouble: Trouble,
@@ -94,13 +103,13 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
       await sleep(trouble.seconds * 1_000, undefined, { signal });
       return tried;
     }
-    if (trouble.kind !== "refused" || isAboutBot(trouble.code)) return "later";
-    if (tried.asHtml && NOT_HTML.test(trouble.why)) return { ...tried, asHtml: false };
+    if (trouble.kind !== "refused" || isAboutBot(trouble)) return "later";
     const { threadId, ...chat } = tried.place;
     if (threadId !== undefined && NO_TOPIC.test(trouble.why)) {
       log.warn("a topic is gone: what was for it goes to the chat itself", { topic: threadId });
       return { ...tried, place: chat };
     }
+    if (tried.asHtml && trouble.code === 400) return { ...tried, asHtml: false };
     log.warn("Telegram refuses a message", { why: trouble.why });
     return "refused";
   }
@@ -114,8 +123,9 @@ export function createSender({ api, sends, signal, log }: SenderDeps) {
   ): Promise<void> {
     log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
     sends.begin(key, part.name, placeOf(chatId, undefined), repeated);
-    sends.sent(key, part.name, messageId, "");
-    await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
+    sends.sent(key, part.name, messageId, part.file || !hasRoom(part) ? hashOf(part) : "");
+    if (part.file || !hasRoom(part)) await announce(api, [ASTRAY], placeOf(chatId, undefined));
+    else await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 
   async function takeAway(key: string, to: Place, part: string, messageId: number | null): Promise<void> {
@@ -150,15 +160,24 @@ function sendPart(
   return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
 }
 
+/** Says apart from a message what there is no room for in it. */
+async function announce(api: Api, notes: readonly string[], place: Place): Promise<string> {
+  const text = notes.join(" ");
+  await calling("sendMessage", () => api.sendMessage(place.chatId, text, { ...threadIn(place), disable_notification: true }));
+  return text;
+}
+
 type Edited = "shown" | "gone" | "refused";
 
 const threadIn = ({ threadId }: { threadId?: number | undefined }) =>
   threadId === undefined ? {} : { message_thread_id: threadId };
 
-/** Whether a refusal is about the bot and its token, and none about the message. */
-const isAboutBot = (code: number) => code === 401 || code === 404 || code === 409;
-
 function isRefusal(error: unknown, why: RegExp): boolean {
   const trouble = troubleOf(error);
   return trouble?.kind === "refused" && why.test(trouble.why);
+}
+
+function isBadRequest(error: unknown): boolean {
+  const trouble = troubleOf(error);
+  return trouble?.kind === "refused" && trouble.code === 400;
 }

@@ -6,7 +6,7 @@ import { createSender, type SenderDeps } from "./sender.ts";
 export interface Teller {
   /**
    * Done when Telegram has confirmed all of it. Throws when that is to be tried again: then what has been shown stays, and what
-   * may have been is sent once more, marked as perhaps a repeat.
+   * may have been is sent once more, marked as perhaps a repeat. Undeliverable when Telegram refuses some of it; the rest is shown.
    */
   show(key: string, to: Place, content: Content): Promise<"delivered" | "undeliverable">;
   /** Where something is shown under a key, as far as Telegram has confirmed it. */
@@ -23,17 +23,18 @@ export function createTeller(deps: SenderDeps): Teller {
   async function showNow(key: string, to: Place, content: Content): Promise<"delivered" | "undeliverable"> {
     const rows = new Map(sends.of(key).map((row) => [row.part, row]));
     const parts = partsOf(content);
+    let refused = false;
     for (const part of parts) {
       const row = rows.get(part.name);
       if (content.once && row?.messageId === null) continue;
       const messageId = row?.messageId ?? null;
       const edited = row && messageId !== null ? await edit(key, to, part, row, messageId) : "gone";
       const end = edited === "gone" ? await send(key, to, part, row?.messageId === null) : edited;
-      if (end === "refused") return "undeliverable";
+      if (end === "refused") refused = true;
     }
     for (const { part, messageId } of rows.values())
       if (!parts.some(({ name }) => name === part)) await takeAway(key, to, part, messageId);
-    return "delivered";
+    return refused ? "undeliverable" : "delivered";
   }
 
   return {

@@ -11,9 +11,12 @@ export function shownInside(home: string): Grant[] {
     { path: join(home, "wiki", "pages"), write: true },
     { path: join(home, "wiki", "sources"), write: false },
     { path: join(home, "skills"), write: false },
-    { path: join(home, "files"), write: false },
+    { path: sentFiles(home), write: false },
   ];
 }
+
+/** What people sent, which commands may be told to read. */
+export const sentFiles = (home: string): string => join(home, "files");
 
 /** Puts an empty folder over the data folder. */
 export function cover(home: string): string[] {

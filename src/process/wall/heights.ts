@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
-import { cover, hideOthers, seal, shownInside } from "./data-folder.ts";
+import { cover, hideOthers, seal, sentFiles, shownInside } from "./data-folder.ts";
 import { hideDoors } from "./doors.ts";
 import { bindAll, type Grant, type Stand } from "./stand.ts";
 import { toolchains } from "./toolchains.ts";
@@ -73,7 +73,12 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
     ...real([...readable, ...(stand.readable ?? [])]),
   ].map((path) => ({ path, write: false }));
   const frozen = frozenIn(stand).map((path) => ({ path, write: false }));
-  const grants = [...own, ...read.filter((each) => !isInside(each)), ...frozen.filter((each) => isBelow(own, each))];
+  const isSent = ({ path }: Grant) => isWithin(sentFiles(home), path);
+  const grants = [
+    ...own,
+    ...read.filter((each) => !isInside(each) || isSent(each)),
+    ...frozen.filter((each) => isBelow(own, each)),
+  ];
   const shown = [...system, ...grants.map(({ path }) => path)];
   return {
     args: [

@@ -38,6 +38,7 @@ interface ReviewerState {
   reviews: number;
   revisions: number;
   approved: string | null;
+  approvals: { round: number; saw: string }[];
   outcome: LoopOutcome | undefined;
   /** It has ended for good: no later change reopens it. */
   settled: boolean;
@@ -61,6 +62,7 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
       reviews: 0,
       revisions: 0,
       approved: reviewer.approvedBefore ?? null,
+      approvals: [],
       outcome: undefined,
       settled: false,
       findings: [],
@@ -70,12 +72,13 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
   function end(state: ReviewerState, outcome: LoopOutcome): void {
     state.outcome = outcome;
     state.approved = outcome === "approved" ? work.state() : null;
+    if (state.approved !== null) state.approvals.push({ round: state.reviews, saw: state.approved });
     state.settled = outcome !== "approved";
     record(describe(state));
   }
 
   function describe(state: ReviewerState): ReviewLoop {
-    const { reviewer, reviews, revisions, approved, outcome = "skipped", findings } = state;
+    const { reviewer, reviews, revisions, approved, approvals, outcome = "skipped", findings } = state;
     return {
       key: reviewer.key,
       phase,
@@ -85,6 +88,7 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
       reviews,
       revisions,
       approved,
+      ...(approvals.length > 0 && { approvals: [...approvals] }),
       findings: outcome === "approved" ? null : (findings.at(-1) ?? null),
     };
   }

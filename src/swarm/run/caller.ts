@@ -96,7 +96,7 @@ async function askUntilAnswered(
   deps: CallerDeps,
   call: Call,
   agent: Agent,
-  { earlier, track }: StepLife,
+  { earlier, track, tryBegins }: StepLife,
   expect: Caller["expect"],
 ): Promise<StepOutcome<Reply>> {
   const { journal, runs, settings, signal } = deps;
@@ -109,6 +109,7 @@ async function askUntilAnswered(
     const previousPromptId = runs.promptBefore(journal.runId, sessionId, call.key);
     const cutOff = attempt === first && earlier?.sessionId === sessionId;
     track({ attempts: attempt, sessionId, promptId: cutOff ? (earlier?.promptId ?? null) : null });
+    const tryEnds = tryBegins();
     const result = await takeTurn(deps, call, agent, {
       sessionId,
       attempt,
@@ -123,10 +124,12 @@ async function askUntilAnswered(
     model = result.served.join(", ") || undefined;
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (result.outcome === "done" && result.text.trim() !== "") {
+      tryEnds(undefined);
       const verdict = call.verdict?.(result.text);
       return { value: { ok: true, text: result.text }, usage, model, ...(verdict !== undefined && { verdict }) };
     }
     reason = result.error?.message ?? (result.outcome === "done" ? "the reply was empty" : `the turn ${result.outcome}`);
+    tryEnds(reason);
     if (result.error && HOPELESS.has(result.error.code)) break;
   }
   return { value: { ok: false, reason }, error: reason, usage, model };

@@ -32,6 +32,8 @@ export interface Earlier {
 export interface StepLife {
   earlier: Earlier | undefined;
   track(call: { attempts: number; sessionId: string; promptId: string | null }): void;
+  /** Writes that a try begins; what it answers with writes how that try ended. */
+  tryBegins(): (error: string | undefined) => void;
 }
 
 export interface StepOutcome<T> {
@@ -90,7 +92,14 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         known && same && known.state === "begun"
           ? { attempts: known.attempts, sessionId: known.session_id, promptId: known.prompt_id }
           : undefined;
-      const { value, error, verdict, model, usage } = await work({ earlier, track: (call) => runs.track(runId, head.key, call) });
+      const { value, error, verdict, model, usage } = await work({
+        earlier,
+        track: (call) => runs.track(runId, head.key, call),
+        tryBegins() {
+          const number = runs.tryBegins(runId, head.key, time());
+          return (why) => runs.tryEnds(number, why ?? null, time());
+        },
+      });
       runs.end(
         runId,
         head.key,

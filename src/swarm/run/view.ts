@@ -6,6 +6,7 @@ import {
   type Run,
   RunPhase,
   type RunStatus,
+  type RunStep,
   RunStream,
   type RunSummary,
 } from "../../protocol/runs.ts";
@@ -34,13 +35,18 @@ export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
     "note",
     z.string(),
   );
+  const tries = runs.tries(row.id);
+  const withTries = (step: StepRow): RunStep => ({
+    ...stepOf(step),
+    ...(tries.has(step.key) && { tries: tries.get(step.key) }),
+  });
   return {
     ...summary,
     reason: read.missed() ? withUnreadable(row.reason) : reason,
     loops,
     baseline: evidenceIn(steps.filter(isBaseline)),
     evidence: evidenceIn(steps.filter((step) => !isBaseline(step))),
-    steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(stepOf),
+    steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(withTries),
     decisions,
     notes,
   };

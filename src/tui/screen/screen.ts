@@ -35,19 +35,24 @@ export function createScreen({ write, columns, rows, reflows }: ScreenDeps) {
   let caret = { row: 0, column: 0 };
   let width = columns();
 
+  /** How many rows of the terminal the first rows of the live region take now. */
+  const heightOf = (count: number): number => {
+    const now = columns();
+    if (now >= width || !reflows) return count;
+    return drawn.slice(0, count).reduce((sum, row) => sum + Math.max(1, Math.ceil(row.width / now)), 0);
+  };
   /** How far the caret is below the first row of the live region, as the terminal shows it now. */
   const depth = (): number => {
-    const now = columns();
-    if (now >= width || !reflows) return Math.min(caret.row, rows() - 1);
-    const height = ({ width: each }: Row) => Math.max(1, Math.ceil(each / now));
-    const above = drawn.slice(0, caret.row).reduce((sum, row) => sum + height(row), 0);
-    return Math.min(above + Math.floor(caret.column / now), rows() - 1);
+    const within = columns() < width && reflows ? Math.floor(caret.column / columns()) : 0;
+    return Math.min(heightOf(caret.row) + within, rows() - 1);
   };
   /** Erases the live region and goes where it began. Never from the corner of the screen: some terminals take that for a new page. */
   const erase = (): string => {
     if (drawn.length === 0) return "\r";
     const up = depth();
-    return `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[K\x1b[B\x1b[J\x1b[A`;
+    const start = `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[K`;
+    // A single row may be the last of the screen, where there is no way down.
+    return heightOf(drawn.length) > 1 ? `${start}\x1b[B\x1b[J\x1b[A` : start;
   };
 
   /** Only the rows that differ, each from the first letter that does. */

@@ -6,7 +6,7 @@ import { scriptedModel } from "../../support/model.ts";
 interface Schema {
   $ref?: string;
   anyOf?: Schema[];
-  type?: string;
+  type?: string | string[];
   enum?: unknown[];
   properties?: Record<string, Schema>;
   required?: string[];
@@ -34,6 +34,8 @@ function broken(api: Api, schema: Schema, value: unknown, at = "answer"): string
     const all = schema.anyOf.map((one) => broken(api, one, value, at));
     return all.some((one) => one.length === 0) ? [] : all.flat();
   }
+  if (value === null && Array.isArray(schema.type) && schema.type.includes("null")) return [];
+  if (Array.isArray(schema.type)) return broken(api, { ...schema, type: schema.type.find((one) => one !== "null")! }, value, at);
   if (schema.enum) return schema.enum.includes(value) ? [] : [`${at} is ${value}`];
   if (schema.type === "array")
     return Array.isArray(value) ? value.flatMap((one, n) => broken(api, schema.items!, one, `${at}[${n}]`)) : [`${at}: no list`];
@@ -102,7 +104,21 @@ test("the wiki's routes take and answer what openapi.json says, each of them", a
   expect(await ask(200, "get", source, "mail.txt")).toMatchObject({ content: "dear all" });
   expect(await ask(200, "get", "/api/wiki/sources")).toMatchObject({ items: [{ name: "mail.txt" }] });
   const since = { since: "2026-01-01T00:00:00.000Z", limit: "5" };
-  expect(await ask(200, "get", "/api/wiki/changes", "", { query: since })).toEqual({ items: [] });
+  expect(await ask(200, "get", "/api/wiki/changes", "", { query: { ...since, by: "agent" } })).toEqual({ items: [] });
+  const boat = { ...since, by: "person", path: "projects/boat.md" };
+  const edit = { path: "pages/projects/boat.md", by: "person", channel: "api", owner: null };
+  expect(await ask(200, "get", "/api/wiki/changes", "", { query: boat })).toMatchObject({
+    items: [
+      { ...edit, change: "written" },
+      { ...edit, change: "deleted" },
+      { ...edit, change: "written" },
+      { ...edit, change: "written" },
+    ],
+  });
+  await ask(200, "put", page, "projects/raft", markdown("# Raft\nsee [it](boat.md)"));
+  expect(await ask(200, "get", "/api/wiki/links")).toMatchObject({
+    items: [{ links: [] }, { title: "Raft", links: ["pages/projects/boat.md"] }],
+  });
   await ask(404, "get", page, "nobody");
   await ask(400, "put", page, "../x", markdown("# x"));
   await ask(400, "get", "/api/wiki/search", "", { query: { q: "" } });

@@ -49,7 +49,9 @@ describe("markdown in a chat", () => {
   });
 
   test("a link that leads into the program or to a script is text", () => {
-    expect(entitiesOf("[a](javascript:alert(1)) [b](file:///etc/passwd) [c](tg://user?id=1)")).toEqual([["text_link", "c"]]);
+    expect(
+      entitiesOf("[a](javascript:alert(1)) [b](file:///etc/passwd) [c](tg://user?id=1) [d](docs/a.md) [e](ftp://x.example)"),
+    ).toEqual([["text_link", "c"]]);
   });
 
   test("code keeps its language and its letters, inside a list and around fences too", () => {
@@ -75,6 +77,11 @@ describe("markdown in a chat", () => {
       ["text_link", "see "],
       ["code", "x"],
     ]);
+    expect(shape("**bold `code`**").pieces[0]!.html).toBe("<b>bold </b><code>code</code>");
+  });
+
+  test("half a letter, which would have Telegram refuse the whole, is shown as one that is missing", () => {
+    expect(shape("half \ud83d a letter").pieces).toEqual([{ html: "half \ufffd a letter", plain: "half \ufffd a letter" }]);
   });
 });
 
@@ -102,6 +109,14 @@ describe("a long answer", () => {
     const all = messages.flatMap(({ entities }) => entities);
     expect(all.filter(({ type }) => type === "pre").map(({ length }) => length)).toEqual(Array(6).fill(300 * 8 - 1));
     expect(all.filter(({ type }) => type === "bold").map(({ length }) => length)).toEqual(Array(6).fill(60 * 13 + 3));
+  });
+
+  test("is cut ahead of an entity that does not fit any more, whatever spaces it has", () => {
+    const words = `${"strong words ".repeat(60)}end`;
+    for (const marked of [`**${words}**`, `*${words}*`, `~~${words}~~`, `\`${words}\``, `[${words}](https://example.org)`]) {
+      const messages = seen(`${"x ".repeat(1_900)}${marked} and after`);
+      expect(messages.map(({ entities }) => entities.map(({ length }) => length))).toEqual([[], [words.length]]);
+    }
   });
 
   test("keeps letters whole that are made of several: emoji, families, flags, marks", () => {

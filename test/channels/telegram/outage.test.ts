@@ -93,6 +93,18 @@ describe("Telegram out of reach", () => {
     expect(owner.shown().map(({ text }) => text)).toEqual(["You said: one", `${REPEAT}You said: one`, "You said: two"]);
   });
 
+  test("a message that has no room for its mark has it ahead of it", async () => {
+    const full = "x".repeat(4_096);
+    const { api, owner } = await telegraphed(() => ({ say: full }));
+    api.fail("sendMessage", { kind: "cut" });
+    owner.send("fill it");
+    await until("the repeat", () => owner.shown().length === 2, 20_000);
+    expect(owner.shown().map(({ text, silent }) => [text, silent])).toEqual([
+      [REPEAT.trim(), true],
+      [full, false],
+    ]);
+  });
+
   test("an edit that fails is repeated freely, and the answer stays one message", async () => {
     const words = Array.from({ length: 40 }, (_, index) => `word${index} `);
     const { api, owner } = await telegraphed(() => ({ say: words, gapMs: 60 }));

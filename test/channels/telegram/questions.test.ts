@@ -1,10 +1,14 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Model } from "../../../src/engine/rehearsal/wire.ts";
+import type { Message } from "../../../src/protocol/messages.ts";
 import type { Task } from "../../../src/protocol/squads.ts";
-import { approvalsOf } from "../../support/approvals.ts";
+import { approvalsOf, asked } from "../../support/approvals.ts";
 import { temporaryHome } from "../../support/home.ts";
 import { isAfterTool, lastUserText } from "../../support/model.ts";
 import { inDatabase } from "../../support/orchestrator.ts";
+import { makeProject, play } from "../../support/swarm/index.ts";
 import { telegraphed } from "../../support/telegram/daemon.ts";
 import { createPerson } from "../../support/telegram/person.ts";
 import { until } from "../../support/until.ts";
@@ -62,10 +66,81 @@ test("one that expired says so, one that was decided elsewhere loses its buttons
   const [third] = await approvalsOf(daemon, "waiting");
   owner.send("/approvals");
   await owner.sees(new RegExp(`^Waiting for you\\n• ${third!.id}`));
+  await daemon.json("POST", "/api/messages", { text: "run fourth", conversation: "aside" });
+  const [fourth] = await asked(daemon, 2);
+  owner.send("/approvals");
+  // Nobody types an id on a phone.
+  const both = await until("the buttons of both", () => owner.shown().find(({ buttons }) => buttons.length === 6));
+  expect((await owner.answered(owner.press(both, new RegExp(`Deny ${fourth!.id}`)))).text).toBe(`${fourth!.id} is denied.`);
   owner.send(`/deny ${third!.id} later, perhaps`);
   await owner.sees(new RegExp(`^${third!.id} is denied`));
   owner.send(`/allow ${third!.id}`);
   await owner.sees(new RegExp(`^${third!.id} is denied already`));
+});
+
+test("a long diff comes as a file, with its beginning and the buttons in the message, and an allowance writes what it showed", async () => {
+  const folder = temporaryHome();
+  const lines = Array.from({ length: 500 }, (_, index) => `line number ${index}`);
+  const path = join(folder, "long.txt");
+  const { owner } = await telegraphed(
+    (request) =>
+      isAfterTool(request)
+        ? { say: "Written." }
+        : { call: [{ tool: "file_ops", args: { operation: "write", path, content: lines.join("\n") } }] },
+    { config: { approvalRules: [{ tool: "file_ops", match: "*", [THEN]: "ask" }] } },
+  );
+  owner.send("write it");
+  const file = await until("the file", () => owner.shown().find(({ document }) => document));
+  const question = await owner.sees(/wants to use file_ops/);
+  expect(question.text).toMatch(/\+line number 0\n[\s\S]*… \(all of it: \w{5}\.txt\)/);
+  expect(question.text.length).toBeLessThanOrEqual(4_096);
+  expect(file.document!.name).toMatch(/^\w{5}\.txt$/);
+  expect(file.silent).toBe(true);
+  for (const line of lines) expect(file.document!.content.toString()).toContain(`+${line}\n`);
+  expect(existsSync(path)).toBe(false);
+  owner.press(question, /Allow/);
+  await owner.sees(/^Written\.$/);
+  expect(readFileSync(path, "utf8")).toBe(lines.join("\n"));
+  await until("the buttons to go", () => question.buttons.length === 0);
+  expect(owner.shown().filter(({ document }) => document)).toHaveLength(1);
+});
+
+test("one conversation at two places: each is told what it asked for, a task, a run's end, and nothing of the other's", {
+  timeout: 120_000,
+}, async () => {
+  const project = makeProject();
+  const scripted = play();
+  const model: Model = (request) => {
+    const text = lastUserText(request);
+    if (text.includes("[via background]")) return { say: `The end of ${/run has ended/.test(text) ? "the run" : "the task"}.` };
+    if (/Task t_\w+: /.test(text)) return { say: "I looked." };
+    if (!text.includes("[via ")) return scripted(request);
+    if (isAfterTool(request)) return { say: "It is on its way." };
+    return /build/.test(text)
+      ? { call: [{ tool: "swarm_run", args: { project_path: project, issue: "Add a greeting" } }] }
+      : { call: [{ tool: "squad_delegate", args: { slug: "crew", task: "look around" } }] };
+  };
+  const { owner, daemon } = await telegraphed(model);
+  await daemon.json("POST", "/api/squads", { name: "Crew", slug: "crew", projectPath: temporaryHome() });
+  await daemon.json("POST", "/api/squads/crew/agents", { roleTitle: "Engineer", charter: "All of it." });
+  owner.send("build it");
+  await owner.sees(/^It is on its way\.$/);
+  expect(await daemon.ask({ text: "delegate it", source: "tui" })).toMatchObject({ reply: "It is on its way." });
+  const end = await owner.sees(/^The end of the run\.$/, 90_000);
+  expect(end.silent).toBe(false);
+  const ends = await until("the task's end", async () => {
+    const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
+    return items.find(({ reply }) => reply === "The end of the task.");
+  });
+  expect(ends.conversation).toBe("main");
+  owner.send("/runs");
+  await owner.sees(/^Runs, newest first\n• r_\w+ done, approved: Add a greeting/);
+  const told = owner.shown().map(({ text }) => text.split("\n")[0]);
+  expect(told.filter((text) => !text!.startsWith("⚙"))).toEqual([
+    "It is on its way.",
+    "The end of the run.",
+    "Runs, newest first",
+  ]);
 });
 
 test("a task comes with buttons to cancel it and to see its evidence, and its end comes to the chat that asked", async () => {

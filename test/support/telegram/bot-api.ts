@@ -23,7 +23,13 @@ export interface Call {
 export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
   const chats = createChats();
   const faults = createFaults();
-  const updates = createUpdates();
+  const queries = new Set<string>();
+  const updates = createUpdates((update) => {
+    const { message, edited_message, callback_query } = update as Partial<Record<string, { id?: string; chat?: { id: number } }>>;
+    const chat = (message ?? edited_message)?.chat?.id;
+    if (chat !== undefined) chats.met.add(chat);
+    if (callback_query?.id !== undefined) queries.add(callback_query.id);
+  });
   const files = new Map<string, { path: string; content: Buffer; size?: number }>();
   const calls: Call[] = [];
   const answers = new Map<string, { text?: string; alert: boolean }>();
@@ -54,7 +60,8 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
         return chats.createTopic(payload);
       case "answerCallbackQuery": {
         const id = String(payload.callback_query_id);
-        if (answers.has(id)) throw new Refused("query is too old and response timeout expired or query ID is invalid");
+        if (answers.has(id) || !queries.has(id))
+          throw new Refused("query is too old and response timeout expired or query ID is invalid");
         const text = payload.text === undefined ? undefined : String(payload.text);
         if ((text?.length ?? 0) > 200) throw new Refused("MESSAGE_TOO_LONG");
         answers.set(id, { ...(text !== undefined && { text }), alert: payload.show_alert === true });
@@ -71,8 +78,15 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
           file_path: file.path,
         };
       }
-      case "sendChatAction":
+      case "setMessageReaction":
+        return chats.react(payload);
       case "setMyCommands":
+        for (const { command, description } of payload.commands as { command: string; description: string }[]) {
+          if (!/^[a-z0-9_]{1,32}$/.test(command)) throw new Refused("BOT_COMMAND_INVALID");
+          if (description.length < 1 || description.length > 256) throw new Refused("BOT_COMMAND_DESCRIPTION_INVALID");
+        }
+        return true;
+      case "sendChatAction":
       case "unpinChatMessage":
         return true;
       default:
@@ -119,7 +133,8 @@ export async function startBotApi(atTheEnd: AtTheEnd = onTestFinished) {
     }
     const taken = await updates.take({
       offset: Number(payload.offset ?? 0),
-      limit: Number(payload.limit ?? 100),
+      limit: Math.min(100, Math.max(1, Number(payload.limit ?? 100))),
+      allowed: payload.allowed_updates as string[] | undefined,
       timeoutMs: Number(payload.timeout ?? 0) * 1_000,
       gone: (left) => response.once("close", left),
     });

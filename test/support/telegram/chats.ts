@@ -24,6 +24,18 @@ export class Refused extends Error {
   }
 }
 
+const LIMIT = { text: 4_096, caption: 1_024 };
+const TOO_LONG = { text: "message is too long", caption: "message caption is too long" };
+/** Nothing that a reader could see. */
+const UNSEEN = /^[\s\u00a0\u200b-\u200f\u202e\u2800\ufeff]*$/;
+
+/** Telegram keeps no control characters but the line's end, nor marks that turn the direction of what follows. */
+const cleaned = (text: string) =>
+  [...text]
+    .filter((letter) => letter !== "\r" && !(letter >= "\u2028" && letter <= "\u202e"))
+    .map((letter) => (letter < " " && letter !== "\n" ? " " : letter))
+    .join("");
+
 export type Payload = Record<string, unknown>;
 
 /** Every chat of the bot, with the rules of Telegram for what may be said in it. */
@@ -32,15 +44,28 @@ export function createChats() {
   const drafts: { chat: number; text: string; until: number }[] = [];
   const topics = new Map<number, Map<number, string>>();
   const state = { nextId: 100, topicsEnabled: false, fallsToGeneral: false };
+  /** Who wrote to the bot: it can begin no talk itself. */
+  const met = new Set<number>();
+  /** Who wants to hear nothing of it. */
+  const blocked = new Set<number>();
+  const reactions = new Map<number, string>();
 
-  function textOf(payload: Payload, field: "text" | "caption"): { text: string; entities: Entity[] } {
-    const raw = String(payload[field] ?? "");
+  function textOf(payload: Payload, field: "text" | "caption", tooLong = TOO_LONG[field]): { text: string; entities: Entity[] } {
+    const given = String(payload[field] ?? "");
+    if (field === "text" && given === "") throw new Refused("message text is empty");
+    if (!given.isWellFormed()) throw new Refused("strings must be encoded in UTF-8");
+    if (payload.parse_mode !== undefined && payload.parse_mode !== "HTML") throw new Refused("unsupported parse_mode");
+    const raw = cleaned(given);
     const parsed = payload.parse_mode === "HTML" ? parseHtml(raw) : { text: raw.trim(), entities: [] };
     if ("refused" in parsed) throw new Refused(parsed.refused);
-    if (field === "text" && parsed.text === "") throw new Refused("message text is empty");
-    const limit = field === "text" ? 4_096 : 1_024;
-    if (parsed.text.length > limit) throw new Refused(field === "text" ? "message is too long" : "message caption is too long");
+    if (field === "text" && UNSEEN.test(parsed.text)) throw new Refused("message must be non-empty");
+    if (parsed.text.length > LIMIT[field]) throw new Refused(tooLong);
     return { text: parsed.text, entities: parsed.entities.slice(0, 100) };
+  }
+
+  function checkReach(chat: number): void {
+    if (!met.has(chat)) throw new Refused("chat not found");
+    if (blocked.has(chat)) throw new Refused("bot was blocked by the user", 403);
   }
 
   function buttonsOf(payload: Payload): Shown["buttons"] {
@@ -65,13 +90,12 @@ export function createChats() {
     shown.find(({ message_id, chat }) => message_id === Number(payload.message_id) && chat === Number(payload.chat_id));
 
   return {
-    state,
-    shown,
-    topics,
+    ...{ state, shown, topics, met, blocked, reactions },
     drafts: () => drafts.filter(({ until }) => until > Date.now()),
     newId: () => state.nextId++,
     send(payload: Payload, document?: Shown["document"]): Shown {
       const chat = Number(payload.chat_id);
+      checkReach(chat);
       const thread = threadOf(chat, payload);
       const content = textOf(payload, document ? "caption" : "text");
       const reply = payload.reply_parameters as { message_id?: number } | undefined;
@@ -91,9 +115,11 @@ export function createChats() {
       return message;
     },
     edit(payload: Payload, field: "text" | "markup"): Shown {
+      checkReach(Number(payload.chat_id));
       const message = find(payload);
       if (!message) throw new Refused("message to edit not found");
-      const content = field === "text" ? textOf(payload, "text") : { text: message.text, entities: message.entities };
+      const content =
+        field === "text" ? textOf(payload, "text", "MESSAGE_TOO_LONG") : { text: message.text, entities: message.entities };
       const buttons = buttonsOf(payload);
       if (
         JSON.stringify([content, buttons]) ===
@@ -114,6 +140,11 @@ export function createChats() {
       const message = find(payload);
       if (!message) throw new Refused("message to pin not found");
       message.pinned = true;
+      return true;
+    },
+    react(payload: Payload): boolean {
+      const [reaction] = payload.reaction as { type: string; emoji: string }[];
+      if (reaction) reactions.set(Number(payload.message_id), reaction.emoji);
       return true;
     },
     draft(payload: Payload): boolean {

@@ -54,9 +54,10 @@ export function parseHtml(html: string): Parsed {
     if (!known) return { refused: `can't parse entities: Unsupported start tag "${name}" at byte offset ${bytes(html, at)}` };
     if (closes) {
       const last = open.pop();
-      if (last?.tag !== name.toLowerCase())
+      if (!last) return { refused: `can't parse entities: Unexpected end tag at byte offset ${bytes(html, at)}` };
+      if (last.tag !== name.toLowerCase())
         return {
-          refused: `can't parse entities: Unmatched end tag at byte offset ${bytes(html, at)}, expected "</${last?.tag}>"`,
+          refused: `can't parse entities: Unmatched end tag at byte offset ${bytes(html, at)}, expected "</${last.tag}>", found "</${name.toLowerCase()}>"`,
         };
       const entity = entityOf(known, last, text);
       if (entity) entities.push(entity);
@@ -65,7 +66,46 @@ export function parseHtml(html: string): Parsed {
   }
   if (open.length > 0)
     return { refused: `can't parse entities: Can't find end tag corresponding to start tag "${open.at(-1)!.tag}"` };
-  return trimmed(text, merged(entities));
+  return trimmed(text, settled(merged(entities)));
+}
+
+const SPLITTABLE = ["bold", "italic", "underline", "strikethrough", "spoiler"];
+const endOf = ({ offset, length }: Entity) => offset + length;
+const overlap = (a: Entity, b: Entity) => a.offset < endOf(b) && b.offset < endOf(a);
+const holds = (a: Entity, b: Entity) => a.offset <= b.offset && endOf(b) <= endOf(a);
+
+/** What stands in what: a link or code in no other, a quote in no quote, and no emphasis in code. */
+function settled(entities: Entity[]): Entity[] {
+  const sorted = [...entities].sort((a, b) => a.offset - b.offset || b.length - a.length);
+  const alone = (kept: Entity[], each: Entity) => (kept.some((other) => overlap(other, each)) ? kept : [...kept, each]);
+  const quotes = sorted.filter(({ type }) => type === "blockquote").reduce(alone, []);
+  const solid = sorted
+    .filter(({ type }) => type !== "blockquote" && !SPLITTABLE.includes(type))
+    .reduce(alone, [])
+    .filter((each) => quotes.every((quote) => !overlap(quote, each) || holds(quote, each)));
+  const code = solid.filter(({ type }) => type === "code" || type === "pre");
+  const emphasis = joined(sorted.filter(({ type }) => SPLITTABLE.includes(type))).flatMap((each) => code.reduce(without, [each]));
+  return [...quotes, ...solid, ...emphasis].sort((a, b) => a.offset - b.offset || b.length - a.length);
+}
+
+function joined(sorted: Entity[]): Entity[] {
+  const all: Entity[] = [];
+  for (const each of sorted) {
+    const before = all.findLast(({ type }) => type === each.type);
+    if (before && each.offset <= endOf(before)) before.length = Math.max(endOf(before), endOf(each)) - before.offset;
+    else all.push({ ...each });
+  }
+  return all;
+}
+
+/** What is left of some stretches outside of another. */
+function without(pieces: Entity[], hole: Entity): Entity[] {
+  return pieces.flatMap((piece) => {
+    if (!overlap(piece, hole)) return [piece];
+    const before = { ...piece, length: hole.offset - piece.offset };
+    const after = { ...piece, offset: endOf(hole), length: endOf(piece) - endOf(hole) };
+    return [before, after].filter(({ length }) => length > 0);
+  });
 }
 
 function entityOf(type: string, { at, attributes }: { at: number; attributes: string }, text: string): Entity | undefined {

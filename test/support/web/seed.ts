@@ -103,6 +103,7 @@ export const viewsOf = ({ task, run }: Seeded): Record<string, string> => ({
   runs: "/runs",
   run: `/runs/${run}`,
   wiki: "/wiki",
+  map: "/wiki?map",
   page: "/wiki/general/style",
   skills: "/skills/release-notes",
   usage: "/usage",

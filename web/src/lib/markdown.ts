@@ -1,10 +1,8 @@
-import { createSanitizer } from "./safe-html.ts";
-
 const KEPT = 500;
 
 /** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. */
 export function createMarkdown(startWorker: () => Worker) {
-  const sanitize = createSanitizer();
+  let cleaner: Promise<(html: string) => string> | undefined;
   const known = new Map<string, string>();
   const waiting = new Map<number, (html: string) => void>();
   let last = 0;
@@ -19,18 +17,23 @@ export function createMarkdown(startWorker: () => Worker) {
     };
     return worker;
   };
+  const cleaning = () => {
+    cleaner ??= import("./safe-html.ts").then(({ createSanitizer }) => createSanitizer());
+    return cleaner;
+  };
   return {
     /** What is known already, so that it can be shown at once. */
     known: (text: string): string | undefined => known.get(text),
     async render(text: string, { keep = true } = {}): Promise<string> {
       const before = known.get(text);
       if (before !== undefined) return before;
+      void cleaning();
       const raw = await new Promise<string>((resolve) => {
         last += 1;
         waiting.set(last, resolve);
         started().postMessage({ id: last, text });
       });
-      const html = sanitize(raw);
+      const html = (await cleaning())(raw);
       if (keep) known.set(text, html);
       for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - KEPT))) known.delete(oldest);
       return html;

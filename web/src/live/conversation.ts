@@ -8,6 +8,7 @@ export interface ToolUse {
 
 /** A message with what is heard of its turn while it runs. */
 export interface Entry {
+  /** Another object whenever something of it has changed. */
   message: Message;
   /** What it has said so far. */
   text: string;
@@ -70,9 +71,9 @@ export function createConversation(name: string, now: () => Date = () => new Dat
       switch (event.type) {
         case "message.queued": {
           if (event.data.conversation !== name) return false;
-          if (!entries.has(event.data.id)) put(fresh(event.data, now()));
-          else if (entries.get(event.data.id)!.message.status === "queued")
-            entries.get(event.data.id)!.message.text = event.data.text;
+          const known = entries.get(event.data.id);
+          if (!known) put(fresh(event.data, now()));
+          else if (known.message.status === "queued") known.message = { ...known.message, text: event.data.text };
           return true;
         }
         case "message.started": {
@@ -102,7 +103,10 @@ export function createConversation(name: string, now: () => Date = () => new Dat
         case "message.steered": {
           const entry = entries.get(event.data.id);
           const { text } = event.data;
-          if (entry) entry.message.steered = [...entry.message.steered, { text, createdAt: now().toISOString() }];
+          if (entry) {
+            const steered = [...entry.message.steered, { text, createdAt: now().toISOString() }];
+            entry.message = { ...entry.message, steered };
+          }
           return entry !== undefined;
         }
         case "message.finished":

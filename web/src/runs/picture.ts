@@ -1,5 +1,6 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Run } from "../../../src/protocol/runs.ts";
+import { approvalsOf } from "./voided.ts";
 
 export interface Node {
   id: string;
@@ -95,10 +96,10 @@ export function drawRun(run: Run): Picture {
   function addLoops(node: string, phase: string): string[] {
     const [kind, , number] = node.split(" ");
     const stream = kind === "stream" ? Number(number) : null;
-    const tree = run.streams.find((each) => each.number === stream)?.tree ?? null;
     let last = node;
     for (const loop of run.loops.filter((each) => each.phase === phase && each.stream === stream)) {
-      const voided = loop.outcome === "approved" && isTree(loop.approved) && tree !== null && loop.approved !== tree;
+      const given = approvalsOf(run, loop);
+      const voided = given.at(-1)?.voided === true;
       const detail = loop.approved === null ? "" : loop.approved.slice(0, 7);
       const id = `loop ${loop.key}`;
       const step = run.steps.findLast(({ key }) => key.startsWith(`${loop.key}/`))?.key;
@@ -121,7 +122,5 @@ export function drawRun(run: Run): Picture {
   });
   return { nodes: placed, edges, width, height };
 }
-
-const isTree = (hash: string | null): boolean => hash !== null && /^[0-9a-f]{40}$/.test(hash);
 
 const firstLine = (text: string) => text.trim().split("\n", 1)[0] ?? "";

@@ -50,7 +50,11 @@ export function createShaper(): (markdown: string) => Shaped {
   };
 }
 
-export const pieceOf = (runs: readonly Run[]): Piece => ({ html: htmlOf(runs), plain: plainOf(runs) });
+/** Half a letter would have Telegram refuse the whole. */
+export const pieceOf = (runs: readonly Run[]): Piece => ({
+  html: htmlOf(runs).toWellFormed(),
+  plain: plainOf(runs).toWellFormed(),
+});
 
 /** Text that is shown letter by letter. */
 export function plainPieces(text: string): Piece[] {

@@ -1,0 +1,67 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import { Planning } from "../../protocol/plans.ts";
+import type { PlanDesk } from "../../swarm/run/plan-desk.ts";
+import { answers, body } from "./shapes.ts";
+
+export interface PlanRoutesDeps {
+  plans: PlanDesk;
+}
+
+const PlanId = z.object({ id: z.string() });
+const NewPlan = z.strictObject({
+  projectPath: z.string().min(1),
+  issue: z.string().trim().min(1, "a plan needs an issue"),
+  standIns: z.boolean().default(false),
+});
+const Answer = z.strictObject({
+  text: z.string().max(20_000).describe("What the person says; nothing means: use your judgement."),
+});
+
+/** Plans whose questions a person answers here. */
+export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps): void {
+  const list = createRoute({
+    method: "get",
+    path: "/api/plans",
+    summary: "The plans of this life of the daemon, the latest first",
+    responses: answers(200, z.object({ items: z.array(Planning) })),
+  });
+  app.openapi(list, (context) => context.json({ items: plans.list() }, 200));
+
+  const begin = createRoute({
+    method: "post",
+    path: "/api/plans",
+    summary: "Has an issue clarified and analysed before it is run; its questions wait for a person",
+    request: { body: body(NewPlan) },
+    responses: answers(201, Planning),
+  });
+  app.openapi(begin, (context) => context.json(plans.begin(context.req.valid("json")), 201));
+
+  const one = createRoute({
+    method: "get",
+    path: "/api/plans/{id}",
+    summary: "One plan",
+    request: { params: PlanId },
+    responses: answers(200, Planning),
+  });
+  app.openapi(one, (context) => context.json(plans.find(context.req.valid("param").id), 200));
+
+  const answer = createRoute({
+    method: "post",
+    path: "/api/plans/{id}/answer",
+    summary: "Answers what a plan asks; 409 when it asks nothing",
+    request: { params: PlanId, body: body(Answer) },
+    responses: answers(200, Planning),
+  });
+  app.openapi(answer, (context) =>
+    context.json(plans.answer(context.req.valid("param").id, context.req.valid("json").text), 200),
+  );
+
+  const cancel = createRoute({
+    method: "post",
+    path: "/api/plans/{id}/cancel",
+    summary: "Ends a plan that is in the making",
+    request: { params: PlanId },
+    responses: answers(200, Planning),
+  });
+  app.openapi(cancel, (context) => context.json(plans.cancel(context.req.valid("param").id), 200));
+}

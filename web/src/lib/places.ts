@@ -1,0 +1,53 @@
+import type { MessageHit } from "../../../src/protocol/messages.ts";
+import type { RunSummary } from "../../../src/protocol/runs.ts";
+import type { Squad, Task } from "../../../src/protocol/squads.ts";
+import { get } from "./api.ts";
+import { firstLine } from "./format.ts";
+
+/** Somewhere to go, or something to do. */
+export interface Place {
+  kind: string;
+  words: string;
+  to?: string;
+  act?: () => void;
+}
+
+const VIEWS = ["Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
+export const viewPlaces = (): Place[] => VIEWS.map((name) => ({ kind: "view", words: name, to: `/${name.toLowerCase()}` }));
+
+const list = <T>(path: string): Promise<T[]> =>
+  get<{ items: T[] }>(path).then(
+    ({ items }) => items,
+    // One list that does not come does not keep the others from being shown.
+    () => [],
+  );
+
+/** Everything with a name, of which there are few enough to be listed. */
+export async function namedPlaces(): Promise<Place[]> {
+  const [talks, squads, tasks, runs] = await Promise.all([
+    list<{ name: string }>("/api/conversations?limit=100"),
+    list<Squad>("/api/squads"),
+    list<Task>("/api/tasks?limit=100"),
+    list<RunSummary>("/api/runs?limit=100"),
+  ]);
+  return [
+    ...talks.map(({ name }) => ({ kind: "conversation", words: name, to: `/chat/${name}` })),
+    ...squads.map(({ name, slug }) => ({ kind: "squad", words: name, to: `/squads/${slug}` })),
+    ...tasks.map(({ id, description }) => ({ kind: "task", words: firstLine(description, 80), to: `/tasks/${id}` })),
+    ...runs.map(({ id, issue }) => ({ kind: "run", words: firstLine(issue, 80), to: `/runs/${id}` })),
+  ];
+}
+
+/** Pages and messages that hold the words. */
+export async function foundPlaces(words: string): Promise<Place[]> {
+  const q = encodeURIComponent(words);
+  const [pages, messages] = await Promise.all([
+    list<{ path: string; title: string }>(`/api/wiki/search?limit=8&q=${q}`),
+    list<MessageHit>(`/api/conversations/search?limit=8&q=${q}`),
+  ]);
+  const short = (path: string) => path.replace(/^pages\//, "").replace(/\.md$/, "");
+  return [
+    ...pages.map(({ path, title }) => ({ kind: "page", words: title, to: `/wiki/${short(path)}` })),
+    ...messages.map(({ id, conversation, snippet }) => ({ kind: "message", words: snippet, to: `/chat/${conversation}#${id}` })),
+  ];
+}

@@ -1,0 +1,37 @@
+import { onBeforeUnmount, onMounted, ref } from "vue";
+import { useRouter } from "vue-router";
+import { isTaken } from "./keys.ts";
+
+const GO: Record<string, string> = { c: "/chat/main", s: "/squads", t: "/tasks", r: "/runs", w: "/wiki" };
+/** How long after `g` the other key may come. */
+const TOGETHER_MS = 1_500;
+
+/** The keys that work in every view, and which of the two dialogs they have opened. */
+export function useShortcuts() {
+  const router = useRouter();
+  const opened = ref<"palette" | "keys">();
+  let went = Number.NEGATIVE_INFINITY;
+
+  function press(event: KeyboardEvent): void {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      opened.value = opened.value === "palette" ? undefined : "palette";
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || opened.value !== undefined || isTaken(event)) return;
+    const place = event.timeStamp - went < TOGETHER_MS ? GO[event.key] : undefined;
+    went = event.key === "g" ? event.timeStamp : Number.NEGATIVE_INFINITY;
+    if (place !== undefined) void router.push(place);
+    else if (event.key === "?") opened.value = "keys";
+    else if (event.key === "/") toField(event);
+  }
+  function toField(event: KeyboardEvent): void {
+    const field = document.querySelector<HTMLElement>("main [type=search], main textarea, main input");
+    if (!field) return;
+    field.focus();
+    event.preventDefault();
+  }
+  onMounted(() => document.addEventListener("keydown", press));
+  onBeforeUnmount(() => document.removeEventListener("keydown", press));
+  return opened;
+}

@@ -1,0 +1,30 @@
+import type { ReviewLoop, Run } from "../../../src/protocol/runs.ts";
+
+export interface ShownApproval {
+  round: number;
+  /** The tree, or the hash of the text, that it names. */
+  saw: string;
+  /** The step in which it was given. */
+  step: string;
+  /** What it approved was changed since, so that it no longer counts. */
+  voided: boolean;
+}
+
+/** Every approval that a review loop gave, and whether it still stands. */
+export function approvalsOf(run: Pick<Run, "streams" | "loops">, loop: ReviewLoop): ShownApproval[] {
+  const { key, approved, approvals, reviews } = loop;
+  const given = approvals ?? (approved === null ? [] : [{ round: reviews, saw: approved }]);
+  const isPast = isOvertaken(run, loop);
+  return given.map(({ round, saw }) => ({ round, saw, step: `${key}/${round}`, voided: isPast || saw !== approved }));
+}
+
+/** Whether the last approval of a loop is void: its stream went on, or the same reviewer had to look at the whole again. */
+function isOvertaken({ streams, loops }: Pick<Run, "streams" | "loops">, { key, agent, approved, stream }: ReviewLoop): boolean {
+  const tree = stream === null ? null : (streams.find(({ number }) => number === stream)?.tree ?? null);
+  if (approved !== null && tree !== null && /^[0-9a-f]{40}$/.test(approved) && approved !== tree) return true;
+  return !key.includes("/again/") && loops.some((other) => other.agent === agent && other.key.includes("/again/"));
+}
+
+/** The steps whose approvals are void. */
+export const voidedSteps = (run: Pick<Run, "streams" | "loops">): Set<string> =>
+  new Set(run.loops.flatMap((loop) => approvalsOf(run, loop).flatMap(({ step, voided }) => (voided ? [step] : []))));
