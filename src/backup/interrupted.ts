@@ -44,6 +44,10 @@ function leftBeside(home: string, kind: "restoring" | "restored"): { path: strin
 }
 
 function siblings(home: string, kind: string): string[] {
-  if (!existsSync(dirname(home))) return [];
-  return readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.${kind}-`));
+  try {
+    return readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.${kind}-`));
+  } catch {
+    // No restore could have written there either; whoever needs the home says what is wrong with the place.
+    return [];
+  }
 }

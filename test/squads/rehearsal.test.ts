@@ -6,21 +6,20 @@ import type { Message } from "../../src/protocol/messages.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import type { Squad } from "../../src/protocol/squads.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
-import { type AtTheEnd, temporaryHome } from "../support/home.ts";
+import { collectEndings, temporaryHome } from "../support/home.ts";
 import { skillFile, writeFiles } from "../support/skills.ts";
 import { ended, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
 describe("a newcomer without any model", { timeout: 60_000 }, () => {
-  const closing: (() => void | Promise<void>)[] = [];
-  const atTheEnd: AtTheEnd = (work) => void closing.unshift(work);
+  const { atTheEnd, end } = collectEndings();
   let daemon: TestDaemon;
   beforeAll(async () => {
     daemon = await startDaemonProcess(temporaryHome({}, atTheEnd), { IO_ENGINE: "rehearsal" }, atTheEnd);
   });
   afterAll(async () => {
     await daemon.kill("SIGTERM");
-    for (const work of closing) await work();
+    await end();
   });
   const say = async (text: string, conversation = "main") => (await daemon.ask({ text, conversation })).reply ?? "";
   /** `io send`, typed in a folder. */

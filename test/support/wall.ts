@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { onTestFinished } from "vitest";
 import type { SandboxHeight } from "../../src/lib/safety-config.ts";
 import { type ExecResult, exec } from "../../src/process/exec.ts";
 import { createSandbox, type Stand, type WallSettings } from "../../src/process/sandbox.ts";
-import { temporaryFolder } from "./home.ts";
+import { type AtTheEnd, temporaryFolder } from "./home.ts";
 import { ensureProgram } from "./program.ts";
 
 /** What the tests of the wall ask of the machine: Linux, bubblewrap, and that each of the users below may use it. */
@@ -28,7 +28,7 @@ export const USERS: readonly ("root" | "ordinary")[] = isRoot ? ["root", "ordina
 export const EVERYONE = HEIGHTS.flatMap((height) => USERS.map((user) => [height, user] as const));
 
 /** A user's home with IO's data folder, a project and something private in it. */
-export function makeGround(user: "root" | "ordinary", atTheEnd = afterAll) {
+export function makeGround(user: "root" | "ordinary", atTheEnd: AtTheEnd = onTestFinished) {
   const secret = `hush-${randomBytes(8).toString("hex")}`;
   const root = realpathSync(temporaryFolder(atTheEnd));
   const userHome = join(root, "homes", "user");

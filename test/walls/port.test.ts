@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { exec } from "../../src/process/exec.ts";
 import { createProcessesBehind } from "../../src/process/wall/processes-behind.ts";
@@ -14,12 +14,17 @@ import { asUser, attack, give, HEIGHTS, USERS } from "../support/wall.ts";
 
 /** A daemon of a user's, at a height, with a model that does what it is told. */
 async function open(height: (typeof HEIGHTS)[number], user: "root" | "ordinary", config: Record<string, unknown> = {}) {
-  const model = await scriptedModel(obedient, {}, afterAll);
-  const home = temporaryHome({ sandbox: height, ...config }, afterAll);
+  const model = await scriptedModel(obedient);
+  const home = temporaryHome({ sandbox: height, ...config });
   give(home, user);
   const program =
     user === "ordinary" ? [join(packageRoot, "test", "support", "as-nobody.mjs"), IO, "--daemon"] : [IO, "--daemon"];
-  const daemon = await startDaemonProcess(home, { ...providerEnvironment(model.url), PATH: "/usr/bin:/bin" }, afterAll, program);
+  const daemon = await startDaemonProcess(
+    home,
+    { ...providerEnvironment(model.url), PATH: "/usr/bin:/bin" },
+    onTestFinished,
+    program,
+  );
   const shell = async (command: string) => (await modelCalls(daemon, model, "shell", { command })).read;
   return { daemon, shell, home };
 }

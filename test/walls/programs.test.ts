@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
@@ -36,8 +36,8 @@ const registry = await startRegistry(newest, { "bin/io.js": "#!/usr/bin/env node
 const strange = await startRegistry({ ...newest, version: "666.0.0" }, {}, afterAll);
 
 test("a git that lies early on PATH where others put files is never started, and one that is exchanged later is refused", async () => {
-  const home = realpathSync(temporaryHome({}, afterAll));
-  const user = realpathSync(temporaryFolder(afterAll));
+  const home = realpathSync(temporaryHome({}));
+  const user = realpathSync(temporaryFolder());
   const open = join(desk, "open");
   plant(open, "git");
   chmodSync(open, 0o777);
@@ -114,7 +114,7 @@ test("io update in a checkout, with nothing newer, or with a registry out of rea
   const home = realpathSync(temporaryHome({ updateRegistry: registry.url }));
   const here = await run(join(packageRoot, "bin", "io.js"), ["update", "--yes"], home);
   expect(here).toMatchObject({ code: 1, stderr: expect.stringMatching(/no global installation by npm.*git pull/) });
-  const old = await startRegistry({ ...newest, version: "0.0.1" }, {}, (work) => afterAll(work));
+  const old = await startRegistry({ ...newest, version: "0.0.1" }, {}, onTestFinished);
   writeFileSync(join(home, "config.json"), JSON.stringify({ updateRegistry: old.url }));
   expect(await run(join(packageRoot, "bin", "io.js"), ["update"], home)).toMatchObject({
     code: 0,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { chooseEngine } from "../../../src/engine/ladder.ts";
 import { readList } from "../../../src/engine/models.ts";
 import { endpointOf } from "../../../src/engine/provider.ts";
@@ -7,7 +7,7 @@ import { createProxyChoice } from "../../../src/engine/wire/proxy.ts";
 import { createHttpTransport } from "../../../src/engine/wire/transport.ts";
 import { Config } from "../../../src/lib/config.ts";
 import { startGateway } from "../../support/gateway.ts";
-import type { AtTheEnd } from "../../support/home.ts";
+import { type AtTheEnd, collectEndings } from "../../support/home.ts";
 import {
   type Provider,
   startAnthropic,
@@ -159,8 +159,10 @@ describe.each(HOUSES)("$name", ({ start, settings, model, listed, addresses }) =
   let provider: Provider;
   let proxy: string;
   beforeAll(async () => {
-    provider = await start(afterAll);
-    ({ url: proxy } = await startGateway(provider.origin, afterAll));
+    const { atTheEnd, end } = collectEndings();
+    provider = await start(atTheEnd);
+    ({ url: proxy } = await startGateway(provider.origin, atTheEnd));
+    return end;
   });
 
   test.each(addresses)("is asked and listed at %s", async (baseUrl) => {

@@ -1,12 +1,12 @@
 import { LLMock } from "@copilotkit/aimock";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { chooseEngine } from "../../../src/engine/ladder.ts";
 import type { Engine } from "../../../src/engine/port.ts";
 import { Config } from "../../../src/lib/config.ts";
 import type { TurnEvent } from "../../../src/protocol/turns.ts";
 import { startDaemonProcess } from "../../support/daemon.ts";
 import { turn } from "../../support/engine.ts";
-import { type AtTheEnd, temporaryFolder, temporaryHome } from "../../support/home.ts";
+import { type AtTheEnd, collectEndings, temporaryFolder, temporaryHome } from "../../support/home.ts";
 import { engineOn, noteTool, sessionSpec } from "../../support/wires.ts";
 
 const KEY = "sk-the-key-that-aimock-knows-0000";
@@ -33,10 +33,12 @@ describe.each(WIRES)("on $name", ({ name, settings }) => {
   let count = 0;
 
   beforeAll(async () => {
-    folder = temporaryFolder(afterAll);
-    mock = await startMock(afterAll);
+    const { atTheEnd, end } = collectEndings();
+    folder = temporaryFolder(atTheEnd);
+    mock = await startMock(atTheEnd);
     engine = await engineOn(folder, { ...settings(mock.url), apiKey: KEY });
-    afterAll(() => engine.stop());
+    atTheEnd(() => engine.stop());
+    return end;
   });
   const ask = async (prompt: string, { notes = [] as unknown[], session = `s${count++}` } = {}) => {
     const events: TurnEvent[] = [];

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Engine } from "../../../src/engine/port.ts";
 import type { TurnEvent } from "../../../src/protocol/turns.ts";
 import { turn } from "../../support/engine.ts";
-import { temporaryFolder } from "../../support/home.ts";
+import { collectEndings, temporaryFolder } from "../../support/home.ts";
 import type { Act, Script } from "../../support/providers/act.ts";
 import type { Provider } from "../../support/providers/core.ts";
 import { engineOn, noteTool, sessionSpec, WIRES } from "../../support/wires.ts";
@@ -20,10 +20,12 @@ describe.each(WIRES)("on $name", (wire) => {
   let count = 0;
 
   beforeAll(async () => {
-    folder = temporaryFolder(afterAll);
-    provider = await wire.start(() => ({ say: "ok" }), afterAll);
+    const { atTheEnd, end } = collectEndings();
+    folder = temporaryFolder(atTheEnd);
+    provider = await wire.start(() => ({ say: "ok" }), atTheEnd);
     engine = await engineOn(folder, wire.settings(provider));
-    afterAll(() => engine.stop());
+    atTheEnd(() => engine.stop());
+    return end;
   });
   const ask = async (script: Script, { tools = [] as unknown[], name = `s${count++}`, prompt = "go on" } = {}) => {
     provider.script(script);
@@ -180,10 +182,12 @@ describe("completions of other houses", () => {
   let engine: Engine;
   let folder: string;
   beforeAll(async () => {
-    folder = temporaryFolder(afterAll);
-    provider = await wire!.start(() => ({ say: "ok" }), afterAll);
+    const { atTheEnd, end } = collectEndings();
+    folder = temporaryFolder(atTheEnd);
+    provider = await wire!.start(() => ({ say: "ok" }), atTheEnd);
     engine = await engineOn(folder, wire!.settings(provider));
-    afterAll(() => engine.stop());
+    atTheEnd(() => engine.stop());
+    return end;
   });
   const ask = async (name: string, script: Script) => {
     provider.script(script);
