@@ -1,14 +1,31 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { BUNDLES } from "./bundled.ts";
 
+const SOURCES = ["src", "web", "scripts", "package.json", "package-lock.json"];
+/** What the build writes last. */
+const LAST = join(packageRoot, "dist", "bom.cdx.json");
+
 /** Tests that start programs run what a user runs: the built package. */
 export default function setup(): () => void {
-  const result = spawnSync(process.execPath, [join(packageRoot, "scripts", "build.js")], { cwd: packageRoot, encoding: "utf8" });
-  if (result.status !== 0 || !existsSync(join(packageRoot, "dist", "cli", "io.js"))) {
-    throw new Error(`the build failed:\n${result.stdout}\n${result.stderr}`);
-  }
+  if (isStale()) build();
   return () => rmSync(BUNDLES, { recursive: true, force: true });
+}
+
+function build(): void {
+  const result = spawnSync(process.execPath, [join(packageRoot, "scripts", "build.js")], { cwd: packageRoot, encoding: "utf8" });
+  if (result.status !== 0 || !existsSync(LAST)) throw new Error(`the build failed:\n${result.stdout}\n${result.stderr}`);
+}
+
+/** Whether a source, or a folder of them, was changed since the last build. */
+function isStale(): boolean {
+  const built = statSync(LAST, { throwIfNoEntry: false })?.mtimeMs;
+  const isNewer = (path: string) => statSync(path).mtimeMs >= (built ?? 0);
+  return SOURCES.map((name) => join(packageRoot, name)).some(
+    (path) =>
+      isNewer(path) ||
+      (statSync(path).isDirectory() && readdirSync(path, { recursive: true }).some((name) => isNewer(join(path, String(name))))),
+  );
 }
