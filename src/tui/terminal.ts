@@ -143,6 +143,8 @@ export class Terminal {
 
   leave(error?: unknown): void {
     if (this.#isOver) return;
+    // Before anything that takes time: the next chat may be opened at once.
+    this.#composer.keep(this.#facts.conversation);
     do this.#draw();
     while (this.#transcript.isBehind && !this.#isAway);
     this.#isOver = true;

@@ -188,8 +188,8 @@ async function showsProgress(home: string, file: string): Promise<void> {
   const terminal = await openTerminal(temporaryFolder(), command, cleanEnvironment(home));
   await terminal.sees("exit 0", 60_000);
   const bytes = uncoloured(terminal.bytes());
-  expect(bytes).toMatch(/copying \d+ files, [\d.]+ \w?B {2}[\d.]+ s/);
-  expect(bytes).toMatch(/packing \d+ files/);
+  // What is done within a moment is not shown.
+  expect(bytes).toMatch(/packing \d+ files, [\d.]+ \w?B {2}[\d.]+ s/);
   expect(forbiddenIn(terminal.bytes())).toEqual([]);
   expect((await terminal.screen()).replaceAll("\n", "")).toMatch(/^\S+large\.tar\.gz holds all of/);
 }
@@ -245,12 +245,21 @@ test("a restore that is killed leaves the home as it was, and the next one clean
   for (let number = 0; number < 40; number++) writeFileSync(join(source, "files", `${number}`), Buffer.alloc(2_000_000, number));
   const file = join(temporaryFolder(), "large.tar.gz");
   await showsProgress(source, file);
-  const home = join(temporaryFolder(), "home");
-  const beside = () => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restoring`));
-  const child = spawn(process.execPath, [IO, "restore", file], { env: cleanEnvironment(home), stdio: "ignore" });
-  await until("the restore to be half-way", () => beside().some((name) => existsSync(join(dirname(home), name, "files", "1"))));
-  await killed(child);
-  expect([existsSync(home), beside().length]).toEqual([false, 1]);
+  const besides = (home: string) => readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.restor`));
+  /** The home of a restore that was killed half-way; a machine that is busy elsewhere may let one come to its end. */
+  async function killedHalfWay(): Promise<string> {
+    for (;;) {
+      const home = join(temporaryFolder(), "home");
+      const child = spawn(process.execPath, [IO, "restore", file], { env: cleanEnvironment(home), stdio: "ignore" });
+      const isHalfWay = () => besides(home).some((name) => existsSync(join(dirname(home), name, "files", "1")));
+      await until("the restore to be half-way", () => isHalfWay() || existsSync(home));
+      await killed(child);
+      if (!existsSync(home)) return home;
+    }
+  }
+  const home = await killedHalfWay();
+  const beside = () => besides(home);
+  expect(beside()).toHaveLength(1);
   expect(await runIo(["restore", file], home)).toMatchObject({ code: 0 });
   expect([beside(), readFileSync(join(home, "files", "39")).length]).toEqual([[], 2_000_000]);
 });

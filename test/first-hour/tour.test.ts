@@ -33,13 +33,15 @@ test("the tour ends with everything that it promised in its store, and with noth
   });
   expect(await items(daemon, "/api/wiki/search?q=goodbye%20in%20English")).toHaveLength(1);
   expect(await items(daemon, "/api/skills")).toMatchObject([{ slug: "what-changed", enabled: true }]);
-  const messages = await items<Message>(daemon, "/api/messages?limit=100");
+  const messages = await until("every message to be done", async () => {
+    const all = await items<Message>(daemon, "/api/messages?limit=100");
+    return all.every(({ status }) => status === "done") && all;
+  });
   const used = messages.find(({ text }) => text === "use the what-changed skill");
   expect(used).toMatchObject({
     route: { tools: ["skill", "shell"] },
     reply: expect.stringContaining("A greeter, and an acceptance test"),
   });
-  expect(messages.every(({ status }) => status === "done")).toBe(true);
   const [summary] = await items<Run>(daemon, "/api/runs");
   const run = await daemon.json<Run>("GET", `/api/runs/${summary!.id}`);
   expect(run).toMatchObject({ status: "done", outcome: "approved" });

@@ -13,7 +13,7 @@ import { killedAll } from "../support/processes.ts";
 import { git, makeProject } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
-const FILES = 2_000;
+const FILES = 800;
 const filesOf = (word: string) =>
   Object.fromEntries(Array.from({ length: FILES }, (_, at) => [`src/f${at}.txt`, `${word} ${at}\n`.repeat(40)]));
 

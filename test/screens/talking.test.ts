@@ -1,4 +1,4 @@
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
@@ -88,6 +88,8 @@ test("a paste of forty lines is one message, and what was typed before is there 
   expect(statSync(join(home, "history")).mode & 0o777).toBe(0o600);
   // The terminal is closed under the chat, as by a lost connection.
   await terminal.hangUp();
+  const kept = join(home, "drafts.json");
+  await until("the draft to be kept", () => existsSync(kept) && readFileSync(kept, "utf8").includes("a draft that is not sent"));
 
   const again = await chat.open({ name: "again" });
   await again.sees("That was 1 lines.");
