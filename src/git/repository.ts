@@ -48,7 +48,9 @@ export async function openRepo(git: Git, folder: string): Promise<Repo | undefin
     if (marker === undefined && /not a git repository/.test(refused.stderr)) return undefined;
     throw new UserError(whyRefused(refused, marker === undefined ? folder : dirname(marker)));
   }
-  const [root = folder, common = ".git", prefix = ""] = places.stdout.split("\n");
+  const [root = "", common = "", prefix = ""] = places.stdout.split("\n");
+  // Without these git would work wherever this process happens to stand.
+  if (root === "" || common === "") throw new UserError(`git said nothing of ${folder}, so nothing was begun there. Try again.`);
   const commonDir = resolve(folder, common);
   if (git.isOwn(commonDir))
     throw new UserError(`${root} is no project: its repository lies in ${commonDir}, where IO keeps its own files.`);

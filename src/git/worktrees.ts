@@ -129,7 +129,7 @@ export async function commitAll(
   }
   if (made.code === 0) return stateIn(tree, made.stdout);
   if (!/nothing to commit|nothing added to commit|working tree clean/.test(made.output)) {
-    throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600)}`);
+    throw new UserError(`git commit failed in ${path}: ${made.output.trim().slice(-600) || `${made.ending}, ${made.code}`}`);
   }
   return current(tree);
 }

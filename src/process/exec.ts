@@ -61,15 +61,19 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       return;
     }
 
+    const closePipes = (inMs: number) => {
+      const close = () => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      };
+      setTimeout(() => afterReading(close), inMs).unref();
+    };
     const end = (why: ExecResult["ending"]) => {
       if (ending !== "exited") return;
       ending = why;
       killGroup(child.pid);
       // A grandchild that left the group may hold the pipes open: what it still says is not waited for.
-      setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, 500).unref();
+      closePipes(500);
     };
     const onAbort = () => end("aborted");
     const timer = deadlineMs === undefined ? undefined : setTimeout(() => end("deadline"), deadlineMs);
@@ -118,10 +122,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     child.once("exit", (code) => {
       exitCode = code;
       // Background children of a finished command keep its pipes open: give them a moment, then close.
-      setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, 250).unref();
+      closePipes(250);
     });
     child.once("close", () => {
       if (ending !== "not-started") finish(exitCode);
@@ -133,6 +134,11 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       child.stdin?.end(input);
     }
   });
+}
+
+/** A process that was busy meets its timers before what was said to it meanwhile. */
+function afterReading(work: () => void): void {
+  setImmediate(() => setImmediate(work));
 }
 
 /** The result of a program that was never begun. */

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { openRepo } from "../../src/git/repository.ts";
 import { AND_STATE } from "../../src/git/scripts.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { projectEnvironment } from "../../src/process/environment.ts";
@@ -120,4 +121,12 @@ test("of the user's settings git is told an explicit few, and of files that are 
   );
   expect(settings.filter((each) => /touch|http\.proxy|user\./.test(each))).toEqual([]);
   expect(await git.user()).toMatchObject({ name: "Ada", email: "ada@example.invalid" });
+});
+
+test("a git that says nothing of a folder is not taken to mean the one that this process stands in", async () => {
+  const folder = temporaryFolder();
+  execFileSync("git", ["init", "-q", folder]);
+  const silent = testGit({ wrap: instead("/bin/true") });
+  await expect(openRepo(silent, folder)).rejects.toThrow(`git said nothing of ${folder}`);
+  expect((await openRepo(testGit(), folder))?.root).toBe(realpathSync(folder));
 });

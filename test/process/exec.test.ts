@@ -103,3 +103,19 @@ test.each<[string, () => ReturnType<typeof exec>, RegExp]>([
   expect(result.stderr).toMatch(why);
   expect(result.output).toBe(result.stderr);
 });
+
+test("what a program said is read, however busy the process was when it ended", async () => {
+  const block = (ms: number) => {
+    for (const until = performance.now() + ms; performance.now() < until; );
+  };
+  const late = exec("/bin/sh", ["-c", "sleep 0.3; echo said"]);
+  // Both end while nobody looks, and the end of one is noticed with the other's, before its words are.
+  const early = exec("/bin/sh", ["-c", "echo early"], {
+    onOutput: () => {
+      block(500);
+      setImmediate(() => block(300));
+    },
+  });
+  block(150);
+  expect([(await early).stdout, (await late).stdout]).toEqual(["early\n", "said\n"]);
+});
