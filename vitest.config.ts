@@ -26,10 +26,13 @@ export const WEB = "test/web/**/*.web.ts";
 /** What a newcomer meets: setup by keys, backups, shells, the tour and the README. `npm run test:first-hour` runs those. */
 export const FIRST_HOUR = "test/first-hour/**/*.test.ts";
 
+/** Workers on a real nats-server, with kills, freezes and cuts: `npm run test:workers` runs those. */
+export const WORKERS = ["test/dispatch/**/*.test.ts", "test/cluster/**/*.test.ts"];
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, FIRST_HOUR],
+    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, FIRST_HOUR, ...WORKERS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     // No module of ours keeps state, so files of tests share what they have loaded.

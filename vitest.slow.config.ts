@@ -10,6 +10,7 @@ import everything, {
   TELEGRAM,
   WALLS,
   WEB,
+  WORKERS,
 } from "./vitest.config.ts";
 
 /** Files that take over a minute. Whichever of them began last would be waited for alone. */
@@ -30,7 +31,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     ...everything.test,
-    include: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, WEB, FIRST_HOUR, CRASHES],
+    include: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, WEB, FIRST_HOUR, CRASHES, ...WORKERS],
     exclude: [],
     testTimeout: 300_000,
     globalSetup: ["test/support/slow-setup.ts", "test/support/global-setup.ts"],

@@ -62,6 +62,46 @@ export const RetentionConfig = z.strictObject({
   sessionsDays: Days.default(30),
 });
 
+const Port = z.number().int().min(0).max(65_535);
+
+/** Workers on other hosts, and the server through which they are reached. Without this, all work is done here. */
+export const ClusterConfig = z.strictObject({
+  /** What `io cluster start` and `stop` switch. */
+  enabled: z.boolean().default(true),
+  /** A server of one's own, or several of one cluster with commas between them; without it IO runs one. */
+  url: z
+    .string()
+    .regex(
+      /^(?:nats|tls):\/\/[^\s,]+(?:,(?:nats|tls):\/\/[^\s,]+)*$/,
+      "must be a nats:// or tls:// address, or several with commas",
+    )
+    .optional(),
+  /** The authority, as a PEM file, that the server of one's own is signed by; without it the system's hold. */
+  ca: z.string().min(1).optional(),
+  /** A file with the seed of the daemon's nkey on a server of one's own. */
+  nkeyFile: z.string().min(1).optional(),
+  /** A file with the seed of a key that may ask to be let in, on a server of one's own; without it each invitation has its own. */
+  inviteNkeyFile: z.string().min(1).optional(),
+  /** The program `nats-server`, where it is not in PATH. */
+  server: z.string().min(1).optional(),
+  /** The address that the server of IO listens at. */
+  listen: z.string().min(1).default("0.0.0.0"),
+  /** The name or address by which workers reach it; without it the first address of this host. */
+  host: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]{1,253}$/, "must be a host name or an address")
+    .optional(),
+  /** Without it 4222, or any that is free where that one is taken; it is kept. */
+  port: Port.min(1).optional(),
+  /** The label that workers must have for a project, by its folder; without it any does. */
+  pools: z
+    .record(z.string().startsWith("/"), z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "must be a label of a worker"))
+    .default({}),
+  /** How long a worker may be silent before another takes its work over. */
+  leaseMs: z.number().int().min(1_000).max(3_600_000).default(60_000),
+});
+export type ClusterConfig = z.infer<typeof ClusterConfig>;
+
 /** Asked for when nobody named a model; another may stand in for it. */
 export const DEFAULT_MODEL = "claude-sonnet-4.6";
 
@@ -79,7 +119,7 @@ export const Config = z.strictObject({
   /** For GitHub Copilot, where no variable holds a token; `io setup` writes it. */
   githubToken: z.string().min(1).optional(),
   host: z.string().min(1).default("127.0.0.1"),
-  port: z.number().int().min(0).max(65_535).default(3170),
+  port: Port.default(3170),
   allowRemote: z.boolean().default(false),
   allowedHosts: z.array(z.string().min(1)).default([]),
   telegramEnabled: z.boolean().default(false),
@@ -110,7 +150,10 @@ export const Config = z.strictObject({
   approvalRules: ApprovalRules.default([]),
   budgets: Budgets.prefault({}),
   prices: z.record(z.string().min(1), Price).default({}),
+  cluster: ClusterConfig.optional(),
   ollamaUrl: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:11434"),
+  /** Where work is done once there is a cluster: here, by workers alone, or by workers where it can be. */
+  dispatch: z.enum(["local", "both", "workers"]).optional(),
 });
 export type Config = z.infer<typeof Config>;
 export type ConfigKey = keyof Config;

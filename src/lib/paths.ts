@@ -24,6 +24,10 @@ export interface Paths {
   files: string;
   /** Where clones are looked through before anything of them is used; no command sees it. */
   scratch: string;
+  /** The keys, certificates and data of a server for workers. */
+  cluster: string;
+  /** Who this home is as a worker of another. */
+  worker: string;
 }
 
 /** The root of the installed package: the folder that holds `bin`, `dist`, `agents`. */
@@ -45,6 +49,8 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     runs: join(home, "runs"),
     files: join(home, "files"),
     scratch: join(home, "scratch"),
+    cluster: join(home, "cluster"),
+    worker: join(home, "worker.json"),
   };
 }
 

@@ -11,6 +11,8 @@ const LOOKS_SECRET = [
   /\b\d{6,12}:[A-Za-z0-9_-]{30,}\b/g,
   /\bAKIA[0-9A-Z]{16}\b/g,
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
+  // The seed of an nkey.
+  /\bS[ACNOU][A-Z2-7]{56}\b/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
 ];
 /** A credential where a header names it; and elsewhere if it is no word of a sentence: with a digit, or capitals among small letters. */

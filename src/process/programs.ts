@@ -4,7 +4,18 @@ import { basename, delimiter, dirname, isAbsolute, join, sep } from "node:path";
 import { realOf } from "../lib/real-path.ts";
 
 /** Every program that IO starts by itself. */
-export const PROGRAMS = ["bwrap", "git", "gh", "npm", "node", "secret-tool", "security", "systemctl", "launchctl"] as const;
+export const PROGRAMS = [
+  "bwrap",
+  "git",
+  "gh",
+  "npm",
+  "node",
+  "secret-tool",
+  "security",
+  "systemctl",
+  "launchctl",
+  "nats-server",
+] as const;
 export type ProgramName = (typeof PROGRAMS)[number];
 
 /** Where a program lies, or why it may not be started. */

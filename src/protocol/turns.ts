@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ModelCall, Usage } from "./usage.ts";
+import type { ModelCall, Spender, Usage } from "./usage.ts";
 
 /** Why a turn did not end well. */
 export type TurnErrorCode =
@@ -38,6 +38,9 @@ export interface TurnResult {
   tools: string[];
   /** The models that answered, by the names the provider gave, each once. */
   served: string[];
+  /** The worker on another host that did it, and how often it was begun there; missing where it was done here. */
+  worker?: string;
+  workerAttempts?: number;
 }
 
 /** Where the tokens of a model's window go, as the runtime counts them before it asks. */
@@ -101,6 +104,8 @@ export interface TurnRequest {
    * any, is why the call must not be made, and ends the turn.
    */
   beforeCall?: (signal: AbortSignal) => Promise<string | undefined>;
+  /** For whom the model is called, where another than the asker may have to write that down. */
+  spender?: Spender;
   steering?: Steering;
   /** Told the runtime's id of the prompt once it has it; kept by the caller, and handed back after a crash. */
   onAccepted?: (promptId: string) => void;

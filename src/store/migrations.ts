@@ -1,6 +1,8 @@
+import { DISPATCH_MIGRATION } from "./dispatch-migration.ts";
 import { PAGE_MIGRATION } from "./page-migration.ts";
 import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
 import { TELEGRAM_MIGRATION } from "./telegram-migration.ts";
+import { WORKER_MIGRATION } from "./worker-migration.ts";
 
 export interface Migration {
   name: string;
@@ -353,4 +355,6 @@ export const MIGRATIONS: readonly Migration[] = [
   ...SAFETY_MIGRATIONS,
   TELEGRAM_MIGRATION,
   PAGE_MIGRATION,
+  DISPATCH_MIGRATION,
+  WORKER_MIGRATION,
 ];

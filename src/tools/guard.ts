@@ -36,7 +36,7 @@ export interface PathGuard {
 const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
 
 export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }: GuardDeps): PathGuard {
-  const names = [paths.token, paths.config].map((path) => basename(path));
+  const names = [paths.token, paths.config, paths.worker, paths.cluster].map((path) => basename(path));
   const database = basename(paths.database);
   const sessions = basename(paths.sessions);
   const isSecretName = (name: string) =>

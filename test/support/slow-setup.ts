@@ -21,6 +21,7 @@ const NEEDED = {
   php: ["php-cli"],
   phpunit: ["phpunit"],
   "git-lfs": ["git-lfs"],
+  "/usr/sbin/nats-server": ["nats-server"],
   "/usr/bin/python3": ["python3"],
   "/usr/share/doc/python3-venv": ["python3-venv"],
   "/usr/share/doc/python3-setuptools": ["python3-setuptools"],

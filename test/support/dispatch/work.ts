@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { type Job, PROTOCOL, type Worker } from "../../../src/dispatch/port.ts";
+import { UserError } from "../../../src/lib/errors.ts";
+import { exec } from "../../../src/process/exec.ts";
+import { noUsage } from "../../../src/protocol/usage.ts";
+
+/** What a job of the tests does, in this order. */
+const Work = z.object({
+  /** Where it notes that it began and ended, as others see it. */
+  notes: z.string(),
+  deltas: z.array(z.string()).default([]),
+  effects: z.array(z.string()).default([]),
+  /** What it asks, one thing after the other; the answers are its result. */
+  asks: z.array(z.string()).default([]),
+  shell: z.string().optional(),
+  ms: z.number().default(0),
+  /** Goes on until there is a file of this name. */
+  untilFile: z.string().optional(),
+  /** Goes on for as long after it was told to end. */
+  deafMs: z.number().default(0),
+  fail: z.string().optional(),
+  /** Answers with so many bytes. */
+  bytes: z.number().default(0),
+  /** Sends so many bytes beside the result. */
+  blobBytes: z.number().default(0),
+});
+export type Work = z.input<typeof Work>;
+
+export const LEASE_MS = 1_200;
+
+export function jobOf(
+  id: string,
+  work: Work,
+  more: Partial<Omit<Job, "limits">> & { limits?: Partial<Job["limits"]> } = {},
+): Job {
+  const limits = { leaseMs: LEASE_MS, silenceMs: 60_000, capMs: 60_000, maxAttempts: 5, ...more.limits };
+  return { id, epoch: 1, pool: "any", kind: "checks", spec: work, protocol: PROTOCOL, ...more, limits };
+}
+
+/** Does the jobs of the tests; `note` is what they leave behind for those who look. */
+export const testWorker: Worker = {
+  async run({ id, spec }, { attempt, earlier, signal, tell, record, ask, blobs }) {
+    const work = Work.parse(spec);
+    const note = (what: string) => appendFileSync(work.notes, `${what} ${id} ${attempt.attempt} ${attempt.worker}\n`);
+    note("begun");
+    for (const text of work.deltas) tell({ kind: "delta", data: text });
+    for (const call of work.effects) {
+      await record({ kind: "intent", call, data: null });
+      note(`effect-${call}`);
+      await record({ kind: "outcome", call, data: "done" });
+    }
+    const answers: unknown[] = [];
+    for (const each of work.asks) answers.push(await ask(each).catch((error: Error) => error.message));
+    if (work.shell) await exec("/bin/sh", ["-c", work.shell], { signal });
+    await sleep(work.ms, undefined, { signal }).catch(() => note("stopped"));
+    while (work.untilFile && !existsSync(work.untilFile) && !signal.aborted) await sleep(10);
+    if (work.deafMs > 0) await sleep(work.deafMs);
+    if (work.fail) throw new UserError(work.fail);
+    if (signal.aborted) return { failure: { code: "stopped", message: "it was stopped." } };
+    const bytes = new Uint8Array(work.blobBytes).fill(7);
+    const bundle = work.blobBytes > 0 ? await blobs.put(`blob-${attempt.lease}`, bytes) : undefined;
+    note("ended");
+    const value = { text: "x".repeat(work.bytes), earlier: earlier.length, hash: hashOf(bytes), answers };
+    return { value, tree: null, commit: null, usage: noUsage(), ...(bundle && { bundle }) };
+  },
+};
+
+export const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
