@@ -21,17 +21,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   tools: ["store", "process", "shell"],
   wiki: ["store", "tools"],
   skills: ["store", "process", "shell", "git", "tools"],
-  squads: ["store", "engine", "process", "shell", "git", "project", "tools"],
-  swarm: ["store", "engine", "process", "git", "project", "tools"],
+  dispatch: ["store"],
+  cluster: ["store", "process", "dispatch"],
+  away: ["store", "dispatch", "engine", "process", "git", "tools"],
+  squads: ["store", "away", "engine", "process", "shell", "git", "project", "tools"],
+  swarm: ["store", "away", "engine", "process", "git", "project", "tools"],
   orchestrator: ["store", "engine", "squads", "swarm"],
   channels: ["store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator"],
   daemon: [
-    ...["store", "engine", "process", "git", "project", "tools", "wiki", "skills", "squads", "swarm", "orchestrator", "channels"],
+    ...["store", "dispatch", "cluster", "away", "engine", "process", "git", "project", "tools", "wiki", "skills"],
+    ...["squads", "swarm", "orchestrator", "channels"],
   ],
   backup: ["store"],
   client: [],
   tui: ["client"],
-  cli: ["store", "engine", "process", "swarm", "daemon", "backup", "client", "tui"],
+  cli: ["store", "engine", "process", "swarm", "cluster", "daemon", "backup", "client", "tui"],
 };
 const OPEN_TO_ALL = ["lib", "protocol"];
 
@@ -75,6 +79,7 @@ const MAY_OPEN: Record<string, string> = {
   "cli/swarm-options.ts": "a plan that a person names",
 };
 const SDK = "@github/copilot-sdk";
+const NATS = "@nats-io/";
 const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 120;
 
@@ -97,6 +102,17 @@ describe("the house", () => {
   test("only the engine knows the Copilot SDK", () => {
     const others = sources.filter(({ room, imports }) => room !== "engine" && imports.some((name) => name.startsWith(SDK)));
     expect(others.map(({ path }) => `src/${path} imports ${SDK}: only src/engine may.`)).toEqual([]);
+  });
+
+  test("only dispatch/nats knows the client of NATS, and nothing is loaded of it before it is needed", () => {
+    const others = sources.filter(({ path }) => !path.startsWith("dispatch/nats/"));
+    const knows = ({ text }: Source) => /^(?:import|export) (?!type\b)[^;]*from "@nats-io\//m.test(text);
+    expect(others.filter(knows).map(({ path }) => path)).toEqual([]);
+    // The room of the cluster is itself loaded when there is one, and so is what the doctor finds of it.
+    const isLate = ({ room, path }: Source) => room === "cluster" || path === "daemon/cluster-finding.ts";
+    const loads = (source: Source) => !isLate(source) && /^import (?!type\b)[^;]*\/nats\/[^;]*";/m.test(source.text);
+    expect(others.filter(loads).map(({ path }) => path)).toEqual([]);
+    expect(sources.filter(({ imports }) => imports.some((name) => name.startsWith(NATS))).length).toBeGreaterThan(3);
   });
 
   test("only the runner of git starts git", () => {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { packageRoot } from "../src/lib/paths.ts";
 import { bundled } from "./support/bundled.ts";
@@ -65,4 +65,26 @@ test("every file of the bundle has a map that names files of src, and holds none
   expect(map.sourcesContent).toBeUndefined();
   const sources = built.flatMap((name) => JSON.parse(readFileSync(join(dist, `${name}.map`), "utf8")).sources as string[]);
   expect(sources.filter((source) => /^(\.\.\/)+src\/engine\/runtime-path\.ts$/.test(source))).not.toEqual([]);
+});
+
+test("a daemon without a cluster loads nothing of the cluster's client", () => {
+  const dist = join(packageRoot, "dist");
+  const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".js") && !name.startsWith("test") && !name.startsWith("web"),
+  );
+  const texts = new Map(files.map((name) => [name, readFileSync(join(dist, name), "utf8")]));
+  const importedBy = (name: string) =>
+    [...texts.get(name)!.matchAll(/^(?:import|export)[^"]*"(\.[^"]+)";$/gm)].map(([, path]) => join(dirname(name), path!));
+  const loads = (name: string, seen = new Set<string>()): Set<string> => {
+    if (seen.has(name) || !texts.has(name)) return seen;
+    seen.add(name);
+    for (const each of importedBy(name)) loads(each, seen);
+    return seen;
+  };
+  const isClient = (name: string) => texts.get(name)!.includes("NatsConnectionImpl");
+  expect(files.filter(isClient).length).toBeGreaterThan(0);
+  const daemons = files.filter((name) => /\bfunction startDaemon\(/.test(texts.get(name)!));
+  expect(daemons.length).toBe(1);
+  for (const name of [...daemons, join("cli", "io.js"), join("cli", "terminal.js")])
+    expect([...loads(name)].filter(isClient)).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { backupCommands } from "./backup.ts";
 import { budgetCommands } from "./budget.ts";
 import { isSpokenTo, openPlainChat } from "./chat.ts";
 import { cleanCommand } from "./clean.ts";
+import { clusterCommands } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
 import { conversationCommands } from "./conversation.ts";
 import { daemonCommands } from "./daemon.ts";
@@ -27,6 +28,7 @@ import { updateCommand } from "./update.ts";
 import { usageCommand } from "./usage.ts";
 import { webCommand } from "./web.ts";
 import { wikiCommands } from "./wiki.ts";
+import { workerCommands } from "./worker.ts";
 
 /** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
@@ -71,6 +73,8 @@ function buildProgram(shell: Shell): Command {
   budgetCommands(program, shell);
   usageCommand(program, shell);
   telegramCommands(program, shell);
+  clusterCommands(program, shell);
+  workerCommands(program, shell);
   webCommand(program, shell);
   wikiCommands(program, shell);
   skillCommands(program, shell);

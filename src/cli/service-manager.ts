@@ -31,6 +31,7 @@ export interface ServiceStatus {
 }
 
 const ASK_MS = 15_000;
+const DAEMON = ["--daemon", "--background"];
 
 export function kindHere(): ServiceKind {
   if (process.platform === "linux") return "systemd";
@@ -124,7 +125,8 @@ function specOf(env: NodeJS.ProcessEnv, paths: Paths): ServiceSpec {
   return {
     mark: markOf(env, paths),
     program: process.execPath,
-    args: [realOf(join(packageRoot, "bin", "io.js")), "--daemon", "--background"],
+    // A home that has joined a cluster is a worker's.
+    args: [realOf(join(packageRoot, "bin", "io.js")), ...(existsSync(paths.worker) ? ["worker", "join"] : DAEMON)],
     env: { IO_HOME: paths.home, ...Object.fromEntries(named) },
     envFile: join(paths.home, "service.env"),
     logFile: join(paths.logs, "service.out"),

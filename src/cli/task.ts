@@ -72,6 +72,9 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
   return [
     taskLine(task),
     ...(task.reason ? [`chosen: ${task.reason}`] : []),
+    ...(task.worker === null
+      ? []
+      : [`done by the worker ${task.worker}, begun ${task.attempts === 1 ? "once" : `${task.attempts} times`}`]),
     `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`,
     ...(earlier > 0 ? [`  … ${earlier} earlier`] : []),
     ...items.map(({ createdAt, summary }) => `  ${createdAt.slice(11, 19)} ${summary}`),

@@ -1,5 +1,6 @@
 import type { Status } from "../protocol/api.ts";
 import type { ChannelInfo } from "../protocol/channels.ts";
+import type { ClusterStatus, Worker } from "../protocol/workers.ts";
 
 /** How to connect a real model, in one sentence. */
 export const CONNECT =
@@ -55,9 +56,38 @@ export function describeStatus(status: Status, url: string): string {
     ...(approvalsWaiting > 0 ? [`Waiting for your decision: ${approvalsWaiting} (io approval list)`] : []),
     ...(budgetsWaiting > 0 ? [`Work stands still because ${tellBudgets(budgetsWaiting)} used up (io budget show)`] : []),
     ...(status.channels ?? []).map(channelLine),
+    ...(status.cluster ? clusterLines(status.cluster) : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
+}
+
+/** How the server for workers stands, who is there, and what nobody has taken on. */
+export function clusterLines(status: ClusterStatus): string[] {
+  const counts = new Map<string, number>();
+  for (const { pool, served } of status.waiting) if (!served) counts.set(pool, (counts.get(pool) ?? 0) + 1);
+  const waiting = [...counts].map(
+    ([pool, count]) => `${count === 1 ? "1 job waits" : `${count} jobs wait`} for the pool ${pool}, which no worker serves`,
+  );
+  return [clusterLine(status), ...status.items.map((each) => `  ${workerLine(each)}`), ...waiting];
+}
+
+/** A worker in one line. */
+export function workerLine(worker: Worker, now = Date.now()): string {
+  const { name, state, labels, capacity, running, version, engine, wall, seenAt } = worker;
+  const about = [`IO ${version}`, ...(engine ? [`engine ${engine}`] : []), ...(wall ? [`wall ${wall}`] : [])].join(", ");
+  const heard = seenAt === null ? "never heard of" : `heard of ${span(secondsSince(seenAt, now))} ago`;
+  return `${name}  ${state}  ${running} of ${capacity}  ${labels.length > 0 ? labels.join(",") : "-"}  ${about}, ${heard}`;
+}
+
+const secondsSince = (iso: string, now: number) => Math.max(0, Math.round((now - Date.parse(iso)) / 1000));
+
+function clusterLine({ state, url, detail, workers }: ClusterStatus): string {
+  if (state !== "running") return `Cluster: ${state}${detail === null ? "" : `. ${detail}`}`;
+  const counts = Object.entries(workers).filter(([, count]) => count > 0);
+  const told =
+    counts.length === 0 ? "no workers (io worker invite)" : counts.map(([name, count]) => `${count} ${name}`).join(", ");
+  return `Cluster: running at ${url}; workers: ${told}`;
 }
 
 /** How a way in and out stands, and since when. */

@@ -1,6 +1,8 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
+import { createAway } from "../away/away.ts";
 import type { Channel } from "../channels/channel.ts";
+import type { Dispatcher } from "../dispatch/port.ts";
 import type { Config } from "../lib/config.ts";
 import type { LiveConfig } from "../lib/live-config.ts";
 import type { Paths } from "../lib/paths.ts";
@@ -45,10 +47,12 @@ export interface RoomsDeps {
   closers: Closers;
   /** The ways out, for what the outbox delivers. */
   channels: () => readonly Channel[];
+  /** Workers on other hosts, where there are any now. */
+  dispatcher: () => Dispatcher | undefined;
 }
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
-export function buildRooms({ core, env, paths, version, settings, closers, channels }: RoomsDeps) {
+export function buildRooms({ core, env, paths, version, settings, closers, channels, dispatcher }: RoomsDeps) {
   const { store, hub, usage, engine, gate, guard, git, approvals, budgets, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
@@ -67,6 +71,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     switches: createSkillSwitches(store),
     ...{ emit, log, registry, git },
   });
+  const away = awayOn(core, settings, dispatcher);
   const squads = createSquads({
     store,
     dataFolder: paths.home,
@@ -81,8 +86,9 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     emit,
     log,
     owe: (owed) => outbox.owe(owed),
+    away,
   });
-  const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel });
+  const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel, away });
   const plans = createPlanDesk({ plan: swarm.plan, settings: () => readRunSettings(env), emit });
   const startedRuns = createStartedRuns(state);
   const owed = createOutboxRows(store);
@@ -159,6 +165,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
       approvalNews.start();
       outbox.start();
       inbox.start();
+      void away.start();
       squads.start();
       runEndings.start();
     },
@@ -171,6 +178,13 @@ interface DeliverDeps {
   inbox: Inbox;
   approvals: Pick<Approvals, "find">;
   channels: readonly Channel[];
+}
+
+/** Work on other hosts, for squads and runs alike. */
+function awayOn({ store, redactor, log, budgets }: Core, settings: LiveConfig, dispatcher: () => Dispatcher | undefined) {
+  const waits = () => settings.current().dispatch === "workers";
+  const poolOf = (projectPath: string) => settings.current().cluster?.pools[projectPath] ?? "any";
+  return createAway({ store, redactor, log, dispatcher, waits, poolOf, spend: budgets.record });
 }
 
 /** A task's result and a run's end are told to their conversation; replies and questions go out through the channel they are for. */

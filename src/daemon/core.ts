@@ -27,6 +27,7 @@ import { createSentFiles } from "../store/sent-files.ts";
 import { createSquadStore } from "../store/squads.ts";
 import { createState } from "../store/state.ts";
 import { createUsageLog } from "../store/usage.ts";
+import type { SwarmDeps } from "../swarm/run/deps.ts";
 import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
 import { type Approvals, createApprovals } from "../tools/approvals/approvals.ts";
@@ -174,7 +175,11 @@ export function createSwarmOn(
   { store, engine, hub, gate, machine, sandbox, git, redactor, log, budgets }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
-  { onSay, sourceOf = () => "cli" }: { onSay?: (said: Said) => void; sourceOf?: (runId: string) => string } = {},
+  {
+    onSay,
+    sourceOf = () => "cli",
+    away,
+  }: { onSay?: (said: Said) => void; sourceOf?: (runId: string) => string; away?: SwarmDeps["away"] } = {},
 ): Swarm {
   const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
   const squads = createSquadStore(store);
@@ -201,6 +206,7 @@ export function createSwarmOn(
       permit: budgets.permit,
     },
     ...(onSay && { onSay }),
+    ...(away && { away }),
   });
 }
 

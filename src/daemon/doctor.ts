@@ -60,6 +60,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["gh", gh],
     ["sandbox", sandbox],
     ["telegram", telegram],
+    ["cluster", cluster],
     ["model", model],
   ];
   const items: Finding[] = [];
@@ -206,6 +207,14 @@ const gh: Examination = async ({ env, paths }) => {
 const sandbox: Examination = ({ paths, env }) => proveWall({ paths, env, settings: loadConfig(paths.config) });
 
 const telegram: Examination = ({ paths, env }) => findTelegram({ paths, env, config: loadConfig(paths.config) });
+
+/** Nothing where none is wanted: then nothing of it is loaded either. */
+const cluster: Examination = async ({ paths, env }) => {
+  const { cluster: wanted } = loadConfig(paths.config);
+  if (!wanted?.enabled) return [];
+  const { findCluster } = await import("./cluster-finding.ts");
+  return findCluster({ paths, env, cluster: wanted });
+};
 
 function runtimeFinding({ version, tested }: EngineStatus["runtime"], env: NodeJS.ProcessEnv): Finding {
   if (tested) return ok("runtime", `the Copilot runtime ${version} starts`);

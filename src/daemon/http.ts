@@ -16,6 +16,7 @@ import type { Swarm } from "../swarm/run/swarm.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
 import { createSummaries } from "../tools/budgets/summary.ts";
 import type { Rooms } from "./build.ts";
+import type { ClusterSwitch } from "./cluster.ts";
 import type { Core } from "./core.ts";
 
 export interface ApiDeps {
@@ -29,13 +30,14 @@ export interface ApiDeps {
   host: string;
   port: number;
   telegram: Telegram;
+  cluster: ClusterSwitch;
   status: () => Status;
   stopAll: () => Stopped;
 }
 
 /** The HTTP API on top of the rooms. */
 export async function buildHttp(deps: ApiDeps): Promise<Http> {
-  const { core, rooms, env, paths, version, settings, token, host, port, telegram, status, stopAll } = deps;
+  const { core, rooms, env, paths, version, settings, token, host, port, telegram, cluster, status, stopAll } = deps;
   const { createHttp } = await import("../channels/http/server.ts");
   const { engine, usage, hub, events, gate, approvals, budgets, log } = core;
   const { messages, contexts, wiki, skills, squads, swarm, plans, inbox, outbox, steering } = rooms;
@@ -43,7 +45,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
     ...{ version, token, host, port, env, log, settings, configPath: paths.config },
     ...{ engine, emit: hub.emit, hub, events, callsOf: gate.callsOf },
     ...{ inbox, outbox, steering, messages, contexts, approvals, budgets },
-    ...{ wiki, skills, squads, swarm, plans, telegram, status, stopAll },
+    ...{ wiki, skills, squads, swarm, plans, telegram, cluster, status, stopAll },
     searchMessages: createMessageSearch(core.store),
     pageWriters: createPageWriters(core.store),
     pageFolder: join(packageRoot, "dist", "web"),
@@ -60,6 +62,7 @@ export interface StatusDeps extends Pick<ApiDeps, "core" | "rooms" | "version"> 
   home: string;
   startedAt: Date;
   channels: Status["channels"];
+  cluster: Status["cluster"];
 }
 
 /** What the daemon is doing. */
@@ -70,6 +73,7 @@ export function statusOf({
   home,
   startedAt,
   channels,
+  cluster,
 }: StatusDeps): Status {
   const { queued, running, ...counts } = messages.counts();
   return {
@@ -86,6 +90,7 @@ export function statusOf({
       budgetsWaiting: budgetsWaiting(approvals),
     },
     channels,
+    cluster,
     retention: retention.status(),
   };
 }

@@ -1,21 +1,24 @@
 import { rmSync } from "node:fs";
 import type { Channel } from "../channels/channel.ts";
+import type { Job } from "../dispatch/port.ts";
 import type { Choice } from "../engine/ladder.ts";
 import { ensureToken } from "../lib/api-token.ts";
 import { writeFileAtomic } from "../lib/atomic.ts";
-import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
-import { UserError } from "../lib/errors.ts";
+import type { DaemonFile } from "../lib/daemon-file.ts";
 import { createLiveConfig } from "../lib/live-config.ts";
 import { ensureHome, type Paths, pathsOf } from "../lib/paths.ts";
 import { packageVersion } from "../lib/version.ts";
-import { takeLock } from "../store/lock.ts";
+import { openRuns } from "../store/runs.ts";
+import { createSquadStore } from "../store/squads.ts";
 import { unlessAborted } from "./abort.ts";
 import { addressOf, urlOf } from "./address.ts";
 import { buildRooms, type Rooms } from "./build.ts";
 import { type Closers, withClosers } from "./closers.ts";
-import { createCore } from "./core.ts";
+import { createClusterSwitch } from "./cluster.ts";
+import { type Core, createCore } from "./core.ts";
 import { logFailures, logRecoveries } from "./failure-log.ts";
 import { buildHttp, statusOf, stopAllIn } from "./http.ts";
+import { lockHome } from "./lock-home.ts";
 import { hideNewSecrets } from "./secrets.ts";
 import { buildTelegram } from "./telegram.ts";
 
@@ -59,16 +62,35 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     const starting = engine.start();
     starting.catch(() => undefined);
 
-    const rooms = buildRooms({ core, env, paths, version, settings, closers, channels: () => channels });
+    const cluster = createClusterSwitch({ core, env, paths, settings, isWanted: wantedIn(core) });
+    closers.add(cluster.close);
+    await cluster.prepare();
+    const { dispatcher } = cluster;
+    const rooms = buildRooms({ core, env, paths, version, settings, closers, channels: () => channels, dispatcher });
     const stopAll = () => stopAllIn(rooms);
     const status = () => {
       const info = telegram.status();
       const { name, state, since, detail } = info;
       const others = state === "off" ? [] : [{ name, state, since, detail }];
-      return statusOf({ core, rooms, version, home: paths.home, startedAt, channels: others });
+      const workers = settings.current().cluster ? cluster.status() : null;
+      return statusOf({ core, rooms, version, home: paths.home, startedAt, channels: others, cluster: workers });
     };
     const telegram = buildTelegram({ core, rooms, env, paths, settings, status, stopAll });
-    const http = await buildHttp({ core, rooms, env, paths, version, settings, token, host, port, telegram, status, stopAll });
+    const http = await buildHttp({
+      core,
+      rooms,
+      env,
+      paths,
+      version,
+      settings,
+      token,
+      host,
+      port,
+      telegram,
+      cluster,
+      status,
+      stopAll,
+    });
     const channels: Channel[] = [http, ...moreChannels(rooms), telegram];
     for (const channel of channels) closers.add(channel.close);
     for (const channel of channels) await channel.start();
@@ -78,23 +100,22 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     closers.add(logFailures(hub, log));
     logRecoveries(rooms, log);
     rooms.start();
+    void cluster.follow();
     announce(paths, { pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() }, closers);
     log.info("IO serves", { host, port: bound, engine: choice.kind, model: choice.model });
     return { url: urlOf({ host, port: bound }), choice, paths, stop: closers.close };
   });
 }
 
-/** One daemon a home. Once it is locked, a `daemon.json` that is there was left by a dead one. */
-function lockHome(paths: Paths, closers: Closers): void {
-  const lock = takeLock(paths.lock);
-  if (!lock) {
-    const other = readDaemonFile(paths.daemon);
-    throw new UserError(
-      `A daemon already runs on ${paths.home}${other ? ` (pid ${other.pid}, port ${other.port})` : ""}. Stop it with "io stop", or set IO_HOME to another folder.`,
-    );
-  }
-  closers.add(lock.release);
-  rmSync(paths.daemon, { force: true });
+/** Whether a job is of something that is still under way. */
+function wantedIn({ store }: Core): (job: Job) => boolean {
+  const tasks = createSquadStore(store);
+  const runs = openRuns(store);
+  const isRunning = (owner: string) => runs.get(owner.split("/", 1)[0] ?? "")?.status === "running";
+  return ({ kind, spec }) => {
+    const owner = String(spec.owner);
+    return kind === "turn" && (tasks.openTasks().some(({ id }) => id === owner) || isRunning(owner));
+  };
 }
 
 /** Tells clients where the daemon is, for as long as it serves. */

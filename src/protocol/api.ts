@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ChannelInfo } from "./channels.ts";
 import { Message } from "./messages.ts";
+import { ClusterStatus } from "./workers.ts";
 
 /** How every failed request is answered. */
 export const ApiError = z.object({ error: z.object({ code: z.string(), message: z.string() }) }).meta({ id: "Error" });
@@ -34,6 +35,8 @@ export const Status = z
     counts: z.record(z.string(), z.number().int()),
     /** The ways in and out besides HTTP that are switched on. */
     channels: z.array(ChannelInfo).default([]),
+    /** Workers on other hosts; null where there is no cluster. */
+    cluster: ClusterStatus.nullable().default(null),
     /** What is kept for how long, and what was taken away since the start. */
     retention: z.object({
       limits: z.record(z.string(), z.number().int()),

@@ -85,6 +85,8 @@ export const RunStep = z.object({
   asked: z.string().nullable(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number().int(),
+  /** The worker on another host that did it; null where it was done here. */
+  worker: z.string().nullable().default(null),
   /** Every try at it, oldest first, where a run is shown whole and there was more than one. */
   tries: z.array(RunAttempt).optional(),
   verdict: z.string().nullable(),

@@ -114,6 +114,8 @@ export const Task = z
     reason: z.string().nullable(),
     model: z.string().nullable(),
     attempts: z.number().int(),
+    /** Who did it; null where it was done here. */
+    worker: z.string().nullable().default(null),
     createdAt: z.string(),
     startedAt: z.string().nullable(),
     finishedAt: z.string().nullable(),

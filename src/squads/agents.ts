@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { Engine, Session } from "../engine/port.ts";
+import type { Away } from "../away/away.ts";
+import type { Engine, Session, SessionSpec } from "../engine/port.ts";
 import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import { named, oneLine } from "../lib/quoted.ts";
@@ -27,6 +28,7 @@ export interface AgentDeps {
   tools: readonly Tool[];
   logDecision: (slug: string, decision: { decision: string; context?: string | undefined; author: string }) => Decision;
   onCall: (call: SeenCall) => void;
+  away?: Pick<Away, "at">;
 }
 
 /** With which model an agent is asked, and where it works. */
@@ -43,20 +45,24 @@ const NewDecision = z.object({ decision: z.string().min(1), context: z.string().
 const FINGERPRINT = "squad-agent-1";
 
 /** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
-export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall }: AgentDeps) {
+export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall, away }: AgentDeps) {
   const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place }: Asked): Session => {
     const { slug, projectPath } = squad;
     const { characterName } = agent;
-    const own = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
+    const all = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
     const { sandbox, approvals } = squad.safety;
     const { cwd, stand = sandbox && { height: sandbox } } = place;
-    const bound = gate.bind(own, {
+    const own = place.own;
+    const where = own && { ...own.tree, cwd, projectPath, height: sandbox ?? null, installed: [...own.installed] };
+    const hands = where && away?.at(() => ({ ...where, access: "write" }));
+    const bound = gate.bind(all, {
       ...{ cwd, actor: squadOwner(slug, characterName) },
-      ...(place.own && { within: cwd, project: projectPath }),
+      ...(own && { within: cwd, project: projectPath }),
       ...(approvals && { approvals }),
       ...(stand && { stand }),
+      ...(hands && { elsewhere: hands.elsewhere }),
     });
-    return engine.session({
+    const spec: SessionSpec = {
       id,
       ...(model !== null && { model }),
       systemMessage: async (window) =>
@@ -72,7 +78,9 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
       tools: watched(bound, redactor, onCall),
       workingDirectory: cwd,
       handover: (window) => clipToTokens(earlierWork(slug, characterName), Math.floor(window / 8)),
-    });
+    };
+    const local = engine.session(spec);
+    return hands ? hands.session(spec, local, { lasting: true }) : local;
   };
 
   /** What an agent did before, for a session whose own record is lost. */

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Worktree } from "../away/code.ts";
 import type { Git } from "../git/command.ts";
 import { bring, installedIn } from "../git/dependencies.ts";
 import { deleteRefs, refsBelow } from "../git/refs.ts";
@@ -18,7 +19,7 @@ export interface Place {
   /** What commands may do there. */
   stand?: Stand;
   /** Its own branch and worktree; missing where it is worked on in the project's folder. */
-  own?: { branch: string; base: string; treeBefore: string; isDirty: boolean };
+  own?: { branch: string; base: string; treeBefore: string; isDirty: boolean; tree: Worktree; installed: readonly string[] };
 }
 
 /** What a task left on its branch. */
@@ -76,12 +77,15 @@ export function createPlaces({ git, folder, log }: PlacesDeps) {
       const base = known ?? (await baseCommit(repo, join(folderOf(id), "base-index"), "The project as it was\n"));
       const path = pathOf(id);
       await addWorktree(repo, { path, branch, base, kept: known !== undefined });
-      await bring({ from: repo.root, to: path, names: installedIn(repo), scratch: folderOf(id), share: false, signal });
+      const installed = installedIn(repo);
+      await bring({ from: repo.root, to: path, names: installed, scratch: folderOf(id), share: false, signal });
       const began = known === undefined ? await current(treeOf(repo, path, branch)) : undefined;
       const stands = createStands({ projectPath: squad.projectPath, folder: folderOf(id), height: squad.safety.sandbox });
       const cwd = join(path, repo.prefix);
       const treeBefore = began?.tree ?? task.evidence?.treeBefore ?? "";
-      return { cwd, stand: stands(cwd), own: { branch, base: began?.commit ?? base, treeBefore, isDirty: repo.dirty } };
+      const tree = { repo, path, scratch: folderOf(id) };
+      const own = { branch, base: began?.commit ?? base, treeBefore, isDirty: repo.dirty, tree, installed };
+      return { cwd, stand: stands(cwd), own };
     },
     /** Puts what is in a task's worktree on its branch; undefined for a task that has none. */
     async save(squad: Squad, { id, agent, description, evidence }: Task): Promise<Saved | undefined> {

@@ -1,3 +1,4 @@
+import type { Away } from "../away/away.ts";
 import type { Engine } from "../engine/port.ts";
 import type { Git } from "../git/command.ts";
 import { createSnapshots } from "../git/snapshots.ts";
@@ -51,6 +52,8 @@ export interface SquadsDeps {
   log: Log;
   /** Puts down that somebody has to be told of a task's end. */
   owe: (owed: Owed) => void;
+  /** Where tasks with a worktree can be done too; without it all are done here. */
+  away?: Pick<Away, "at">;
 }
 
 /** A squad with its people, its latest decisions and its latest tasks. */
@@ -88,6 +91,7 @@ export function createSquads(deps: SquadsDeps) {
       const task = store.findTask(taskId);
       if (task) note(publicTask(task), "tool", summary, { tool, state });
     },
+    ...(deps.away && { away: deps.away }),
   });
   const tasks = createTasks({
     ...{ database, store, activity, sessions, spending, agents, gate, snapshots, places },

@@ -129,7 +129,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       if (place.own?.isDirty && !begun)
         note(task, "started", "the project has changes that are not committed; its worktree begins from the last commit");
       const { taskSilenceMs, taskCapMs } = config();
-      return session.run({
+      const turn = await session.run({
         owner: id,
         prompt: promptOf(task),
         attempt: attempts,
@@ -144,9 +144,13 @@ export function createTaskTurns(deps: TaskTurnDeps) {
               sessions.accepted(session.id, promptId);
             }),
           ),
+        spender: spenderOf(task),
         onEvent: (event) => hear(task, event),
         beforeCall: (signal) => spending.permit(spenderOf(task), { signal, life: attempts }),
       });
+      const { worker, workerAttempts = 1 } = turn;
+      if (worker !== undefined) store.updateTask(id, { worker, attempts: workerAttempts });
+      return turn;
     },
   };
 }

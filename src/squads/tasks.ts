@@ -1,3 +1,4 @@
+import { CLOSING } from "../away/closing.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
@@ -130,7 +131,7 @@ export function createTasks(deps: TasksDeps) {
     },
     async close(): Promise<void> {
       const closed = lanes.close();
-      for (const abort of running.values()) abort.abort();
+      for (const abort of running.values()) abort.abort(CLOSING);
       await closed;
     },
   };

@@ -24,6 +24,7 @@ export const StepRow = z.object({
   verdict: Text,
   error: Text,
   usage: Text,
+  worker: Text,
   started_at: z.string(),
   finished_at: Text,
 });
@@ -48,6 +49,8 @@ export interface StepEnd {
   model?: string | null;
   verdict?: string | null;
   error?: string | null;
+  /** The worker on another host that did it. */
+  worker?: string | null;
   usage?: Usage;
 }
 
@@ -142,16 +145,16 @@ function writers(store: Store) {
       model = excluded.model, asked = excluded.asked, agent = excluded.agent, prompt = excluded.prompt, inputs_hash = excluded.inputs_hash, started_at = excluded.started_at`);
   const track = db.prepare("UPDATE run_steps SET attempts = ?, session_id = ?, prompt_id = ? WHERE run_id = ? AND key = ?");
   const end = db.prepare(
-    "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, finished_at = ? WHERE run_id = ? AND key = ?",
+    "UPDATE run_steps SET state = ?, result = ?, model = coalesce(?, model), verdict = ?, error = ?, usage = ?, worker = ?, finished_at = ? WHERE run_id = ? AND key = ?",
   );
   const note = db.prepare("UPDATE run_steps SET result = ? WHERE run_id = ? AND key = ?");
   const tried = db.prepare("INSERT INTO run_attempts (run_id, key, started_at) VALUES (?, ?, ?)");
   const triedOut = db.prepare("UPDATE run_attempts SET finished_at = ?, error = ? WHERE seq = ?");
   const forget = db.prepare("DELETE FROM run_steps WHERE run_id = ? AND key = ?");
 
-  const write: RunSteps["end"] = (id, key, { state, result, model, verdict, error, usage }, now) => {
+  const write: RunSteps["end"] = (id, key, { state, result, model, verdict, error, usage, worker }, now) => {
     const spent = usage ? JSON.stringify(usage) : null;
-    end.run(state, result, model ?? null, verdict ?? null, error ?? null, spent, now, id, key);
+    end.run(state, result, model ?? null, verdict ?? null, error ?? null, spent, worker ?? null, now, id, key);
   };
   const start: RunSteps["begin"] = (id, { key, kind, phase, stream, agent, model, asked, prompt }, hash, now) =>
     void begin.run(
@@ -187,6 +190,7 @@ export function stepOf(row: StepRow): RunStep {
     asked: row.asked === row.model ? null : row.asked,
     state: row.state,
     attempts: row.attempts,
+    worker: row.worker,
     verdict: row.verdict,
     error: row.error,
     usage: usageOf(row),

@@ -24,6 +24,7 @@ export interface TaskChange {
   sessionId?: string | null;
   promptId?: string | null;
   attempts?: number;
+  worker?: string | null;
   delivered?: boolean;
   startedAt?: string | null;
   finishedAt?: string | null;
@@ -149,7 +150,7 @@ function changes(store: Store, findTask: TaskTable["findTask"], now: () => Date)
   );
   const update = store.db.prepare(
     `UPDATE agent_tasks SET status = ?, result = ?, error = ?, evidence = ?, reason = ?, model = ?, session_id = ?,
-     prompt_id = ?, attempts = ?, delivered = ?, started_at = ?, finished_at = ? WHERE id = ?`,
+     prompt_id = ?, attempts = ?, worker = ?, delivered = ?, started_at = ?, finished_at = ? WHERE id = ?`,
   );
   const accepted = store.db.prepare("UPDATE agent_tasks SET prompt_id = ? WHERE id = ?");
   return {
@@ -172,6 +173,7 @@ function changes(store: Store, findTask: TaskTable["findTask"], now: () => Date)
           task.sessionId,
           task.promptId,
           task.attempts,
+          task.worker,
           task.delivered ? 1 : 0,
           task.startedAt,
           task.finishedAt,
@@ -201,6 +203,7 @@ function toTask(row: Row): TaskRecord {
     reason: row.reason,
     model: row.model,
     attempts: row.attempts,
+    worker: row.worker,
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,

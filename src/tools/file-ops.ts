@@ -40,6 +40,7 @@ export function fileOps({ guard, write }: FileOpsDeps): Tool {
   if (!write) {
     return tool({
       name: "file_ops",
+      onHost: true,
       description,
       schema: ReadOnly,
       kind: "read",
@@ -49,6 +50,7 @@ export function fileOps({ guard, write }: FileOpsDeps): Tool {
   }
   return tool({
     name: "file_ops",
+    onHost: true,
     description: `${description} A write replaces the whole file and makes missing folders.`,
     schema: ReadWrite,
     kind: ({ operation }) => (operation === "write" ? "effect" : "read"),

@@ -33,6 +33,8 @@ export interface Call {
 }
 
 const FLUSH_MS = 10_000;
+/** What another host has its own deadline for may take so much longer to be heard of. */
+const AWAY_MS = 15_000;
 
 /** Runs a tool under its deadline, once the request is written down. Never rejects. */
 export async function perform(call: Call, { redactor, log, graceMs }: PerformDeps): Promise<Performed> {
@@ -45,12 +47,17 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
   const onAbort = () => stop.abort(invocation.signal.reason);
   invocation.signal.addEventListener("abort", onAbort, { once: true });
   let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    stop.abort(new Error("the deadline has passed"));
-  }, deadlineMs);
+  const timer = setTimeout(
+    () => {
+      late = true;
+      stop.abort(new Error("the deadline has passed"));
+    },
+    deadlineMs + (scope.elsewhere ? AWAY_MS : 0),
+  );
   const context = { ...scope, owner: invocation.owner, signal: stop.signal };
-  const end = await within(graceMs, stop.signal, () => tool.run(args, context));
+  const passed = { sessionId: invocation.sessionId, callId: invocation.callId, args, signal: stop.signal };
+  const run = async () => (tool.onHost && scope.elsewhere?.(passed)) || tool.run(args, context);
+  const end = await within(graceMs, stop.signal, run);
   clearTimeout(timer);
   invocation.signal.removeEventListener("abort", onAbort);
 

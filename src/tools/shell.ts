@@ -32,6 +32,7 @@ export function shell({ sandbox, redactor, readable = [], env = process.env }: S
   const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
   return tool({
     name: "shell",
+    onHost: true,
     description:
       "Run a command with bash and read its exit code and output (long output is cut in the middle). No terminal and no input; nothing it starts outlives the call.",
     schema: Arguments,

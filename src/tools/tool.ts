@@ -14,9 +14,21 @@ export interface ToolScope {
   approvals?: ApprovalMode;
   /** What commands may do there beyond, or short of, what they usually may. */
   stand?: Stand;
+  /** Has what touches the host done on another one; undefined for a call that is to be done here. */
+  elsewhere?: Elsewhere;
   /** Which agent calls, for the audit: "orchestrator", "squad:web/Hannibal", "swarm:engineer". */
   actor: string;
 }
+
+/** A call that has passed the gate, by its ids, on its way to another host. */
+export interface Passed {
+  sessionId: string;
+  callId: string;
+  args: Record<string, unknown>;
+  signal: AbortSignal;
+}
+/** Answers with the text the model reads, and throws as a tool does. */
+export type Elsewhere = (passed: Passed) => Promise<string> | undefined;
 
 export interface ToolContext extends ToolScope {
   signal: AbortSignal;
@@ -42,6 +54,8 @@ export interface Tool<S extends z.ZodObject = z.ZodObject> {
    * judges them itself when it opens them and throws a Refusal.
    */
   touches?: (args: z.output<S>) => Touch[];
+  /** It works on the files or the processes of the host that the agent is on. */
+  onHost?: true;
   deadlineMs: number | ((args: z.output<S>) => number);
   /** Answers with the text the model reads. Throws a ToolError when it could not do it. */
   run: (args: z.output<S>, context: ToolContext) => Promise<string>;

@@ -54,14 +54,23 @@ export function providerEnvironment(url: string): NodeJS.ProcessEnv {
   return { COPILOT_PROVIDER_BASE_URL: url, COPILOT_PROVIDER_API_KEY: "scripted-key-0123456789", COPILOT_MODEL: "scripted" };
 }
 
+/** Where a program is started, and how a port there is reached from here. */
+export interface Elsewhere {
+  run(argv: readonly string[]): string[];
+  reach(port: number): Promise<number>;
+}
+const HERE: Elsewhere = { run: (argv) => [...argv], reach: async (port) => port };
+
 /** Started for one test, or with `afterAll` for all tests of a file. */
 export async function startDaemonProcess(
   home: string,
   extra: NodeJS.ProcessEnv = {},
   atTheEnd: AtTheEnd = onTestFinished,
   program: readonly string[] = [IO, "--daemon"],
+  place: Elsewhere = HERE,
 ): Promise<TestDaemon> {
-  const child = spawn(process.execPath, program, {
+  const [first, ...args] = place.run([process.execPath, ...program]);
+  const child = spawn(first!, args, {
     env: cleanEnvironment(home, extra),
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -80,12 +89,13 @@ export async function startDaemonProcess(
     const runtime = runtimeOf(home, child.pid ?? 0);
     if (runtime) await until("the end of the runtime", () => !isAlive(runtime));
   });
-  const file = await until(`a daemon on ${home}`, () => {
+  const serving = () => {
     if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}: ${output}`);
     const daemon = readDaemonFile(join(home, "daemon.json"));
     return daemon?.pid === child.pid ? daemon : undefined;
-  });
-  const url = `http://${file!.host}:${file!.port}`;
+  };
+  const file = await until(`a daemon on ${home}`, serving, 45_000);
+  const url = `http://${file!.host}:${await place.reach(file!.port)}`;
   const token = extra.IO_TOKEN ?? readFileSync(join(home, "token"), "utf8").trim();
 
   const daemon: TestDaemon = {
@@ -147,9 +157,11 @@ export function runIo(
   home: string,
   extra: NodeJS.ProcessEnv = {},
   input?: string,
+  place: Pick<Elsewhere, "run"> = HERE,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const [first, ...rest] = place.run([process.execPath, IO, ...args]);
   return new Promise((done) => {
-    const child = spawn(process.execPath, [IO, ...args], { env: cleanEnvironment(home, extra), stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(first!, rest, { env: cleanEnvironment(home, extra), stdio: ["pipe", "pipe", "pipe"] });
     let stdout = "";
     let stderr = "";
     child.stdout.on("data", (chunk) => {

@@ -6,12 +6,15 @@ import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
 import { type ChatRequest, textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Task } from "../../src/protocol/squads.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "./daemon.ts";
-import { temporaryFolder, temporaryHome } from "./home.ts";
+import { type AtTheEnd, temporaryFolder, temporaryHome } from "./home.ts";
 import { until } from "./until.ts";
 
 /** A project's folder with these files, committed to git. */
-export function project(files: Record<string, string> = { "README.md": "# A project\n" }): string {
-  const folder = realpathSync(temporaryFolder());
+export function project(
+  files: Record<string, string> = { "README.md": "# A project\n" },
+  atTheEnd: AtTheEnd = onTestFinished,
+): string {
+  const folder = realpathSync(temporaryFolder(atTheEnd));
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     writeFileSync(join(folder, file), text);

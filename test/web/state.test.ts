@@ -149,7 +149,18 @@ test("two texts are compared line by line", () => {
 test("a run is shown as it was at a moment: what had not begun is not there, what had not ended runs", () => {
   const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
   const step = (key: string, from: number, to: number): RunStep => ({
-    ...{ key, kind: "call", phase: "spec", stream: null, agent: "pm", model: null, asked: null, state: "done", attempts: 1 },
+    ...{
+      key,
+      kind: "call",
+      phase: "spec",
+      stream: null,
+      agent: "pm",
+      model: null,
+      asked: null,
+      state: "done",
+      attempts: 1,
+      worker: null,
+    },
     ...{ verdict: "approved", error: null, usage: message().usage, startedAt: at(from), finishedAt: at(to) },
   });
   const run = {

@@ -1,5 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { DoctorReport } from "../../protocol/doctor.ts";
+import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
 
 export interface DoctorRoutesDeps {
@@ -24,6 +25,8 @@ export function doctorRoutes(app: OpenAPIHono, { doctor }: DoctorRoutesDeps): vo
   });
   app.openapi(mend, async (context) => {
     const { check } = context.req.valid("json");
-    return context.json(await doctor({ fix: true, only: check }), 200);
+    const report = await doctor({ fix: true, only: check });
+    if (report.items.length === 0) throw new HttpError(404, "There is no check of this name. GET /api/doctor names them all.");
+    return context.json(report, 200);
   });
 }

@@ -4,6 +4,7 @@ import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
 import { MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage, Words } from "../../protocol/messages.ts";
+import type { EventLog } from "../../store/events.ts";
 import type { Messages } from "../../store/messages.ts";
 import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
@@ -15,10 +16,11 @@ export interface MessageRoutesDeps {
   inbox: Inbox;
   outbox: Pick<Outbox, "received">;
   messages: Messages;
+  events: Pick<EventLog, "lastId">;
   steering: Pick<Steering, "say">;
 }
 
-export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steering }: MessageRoutesDeps): void {
+export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, events, steering }: MessageRoutesDeps): void {
   /** A finished message that leaves through here has reached somebody. */
   const handOver = (message: Message): Message => {
     if (message.finishedAt !== null) outbox.received(replyKey(message.id), CARRIED);
@@ -60,6 +62,8 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, steer
   app.openapi(list, (context) => {
     const { conversation, limit, before } = context.req.valid("query");
     const ask = (count: number) => messages.list(conversation, count, before);
+    // Whoever follows the events from here on misses nothing that this list does not know yet.
+    context.header("last-event-id", String(events.lastId()));
     const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
     return context.json({ items: items.map(handOver), ...rest }, 200);
   });

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { getCookie } from "hono/cookie";
+import type { Messages } from "../../store/messages.ts";
+import { FIRST_MESSAGES, firstView } from "./first-view.ts";
 
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -31,7 +34,6 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
 };
 
@@ -43,16 +45,22 @@ interface Asset {
   gzip: Buffer | undefined;
 }
 
+/** What the page holds before its scripts have come. */
+interface View {
+  head: string;
+  body: string;
+}
+
 export interface PageDeps {
   /** Where the built page lies. */
   folder: string;
   isSignedIn: (context: Context) => boolean;
+  messages: Pick<Messages, "list">;
 }
 
 /** The web page: its files as they were built, and for every other address the page itself, which knows its own routes. */
-export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn }: PageDeps): void {
+export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn, messages }: PageDeps): void {
   const read = new Map<string, Asset>();
-  let welcome: Asset | undefined;
   const assetAt = (name: string): Asset | undefined => {
     const known = read.get(name);
     if (known) return known;
@@ -64,6 +72,11 @@ export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn }: PageDeps): 
     read.set(name, asset);
     return asset;
   };
+
+  const welcome = (conversation: string) => ({
+    head: `<link rel="preload" as="fetch" crossorigin href="/api/messages?limit=50&amp;conversation=${conversation}" />`,
+    body: firstView(conversation, messages.list(conversation, FIRST_MESSAGES).reverse()),
+  });
 
   app.get("/assets/:name", (context, next) => {
     const name = context.req.param("name");
@@ -77,19 +90,29 @@ export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn }: PageDeps): 
   app.get("*", (context, next) => {
     if (/^\/(?:api|assets)(?:\/|$)/.test(context.req.path)) return next();
     const asset = assetAt("index.html");
-    if (asset && isSignedIn(context)) {
-      welcome ??= marked(asset);
-      return send(context, welcome, "private, no-cache");
+    if (asset) {
+      const isKnown = isSignedIn(context);
+      const chat = isKnown ? /^\/(?:chat(?:\/([\w.-]+))?)?\/?$/.exec(context.req.path) : null;
+      const page = marked(asset, isKnown, getCookie(context, "io_theme"), chat && welcome(chat[1] ?? "main"));
+      // A page that opened this one is cut off from it; where a person did, that would only cost the browser another process.
+      if (context.req.header("sec-fetch-site") !== "none") context.header("cross-origin-opener-policy", "same-origin");
+      return send(context, page, "private, no-cache");
     }
-    if (asset) return send(context, asset, "no-cache");
     return context.text('The page is not built. Build it with "npm run build", or talk to IO with "io".\n', 404);
   });
 }
 
-/** The page for somebody who is signed in: it need not ask whether they are. */
-function marked({ type, plain }: Asset): Asset {
-  const text = plain.toString("utf8").replace("<html ", "<html data-signed-in ");
-  return { type, plain: Buffer.from(text), br: brotliCompressSync(text), gzip: gzipSync(text) };
+/** The page with what it need not ask for: whether somebody is signed in, which theme they chose, and what to begin with. */
+function marked(asset: Asset, isSignedIn: boolean, theme: string | undefined, view: View | null): Asset {
+  const chosen = theme === "light" || theme === "dark" ? `data-theme="${theme}" ` : "";
+  const marks = `${isSignedIn ? "data-signed-in " : ""}${chosen}`;
+  if (marks === "") return asset;
+  const text = asset.plain
+    .toString("utf8")
+    .replace("<html ", (tag) => tag + marks)
+    .replace("<head>", (tag) => tag + (view?.head ?? ""))
+    .replace('<div id="app">', (tag) => tag + (view?.body ?? ""));
+  return { type: asset.type, plain: Buffer.from(text), br: undefined, gzip: gzipSync(text, { level: 1 }) };
 }
 
 function send(context: Context, { type, plain, br, gzip }: Asset, cache: string) {
@@ -100,7 +123,7 @@ function send(context: Context, { type, plain, br, gzip }: Asset, cache: string)
     ...HEADERS,
     "content-type": type,
     "cache-control": cache,
-    vary: type.startsWith("text/html") ? "accept-encoding, cookie" : "accept-encoding",
+    vary: type.startsWith("text/html") ? "accept-encoding, cookie, sec-fetch-site" : "accept-encoding",
     ...(encoding && { "content-encoding": encoding }),
   });
 }

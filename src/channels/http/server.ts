@@ -41,6 +41,7 @@ import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
+import { type WorkerRoutesDeps, workerRoutes } from "./workers.ts";
 
 export interface HttpDeps
   extends SettingsDeps,
@@ -52,7 +53,8 @@ export interface HttpDeps
     ConversationRoutesDeps,
     DoctorRoutesDeps,
     PlanRoutesDeps,
-    WikiRoutesDeps {
+    WikiRoutesDeps,
+    WorkerRoutesDeps {
   version: string;
   token: string;
   host: string;
@@ -151,6 +153,7 @@ export function createHttp(parts: HttpDeps): Http {
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
   telegramRoutes(app, parts);
+  workerRoutes(app, parts);
   wikiRoutes(app, parts, guard.cameBy);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
@@ -161,7 +164,7 @@ export function createHttp(parts: HttpDeps): Http {
     context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
   );
 
-  pageRoutes(app, { folder: parts.pageFolder, isSignedIn: guard.mayPass });
+  pageRoutes(app, { folder: parts.pageFolder, isSignedIn: guard.mayPass, messages: parts.messages });
 
   const server = createAdaptorServer({ fetch: app.fetch });
   return {

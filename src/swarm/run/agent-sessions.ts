@@ -1,20 +1,20 @@
-import type { Engine, Session } from "../../engine/port.ts";
+import type { Away } from "../../away/away.ts";
+import type { AwayPlace } from "../../away/errand.ts";
+import type { Engine, Session, SessionSpec } from "../../engine/port.ts";
 import { clipToTokens } from "../../lib/estimate-tokens.ts";
-import type { ApprovalMode, SquadSafety } from "../../lib/safety-config.ts";
+import type { SquadSafety } from "../../lib/safety-config.ts";
 import { DATA_RULE } from "../../lib/untrusted.ts";
 import type { Stand } from "../../process/sandbox.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { EngineTool } from "../../protocol/turns.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
+import type { ToolScope } from "../../tools/tool.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import { Reply } from "./reply.ts";
 
 /** Gives the tools of these names, behind the gate, for work in a folder. */
-export type Bind = (
-  tools: ToolName[],
-  scope: { cwd: string; within?: string; project?: string; actor: string; stand?: Stand; approvals?: ApprovalMode },
-) => EngineTool[];
+export type Bind = (tools: ToolName[], scope: ToolScope) => EngineTool[];
 
 /** What an agent's session depends on. */
 export interface SessionFor {
@@ -23,6 +23,8 @@ export interface SessionFor {
   /** The name of the model, unless the agent has one of its own. */
   model: string;
   cwd: string;
+  /** The lasting session this belongs to; without one every attempt has its own. */
+  session?: string;
 }
 
 export interface AgentSessionsDeps {
@@ -38,6 +40,8 @@ export interface AgentSessionsDeps {
   serving: (name: string) => Pick<RunModel, "model">;
   /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
   conventions: (window: number) => string;
+  /** Where work in a folder of the run can be done too. */
+  away?: { at: Away["at"]; place: (cwd: string) => Omit<AwayPlace, "access"> | undefined } | undefined;
 }
 
 /** How much of one earlier answer is handed over to a new session. */
@@ -54,6 +58,7 @@ export function createAgentSessions({
   projectPath,
   serving,
   conventions,
+  away,
 }: AgentSessionsDeps) {
   const begun = new Set<string>();
 
@@ -71,7 +76,12 @@ export function createAgentSessions({
   return {
     open(call: SessionFor, agent: Agent, sessionId: string): Session {
       begun.add(sessionId);
-      return engine.session({
+      const access = call.duty === "build" ? ("write" as const) : ("read" as const);
+      const hands = away?.at(() => {
+        const place = away.place(call.cwd);
+        return place && { ...place, access };
+      });
+      const spec: SessionSpec = {
         id: sessionId,
         model: serving(agent.model ?? call.model).model,
         systemMessage: (window) =>
@@ -79,11 +89,14 @@ export function createAgentSessions({
         tools: bind(toolsFor(agent, call.duty), {
           ...{ cwd: call.cwd, within: call.cwd, project: projectPath, actor: actorOf(call) },
           ...(held.approvals && { approvals: held.approvals }),
-          stand: { ...standIn(call.cwd), access: call.duty === "build" ? "write" : "read" },
+          stand: { ...standIn(call.cwd), access },
+          ...(hands && { elsewhere: hands.elsewhere }),
         }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),
-      });
+      };
+      const local = engine.session(spec);
+      return hands ? hands.session(spec, local, { lasting: call.session !== undefined }) : local;
     },
     begun: () => [...begun],
   };

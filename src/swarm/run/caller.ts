@@ -13,8 +13,6 @@ import { addUsage } from "./usage.ts";
 /** Somebody who will be asked soon, for the first time in that session. */
 export interface Expected extends SessionFor {
   key: string;
-  /** The lasting session this call belongs to; without one every attempt has its own. */
-  session?: string;
 }
 
 export interface Call extends Expected {
@@ -103,6 +101,7 @@ async function askUntilAnswered(
   let usage = noUsage();
   let reason = "";
   let model: string | undefined;
+  let worker: string | undefined;
   const first = Math.max(1, earlier?.attempts ?? 1);
   for (let attempt = first; attempt <= 1 + settings.maxRetries; attempt += 1) {
     const sessionId = call.session ?? attemptSession(journal.runId, call.key, attempt);
@@ -122,17 +121,18 @@ async function askUntilAnswered(
     });
     usage = addUsage(usage, result.usage);
     model = result.served.join(", ") || undefined;
+    worker = result.worker;
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (result.outcome === "done" && result.text.trim() !== "") {
       tryEnds(undefined);
       const verdict = call.verdict?.(result.text);
-      return { value: { ok: true, text: result.text }, usage, model, ...(verdict !== undefined && { verdict }) };
+      return { value: { ok: true, text: result.text }, usage, model, worker, ...(verdict !== undefined && { verdict }) };
     }
     reason = result.error?.message ?? (result.outcome === "done" ? "the reply was empty" : `the turn ${result.outcome}`);
     tryEnds(reason);
     if (result.error && HOPELESS.has(result.error.code)) break;
   }
-  return { value: { ok: false, reason }, error: reason, usage, model };
+  return { value: { ok: false, reason }, error: reason, usage, model, worker };
 }
 
 interface Attempt {
@@ -162,6 +162,7 @@ function takeTurn(
     silenceMs: settings.sessionTimeoutMs,
     capMs: Math.min(settings.sessionTimeoutMs * CAP_FACTOR, 2 ** 31 - 1),
     onAccepted,
+    spender,
     ...(interrupted && { interrupted }),
     onEvent: (event) => {
       if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });

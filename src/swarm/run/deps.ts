@@ -1,3 +1,4 @@
+import type { Away } from "../../away/away.ts";
 import type { Engine } from "../../engine/port.ts";
 import type { Git } from "../../git/command.ts";
 import type { Log } from "../../lib/log.ts";
@@ -35,6 +36,8 @@ export interface SwarmDeps {
   onSay?: (said: Said) => void;
   /** Where what its agents use is written down, and asked for. */
   spending?: Spending;
+  /** Where agents and checks of runs on a branch can work too; without it everything is done here. */
+  away?: Pick<Away, "at" | "checks">;
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap: Wrap;

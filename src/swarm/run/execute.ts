@@ -46,10 +46,7 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
 function startingTree({ journal, workplace, pipeline }: RunContext, kinds: readonly PhaseKind[]): Promise<string> {
   if (!pipeline.pipeline.some((phase) => kindOf(kinds, phase).workplace)) return Promise.resolve("");
   return journal.step(z.string(), { key: runKeys.base, kind: "git", phase: "run" }, {}, async () => ({
-    value:
-      workplace.kind === "branch"
-        ? await workplace.repo.git.must(workplace.repo.root, ["rev-parse", `${workplace.base}^{tree}`])
-        : (await workplace.workspace.save("")).tree,
+    value: workplace.kind === "branch" ? workplace.baseTree : (await workplace.workspace.save("")).tree,
   }));
 }
 

@@ -43,6 +43,8 @@ export interface StepOutcome<T> {
   verdict?: string;
   /** The model that answered, where that is known. */
   model?: string | undefined;
+  /** The worker on another host that did it. */
+  worker?: string | undefined;
   usage?: Usage;
 }
 
@@ -92,7 +94,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         known && same && known.state === "begun"
           ? { attempts: known.attempts, sessionId: known.session_id, promptId: known.prompt_id }
           : undefined;
-      const { value, error, verdict, model, usage } = await work({
+      const { value, error, verdict, model, worker, usage } = await work({
         earlier,
         track: (call) => runs.track(runId, head.key, call),
         tryBegins() {
@@ -109,6 +111,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           ...(error !== undefined && { error }),
           ...(verdict !== undefined && { verdict }),
           ...(model !== undefined && { model }),
+          ...(worker !== undefined && { worker }),
           ...(usage && { usage }),
         },
         time(),

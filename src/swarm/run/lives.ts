@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { CLOSING } from "../../away/closing.ts";
 import { statOf } from "../../git/diff.ts";
+import type { Repo } from "../../git/repository.ts";
 import { messageOf, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Run } from "../../protocol/runs.ts";
@@ -40,6 +42,8 @@ export interface Launch {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
+  /** What was just found out about the project, if anything was. */
+  repo?: Repo | undefined;
   /** Sessions of an earlier life whose questions are asked afresh. */
   staleSessions?: readonly string[];
 }
@@ -66,7 +70,7 @@ export function createLives(deps: LivesDeps) {
 
   return {
     /** Works on a run until it ends or is stopped. */
-    launch({ id, loaded, inputs, settings, staleSessions = [] }: Launch): RunHandle {
+    launch({ id, loaded, inputs, settings, repo, staleSessions = [] }: Launch): RunHandle {
       const stop = new AbortController();
       const { signal } = stop;
       runs.claim(id, process.pid, now().toISOString());
@@ -76,7 +80,7 @@ export function createLives(deps: LivesDeps) {
       tell("run.started", { ...records.summary(id) });
       for (const note of loaded.notes) log.warn(note, { run: id });
       const finished = forget(staleSessions)
-        .then(() => work(deps, { row, loaded, inputs, settings, signal, tell }))
+        .then(() => work(deps, { row, loaded, inputs, settings, repo, signal, tell }))
         .then(({ ending, cleanUp }) => {
           if (cleanUp) inBackground(forget(cleanUp.sessions).then(cleanUp.putAway));
           return ending;
@@ -120,7 +124,7 @@ export function createLives(deps: LivesDeps) {
     async close(): Promise<void> {
       closings += 1;
       const all = [...active.values()];
-      for (const { stop } of all) stop.abort();
+      for (const { stop } of all) stop.abort(CLOSING);
       await Promise.all(all.map(({ finished }) => finished));
       await Promise.all(cleanups);
     },

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Repo } from "../../git/repository.ts";
 import { createStands } from "../../git/stand.ts";
 import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
@@ -20,10 +21,11 @@ import { openDocuments } from "./documents.ts";
 import { clearEarlier } from "./earlier-documents.ts";
 import { createJournal, recorders } from "./journal.ts";
 import { servingAmong } from "./models.ts";
+import { createRunAway } from "./run-away.ts";
 import { servedLine } from "./served.ts";
 import { statusOf } from "./view.ts";
 import { openRunWorkplace, placeOf } from "./workplace.ts";
-import { environmentIn } from "./workspace.ts";
+import { environmentIn, type Workplace } from "./workspace.ts";
 
 /** One life of a run. */
 export interface RunLife {
@@ -31,6 +33,7 @@ export interface RunLife {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
+  repo?: Repo | undefined;
   signal: AbortSignal;
   tell: RunContext["tell"];
 }
@@ -49,7 +52,7 @@ const MOST_EARLIER = 200;
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
   const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
-  const { row, loaded, inputs, settings, signal, tell } = life;
+  const { row, loaded, inputs, settings, repo, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
   const serving = servingAmong(inputs.models);
@@ -62,6 +65,13 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const found = await findConventions(row.project_path);
   const conventions = (window: number) => tellConventions(found, window);
+  const ended = new AbortController();
+  const untilEnd = AbortSignal.any([signal, ended.signal]);
+  let opened: Workplace | undefined;
+  const others = createRunAway({
+    ...{ away: deps.away, runId: id, projectPath: row.project_path, height: held.sandbox },
+    ...{ deadlineMs: checkDeadlineMs, signal: untilEnd, workplace: () => opened },
+  });
   const sessions = createAgentSessions({
     engine,
     bind,
@@ -72,10 +82,9 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     projectPath: row.project_path,
     serving,
     conventions,
+    away: others.sessions,
   });
   const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
-  const ended = new AbortController();
-  const untilEnd = AbortSignal.any([signal, ended.signal]);
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   /** Whether a phase is bound to be skipped, as far as that is known before it comes. */
@@ -93,9 +102,11 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     kinds,
     settings,
     folder,
+    repo,
     signal: untilEnd,
     onPlace: (cwd) => caller.expect(asked.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
+  opened = workplace;
   const record = recorders(journal);
   if (row.lives === 1) {
     const isOver = (each: RunRow) =>
@@ -121,6 +132,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     wrap,
     redactor,
     standIn,
+    elsewhere: others.elsewhere,
     env: (cwd) => environmentIn(workplace, cwd, env),
     now,
   });

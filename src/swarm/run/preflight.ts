@@ -30,12 +30,20 @@ export interface Preflight {
   large: boolean;
 }
 
+/** What is known of a project before a run begins there. */
+export interface Found {
+  /** What a person should know of it. */
+  notes: string[];
+  /** Undefined outside git. */
+  repo: Repo | undefined;
+}
+
 /** Refuses a project that a run could not work on, before anything of the run exists; else what is to be known of it. */
-export async function preflight({ git, env }: PreflightDeps, about: Preflight): Promise<string[]> {
+export async function preflight({ git, env }: PreflightDeps, about: Preflight): Promise<Found> {
   const { projectPath, docDir, documents } = about;
   const repo = await openRepo(git, projectPath);
   const names = documents.map((name) => join(docDir, name));
-  if (!repo) return outside(git, env, about, names);
+  if (!repo) return { notes: await outside(git, env, about, names), repo };
   const [found] = await Promise.all([
     about.onBranch ? Promise.all([submoduleHindrance(repo), lfsHindrance(repo, env)]) : [],
     refuseTracked(repo, projectPath, names),
@@ -43,7 +51,7 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight): 
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
-  return found.flatMap((each) => each.note ?? []);
+  return { notes: found.flatMap((each) => each.note ?? []), repo };
 }
 
 /** Refuses to plan where the plan would be written over what the user has committed. */

@@ -111,7 +111,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
       const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
       const written = [...documents, settings.summaryFileName];
-      const [notes, models] = await Promise.all([
+      const [{ notes, repo }, models] = await Promise.all([
         preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }),
         modelsFor(loaded, projectPath, standIns),
       ]);
@@ -137,7 +137,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return lives.launch({ id, loaded, inputs, settings });
+      return lives.launch({ id, loaded, inputs, settings, repo });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {

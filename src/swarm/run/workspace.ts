@@ -42,6 +42,8 @@ export interface BranchWorkplace {
   repo: Repo;
   branch: string;
   base: string;
+  /** The files of that commit. */
+  baseTree: string;
   /** The run's own folder. */
   folder: string;
   workspace: Workspace & { tree: Tree };
@@ -62,6 +64,8 @@ export interface WorkplaceDeps {
   parallel: boolean;
   /** Files that the run itself writes into the checkout, which are no part of the work. */
   leftOut: readonly string[];
+  /** The project's repository, where it was just looked at. */
+  repo?: Repo | undefined;
   signal: AbortSignal;
   /** Called with the agents' working directory as soon as it is known, before there are files in it. */
   onPlace?: (cwd: string) => void;
@@ -69,11 +73,11 @@ export interface WorkplaceDeps {
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { git, projectPath, runId, folder, parallel, leftOut, signal, onPlace }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, repo: looked, signal, onPlace }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
   const [found, branch] = await Promise.all([
-    parallel ? openRepo(git, projectPath) : undefined,
+    parallel ? (looked ?? openRepo(git, projectPath)) : undefined,
     branchOf(git, projectPath, runId),
   ]);
   if (!found) {
@@ -93,8 +97,12 @@ export async function openWorkplace(
   const path = join(folder, "worktrees", "run");
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
+  let baseTree: string;
   try {
+    const asked = repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]);
+    asked.catch(() => undefined);
     await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });
+    baseTree = await asked;
   } catch (error) {
     if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
     throw error;
@@ -103,7 +111,7 @@ export async function openWorkplace(
   // That takes a while and is not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
-  return { kind: "branch", repo, branch, base, folder, workspace: worktree(repo, path, branch), installed, signal };
+  return { kind: "branch", repo, branch, base, baseTree, folder, workspace: worktree(repo, path, branch), installed, signal };
 }
 
 /** Takes back what was made for a run that never began. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import type { CheckEnd } from "../../away/words.ts";
 import { oneLine } from "../../lib/quoted.ts";
 import type { Redactor } from "../../lib/redact.ts";
 import { projectEnvironment } from "../../process/environment.ts";
@@ -24,6 +25,10 @@ export interface ChecksDeps {
   redactor: Redactor;
   /** What they may do in a folder of the run. */
   standIn: (cwd: string) => Stand;
+  /** Runs one of them on another host, where that is to be done. */
+  elsewhere?:
+    | ((check: Check, folder: string, owner: string) => Promise<{ end: CheckEnd; worker: string | undefined } | undefined>)
+    | undefined;
   /** The environment of a check in a folder of the run. */
   env: (folder: string) => NodeJS.ProcessEnv;
   now: () => Date;
@@ -54,11 +59,35 @@ const MOST_NAMED = 20;
 
 /** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
 export function createChecks(deps: ChecksDeps) {
-  const { journal, configured, findChecks, signal, deadlineMs, wrap, redactor, standIn, env, now } = deps;
+  const { journal, configured, findChecks, signal, deadlineMs, wrap, redactor, standIn, elsewhere, env, now } = deps;
   const seen = new Map<string, CheckEvidence[]>();
   let worth: Promise<Worth> = Promise.resolve({ baseline: [], notices: new Map() });
 
-  async function runOne(check: Check, folder: string, tree: string): Promise<CheckEvidence> {
+  async function runOne(
+    check: Check,
+    folder: string,
+    tree: string,
+    onWorker?: (worker: string | undefined) => void,
+  ): Promise<CheckEvidence> {
+    const away = await elsewhere?.(check, folder, `checks/${tree}/${check.name}`);
+    if (signal.aborted) throw new RunStopped("the run was stopped");
+    if (away) onWorker?.(away.worker);
+    const { exitCode, ending, output, sha256, bytes, durationMs } = away?.end ?? (await runHere(check, folder));
+    return {
+      name: check.name,
+      command: check.command,
+      exitCode,
+      ending,
+      tail: redactor.clean(output).slice(-TAIL),
+      sha256,
+      bytes,
+      durationMs: Math.round(durationMs),
+      tree,
+      at: now().toISOString(),
+    };
+  }
+
+  async function runHere(check: Check, folder: string): Promise<CheckEnd> {
     const cwd = resolve(folder, check.cwd);
     const [program, ...args] = await wrap(["/bin/sh", "-c", check.command], cwd, { place: folder, ...standIn(folder) });
     const theirs = env(folder);
@@ -70,19 +99,8 @@ export function createChecks(deps: ChecksDeps) {
       maxOutput: TAIL * 4,
     });
     if (signal.aborted) throw new RunStopped("the run was stopped");
-    const { code, ending, output, sha256, bytes, durationMs } = result;
-    return {
-      name: check.name,
-      command: check.command,
-      exitCode: code,
-      ending,
-      tail: redactor.clean(output).slice(-TAIL),
-      sha256,
-      bytes,
-      durationMs: Math.round(durationMs),
-      tree,
-      at: now().toISOString(),
-    };
+    const { code: exitCode, ending, output, sha256, bytes, durationMs } = result;
+    return { exitCode, ending, output, sha256, bytes, durationMs };
   }
 
   async function checksIn(folder: string): Promise<Check[]> {
@@ -104,8 +122,11 @@ export function createChecks(deps: ChecksDeps) {
       const evidence: CheckEvidence[] = [];
       const before = new Set<string>();
       let isClean = false;
+      let worker: string | undefined;
       for (const check of checks) {
-        const ran = await runOne(check, at.folder, at.tree);
+        const ran = await runOne(check, at.folder, at.tree, (by) => {
+          worker = by ?? worker;
+        });
         const left = await at.changed?.();
         isClean = left?.clean === true;
         const changed = (left?.files ?? []).filter((file) => !before.has(file));
@@ -113,7 +134,7 @@ export function createChecks(deps: ChecksDeps) {
         evidence.push(judged(changed.length === 0 ? ran : { ...ran, changed: changed.slice(0, MOST_NAMED) }));
       }
       if (checks.length > 0 && !isClean) await at.after?.(evidence);
-      return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed" };
+      return { value: evidence, verdict: checks.length === 0 ? "no checks" : passed(evidence) ? "passed" : "failed", worker };
     });
     seen.set(at.tree, found);
     return found;

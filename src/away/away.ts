@@ -1,0 +1,45 @@
+import type { Session, SessionSpec } from "../engine/port.ts";
+import type { Elsewhere } from "../tools/tool.ts";
+import type { AwayPlace } from "./errand.ts";
+import type { Remote, RemoteDeps } from "./remote.ts";
+
+export interface Hands {
+  /** Goes into the scope of the session's tools. */
+  elsewhere: Elsewhere;
+  /** The session as it is used here, or on a worker where one is to be had. */
+  session(spec: SessionSpec, local: Session, options: { lasting: boolean }): Session;
+}
+
+/** Work that is done here, or on other hosts where there are any. Nothing of those is loaded before there is a cluster. */
+export function createAway(deps: RemoteDeps) {
+  let loaded: Remote | undefined;
+  const load = async (): Promise<Remote> => {
+    const { createRemote } = await import("./remote.ts");
+    loaded ??= createRemote(deps);
+    return loaded;
+  };
+
+  return {
+    /** Hears of what an earlier life sent out. */
+    async start(): Promise<void> {
+      const to = deps.dispatcher();
+      if (to) (await load()).attach(to);
+    },
+    /** The place is asked for when a turn begins; without one it is done here. */
+    at: (placeNow: () => AwayPlace | undefined): Hands => ({
+      elsewhere: (passed) => loaded?.elsewhere(passed),
+      session: (spec, local, { lasting }) => ({
+        id: spec.id,
+        // Where it will be used is not known yet; a worker makes it with the first turn.
+        prepare: async () => (deps.dispatcher() ? undefined : local.prepare()),
+        async run(request) {
+          const place = deps.dispatcher() && placeNow();
+          return place ? (await load()).turn(place, { spec, request, lasting, local }) : local.run(request);
+        },
+      }),
+    }),
+    checks: async (...asked: Parameters<Remote["checks"]>): ReturnType<Remote["checks"]> =>
+      deps.dispatcher() ? (await load()).checks(...asked) : undefined,
+  };
+}
+export type Away = ReturnType<typeof createAway>;

@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { BlobRef, Blobs, JobEnd } from "../dispatch/port.ts";
+import { makeBundle, takeBundle } from "../git/bundles.ts";
+import { isAncestor } from "../git/refs.ts";
+import { NAMELESS, type Repo } from "../git/repository.ts";
+import { ADD_ALL } from "../git/scripts.ts";
+import { type Tree, treeOf } from "../git/worktrees.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
+import { realOf } from "../lib/real-path.ts";
+
+/** A worktree of the daemon's whose work can be done on another host. */
+export interface Worktree {
+  repo: Repo;
+  /** Its top. */
+  path: string;
+  /** Where files of ours may lie for a moment. */
+  scratch: string;
+}
+
+/** Whether all of its files travel in commits: those of submodules and of filters do not. */
+export function canTravel({ path }: Pick<Worktree, "path">): boolean {
+  if (existsSync(join(path, ".gitmodules"))) return false;
+  return !/\bfilter=/.test(smallTextAt(join(path, ".gitattributes"), 1_000_000) ?? "");
+}
+
+/** Which repository it is, wherever its worktrees are. */
+export const projectOf = ({ commonDir }: Pick<Repo, "commonDir">): string =>
+  createHash("sha256").update(realOf(commonDir)).digest("hex").slice(0, 16);
+
+const refOf = (job: string) => `refs/io/away/${job}`;
+
+/** The files as they are now, as a commit that stands on the branch's and is kept for as long as the job needs it. */
+export async function captured({ repo, path, scratch }: Worktree, job: string): Promise<string> {
+  const tree = treeOf(repo, path, "");
+  const git = tree.git.with({ writable: [scratch] });
+  const [head, status] = await Promise.all([
+    git.must(path, ["rev-parse", "HEAD"]),
+    git.must(path, ["status", "--porcelain", "--untracked-files=all"]),
+  ]);
+  const commit = status === "" ? head : await picture({ ...tree, git }, head, { scratch, name: `index-${job}` });
+  await repo.git.must(repo.root, ["update-ref", refOf(job), commit]);
+  return commit;
+}
+
+async function picture(
+  { git, path }: Pick<Tree, "git" | "path">,
+  head: string,
+  { scratch, name }: { scratch: string; name: string },
+): Promise<string> {
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  // Behind the wall a folder has its real name.
+  const index = join(realOf(scratch), name);
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    await git.must(path, ["read-tree", head], { env });
+    await git.must(path, ADD_ALL, { env });
+    const tree = await git.must(path, ["write-tree"], { env });
+    return await git.must(path, [...NAMELESS, "commit-tree", tree, "-p", head], { input: "The files as they were\n" });
+  } finally {
+    rmSync(index, { force: true });
+    rmSync(`${index}.lock`, { force: true });
+  }
+}
+
+/** What a worker lacks of a commit, put where it finds it; null where it has all of it. */
+export async function sent(
+  { repo, scratch }: Worktree,
+  commit: string,
+  known: readonly string[],
+  { blobs, name }: { blobs: Blobs; name: string },
+): Promise<BlobRef | null> {
+  const here = await Promise.all(
+    known.map(async (each) => ((await repo.git.run(repo.root, ["cat-file", "-e", `${each}^{commit}`])).code === 0 ? [each] : [])),
+  );
+  const bytes = await makeBundle({ ...repo, scratch: join(scratch, "bundles") }, { commit, known: here.flat() });
+  return bytes ? blobs.put(name, bytes) : null;
+}
+
+/** Puts what came back into the worktree. Its branch is moved by whoever saves the work. */
+export async function takeOver(
+  { repo, path, scratch }: Worktree,
+  job: { id: string; commit: string },
+  end: Extract<JobEnd, { state: "done" }>,
+  blobs: Blobs,
+): Promise<void> {
+  const last = end.attempts.at(-1);
+  if (!end.bundle || !end.commit || end.commit === job.commit || !last) return;
+  const ref = `${refOf(job.id)}-${last.epoch}.${last.attempt}`;
+  // An earlier life may have taken it already, and the bundle away.
+  const isHere = (await repo.git.run(repo.root, ["cat-file", "-e", `${end.commit}^{commit}`])).code === 0;
+  if (!isHere || !(await isAncestor(repo.git, repo.root, job.commit, end.commit))) {
+    const place = { ...repo, scratch: join(scratch, "bundles") };
+    await takeBundle(place, await blobs.get(end.bundle), { commit: end.commit, base: job.commit, ref });
+  }
+  const { git } = treeOf(repo, path, "");
+  // What the job began from is what git is to compare with, also where it was on no branch.
+  await git.must(path, ["read-tree", job.commit]);
+  await git.must(path, ["read-tree", "-u", "--reset", end.commit]);
+  await repo.git.run(repo.root, ["update-ref", "-d", ref, end.commit]);
+}
+
+/** Lets go of what a job held. */
+export async function letGo({ repo }: Worktree, job: string): Promise<void> {
+  await repo.git.run(repo.root, ["update-ref", "-d", refOf(job)]);
+}

@@ -1,0 +1,158 @@
+import type { Cluster } from "../cluster/cluster.ts";
+import { countOf, workerOf } from "../cluster/worker-view.ts";
+import type { NatsDispatcher } from "../dispatch/nats/dispatcher.ts";
+import type { Dispatcher, Job } from "../dispatch/port.ts";
+import { type ClusterConfig, rawConfig, updateConfig } from "../lib/config.ts";
+import { messageOf, unavailable } from "../lib/errors.ts";
+import type { LiveConfig } from "../lib/live-config.ts";
+import type { Paths } from "../lib/paths.ts";
+import type { ClusterStatus, Invited, Worker } from "../protocol/workers.ts";
+import { createWorkerRows } from "../store/workers.ts";
+import type { Core } from "./core.ts";
+
+/** Workers on other hosts, switched on and off while the daemon runs. */
+export interface ClusterSwitch {
+  /** Who has jobs done on other hosts; undefined where all work is done here. */
+  dispatcher(): Dispatcher | undefined;
+  /** Before anything is taken up again: what an earlier life sent out is known, though its server may not be there yet. */
+  prepare(): Promise<void>;
+  status(): ClusterStatus;
+  /** Writes into config.json that a cluster is wanted, and starts it. */
+  start(changes: Partial<ClusterConfig>): Promise<ClusterStatus>;
+  stop(): Promise<ClusterStatus>;
+  workers(): Worker[];
+  invite(): Promise<Invited>;
+  drain(name: string): Promise<Worker>;
+  revoke(name: string): Promise<void>;
+  /** Does what the config says now. */
+  follow(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ClusterSwitchDeps {
+  core: Pick<Core, "store" | "log" | "redactor" | "hub">;
+  env: NodeJS.ProcessEnv;
+  paths: Paths;
+  settings: LiveConfig;
+  /** Whether somebody here still waits for what an earlier life sent out. */
+  isWanted: (job: Job) => boolean;
+}
+
+const READY_MS = 10_000;
+const NO_CLUSTER = 'There is no cluster. "io cluster start" sets one up.';
+
+/** Nothing of a cluster is loaded before there is one. */
+export function createClusterSwitch({ core, env, paths, settings, isWanted }: ClusterSwitchDeps): ClusterSwitch {
+  const { store, log, redactor, hub } = core;
+  const rows = createWorkerRows(store);
+  let dispatcher: NatsDispatcher | undefined;
+  let cluster: Cluster | undefined;
+  let tried: string | undefined;
+  let trouble: string | null = null;
+  let switching: Promise<void> = Promise.resolve();
+  let isClosed = false;
+  const unsubscribe = hub.subscribe((event) => {
+    if (event.type === "config.changed" && event.data.keys.includes("cluster")) void follow();
+  });
+
+  /** One change at a time, in the order they were asked for. */
+  function follow(): Promise<void> {
+    switching = switching.then(apply);
+    return switching;
+  }
+
+  async function apply(): Promise<void> {
+    const config = wanted();
+    const key = config && JSON.stringify(config);
+    if (key === tried) return;
+    tried = key;
+    await cluster?.stop();
+    cluster = undefined;
+    trouble = null;
+    if (!config) return;
+    try {
+      // Nobody in this life waits for what an earlier one sent out while there was no cluster.
+      const { attend } = await openDispatcher(() => false);
+      const { openCluster } = await import("../cluster/cluster.ts");
+      cluster = await openCluster({ config, paths, env, workers: rows, attend, hide: redactor.hide, log });
+    } catch (error) {
+      trouble = messageOf(error);
+      log.error("the cluster could not be started", { error });
+    }
+  }
+
+  /** Once a life: it outlives the server and its connections. */
+  async function openDispatcher(wants: (job: Job) => boolean): Promise<NatsDispatcher> {
+    if (dispatcher) return dispatcher;
+    const { createNatsDispatcher } = await import("../dispatch/nats/dispatcher.ts");
+    const made = createNatsDispatcher({ store, workers, log, leaseMs: settings.current().cluster?.leaseMs });
+    const open = made.open().filter(wants);
+    await made.reconcile(open.map(({ id }) => id));
+    dispatcher = made;
+    return made;
+  }
+
+  const isLocal = () => settings.current().dispatch === "local";
+
+  function wanted(): ClusterConfig | undefined {
+    const config = settings.current().cluster;
+    return !isClosed && config?.enabled ? config : undefined;
+  }
+
+  function configure(changes: Partial<ClusterConfig>): void {
+    const written = rawConfig(paths.config).cluster as Partial<ClusterConfig> | undefined;
+    settings.replace(updateConfig(paths.config, { cluster: { ...written, ...changes } }));
+    hub.emit({ type: "config.changed", data: { keys: ["cluster"] } });
+  }
+
+  const workers = () => rows.all().map((row) => workerOf(row));
+  function status(): ClusterStatus {
+    const state = !wanted() ? "off" : trouble === null ? "starting" : "failed";
+    const off = { state, managed: settings.current().cluster?.url === undefined } as const;
+    const now = cluster?.status() ?? { ...off, url: null, pid: null, version: null, detail: trouble };
+    const items = workers();
+    return { ...now, workers: countOf(items), items, waiting: dispatcher?.waiting() ?? [] };
+  }
+
+  function here(): Cluster {
+    if (!cluster) throw unavailable(trouble ?? NO_CLUSTER);
+    return cluster;
+  }
+
+  return {
+    dispatcher: () => (wanted() && !isLocal() ? dispatcher : undefined),
+    async prepare() {
+      if (wanted()) await openDispatcher((job) => !isLocal() && isWanted(job));
+    },
+    status,
+    async start(changes) {
+      // What was in the way may be mended by now.
+      if (!cluster) tried = undefined;
+      configure({ ...changes, enabled: true });
+      await follow();
+      if (!cluster) throw unavailable(trouble ?? NO_CLUSTER);
+      if (!(await cluster.ready(READY_MS)))
+        throw unavailable(`The cluster does not serve yet: ${status().detail ?? "its server is just starting"}.`);
+      return status();
+    },
+    async stop() {
+      if (settings.current().cluster) configure({ enabled: false });
+      await follow();
+      return status();
+    },
+    workers,
+    invite: async () => here().invite(),
+    drain: async (name) => here().drain(name),
+    async revoke(name) {
+      here().revoke(name);
+      await dispatcher?.takeBackFrom(name);
+    },
+    follow,
+    async close() {
+      isClosed = true;
+      unsubscribe();
+      await follow();
+      await dispatcher?.close();
+    },
+  };
+}

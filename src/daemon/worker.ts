@@ -1,0 +1,57 @@
+import { mkdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { createInstaller } from "../away/installer.ts";
+import { createProjects } from "../away/projects.ts";
+import { createAwayWorker } from "../away/worker.ts";
+import type { WorkerFile } from "../cluster/worker-file.ts";
+import { liveAsWorker, type Workshop } from "../cluster/worker-life.ts";
+import { createLiveConfig } from "../lib/live-config.ts";
+import { ensureHome, pathsOf } from "../lib/paths.ts";
+import { packageVersion } from "../lib/version.ts";
+import { withClosers } from "./closers.ts";
+import { createCore } from "./core.ts";
+import { lockHome } from "./lock-home.ts";
+
+export interface WorkerDeps {
+  env: NodeJS.ProcessEnv;
+  file: WorkerFile;
+  /** Tells a person who watches. */
+  note: (text: string) => void;
+  /** Ends it: what it has under way goes to another. */
+  signal: AbortSignal;
+  /** Told each line of the log. */
+  echo?: (line: string) => void;
+}
+
+/** Works for another home until that is over: the same runtime, gate and wall, and jobs instead of messages. */
+export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): Promise<void> {
+  const { log, prepare, close } = await withClosers(async (closers) => {
+    const paths = pathsOf(env);
+    ensureHome(paths);
+    lockHome(paths, closers);
+    const settings = createLiveConfig(paths.config);
+    const core = await createCore({ env, paths, settings, token: undefined, closers, ...(echo && { echo }) });
+    const { engine, gate, git, machine, sandbox, redactor, log } = core;
+    redactor.hide(file.access.nkeySeed);
+
+    async function prepare(): Promise<Workshop> {
+      await engine.start();
+      // Beside the data folder: no repository in it is one to work with.
+      const folder = join(dirname(paths.home), `${basename(paths.home)}-projects`);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const { wrap } = sandbox;
+      const projects = createProjects({ git, folder, installer: createInstaller({ wrap, env, redactor, log }), log });
+      const tools = [machine.shell, machine.files];
+      const worker = createAwayWorker({ engine, gate, tools, projects, wrap, env, redactor, log });
+      const { kind } = await sandbox.status();
+      const wall = kind === "open" ? "none" : settings.current().sandbox;
+      return { worker, about: { version: packageVersion(), engine: core.choice.kind, wall } };
+    }
+    return { log, prepare, close: closers.close };
+  });
+  try {
+    await liveAsWorker({ ...file, prepare, log, note, signal });
+  } finally {
+    await close();
+  }
+}

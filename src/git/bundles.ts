@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { UserError } from "../lib/errors.ts";
+import { withFolder } from "../lib/pinned/folder.ts";
+import { readPlainAt, tellAbsent } from "../lib/pinned/read.ts";
+import { replaceFile } from "../lib/pinned/write.ts";
+import { realOf } from "../lib/real-path.ts";
+import type { Git } from "./command.ts";
+import { isAncestor } from "./refs.ts";
+
+/** A repository that commits are taken from or brought to. */
+export interface Place {
+  git: Git;
+  /** Its checkout, or the repository itself where it has none. */
+  root: string;
+  /** Where files may lie for a moment; made where it is missing. */
+  scratch: string;
+}
+
+export interface Wanted {
+  commit: string;
+  /** Commits that the other side has: nothing that they hold is sent. */
+  known?: readonly string[];
+}
+
+const MAX_BYTES = 512 * 1024 * 1024;
+const NOTHING = "0".repeat(40);
+const Commit = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+
+/** A commit with what it stands on, short of what the other side has; undefined where it has all of it. */
+export async function makeBundle(place: Place, { commit, known = [] }: Wanted): Promise<Uint8Array | undefined> {
+  if (known.includes(commit)) return undefined;
+  return withScratch(place, async ({ git, root }, file) => {
+    const ref = `refs/io/bundle/${randomBytes(8).toString("hex")}`;
+    await git.must(root, ["update-ref", ref, commit]);
+    try {
+      await git.must(root, ["bundle", "create", "-q", file, ref, ...known.map((each) => `^${each}`)]);
+    } finally {
+      await git.run(root, ["update-ref", "-d", ref]);
+    }
+    const read = readPlainAt(file, MAX_BYTES);
+    if ("absent" in read) throw new UserError(`What is to be sent to a worker ${tellAbsent(read.absent)}.`);
+    return read.bytes;
+  });
+}
+
+/**
+ * Puts a commit that came in a bundle under a ref that nobody had before. Refused where the bytes are no whole bundle, do not
+ * bring the commit that was promised, or that does not stand on the base.
+ */
+export async function takeBundle(
+  place: Place,
+  bytes: Uint8Array,
+  { commit, base, ref, trusted = false }: { commit: string; base?: string; ref: string; trusted?: boolean },
+): Promise<void> {
+  if (!Commit.test(commit)) throw refused("it names no commit");
+  await withScratch(place, async ({ git, root, scratch }, file) => {
+    withFolder(realOf(scratch), (folder) =>
+      replaceFile(folder, file.slice(file.lastIndexOf("/") + 1), bytes, { durable: false }),
+    );
+    // Old histories hold objects that git would not take as new ones today.
+    const settings = trusted ? [] : ["transfer.fsckObjects=true", "fetch.fsckObjects=true"];
+    const taken = await git.run(root, ["bundle", "unbundle", file], { settings });
+    if (taken.code !== 0) throw refused("it is damaged, or stands on commits that are not here");
+    if (!taken.stdout.split("\n").some((line) => line.startsWith(`${commit} `))) throw refused("it brings another commit");
+    if (base !== undefined && !(await isAncestor(git, root, base, commit)))
+      throw refused("its commit does not stand on the one that the work began from");
+    await git.must(root, ["update-ref", ref, commit, NOTHING]);
+  });
+}
+
+/** Moves a branch from the commit that it is expected at, and from no other. */
+export async function moveBranch(
+  { git, root }: Pick<Place, "git" | "root">,
+  branch: string,
+  to: string,
+  from: string,
+): Promise<boolean> {
+  return (await git.run(root, ["update-ref", `refs/heads/${branch}`, to, from])).code === 0;
+}
+
+const refused = (why: string) => new UserError(`A worker's result is refused: ${why}. Nothing of it was taken over.`);
+
+async function withScratch<T>(place: Place, work: (place: Place, file: string) => Promise<T>): Promise<T> {
+  if (!existsSync(place.scratch)) mkdirSync(place.scratch, { recursive: true, mode: 0o700 });
+  const file = join(realOf(place.scratch), `${randomBytes(8).toString("hex")}.bundle`);
+  try {
+    return await work({ ...place, git: place.git.with({ writable: [place.scratch] }) }, file);
+  } finally {
+    rmSync(file, { force: true });
+  }
+}

@@ -1,0 +1,66 @@
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import { startCluster, type TestCluster, type TestWorker } from "../cluster.ts";
+import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../daemon.ts";
+import type { AtTheEnd } from "../home.ts";
+import { startNetwork } from "../network.ts";
+import { killed, processesOn } from "../processes.ts";
+import { until } from "../until.ts";
+
+export interface AwayWorker extends TestWorker {
+  name: string;
+  /** With everything it started. */
+  kill: () => Promise<void>;
+  /** What lies of jobs in the folder where it keeps projects. */
+  left: () => string[];
+}
+
+export interface Hosts {
+  cluster: TestCluster;
+  daemon: TestDaemon;
+  workers: AwayWorker[];
+  worker(name: string): AwayWorker;
+  /** The next life of the daemon. */
+  startDaemon(): Promise<TestDaemon>;
+}
+
+export interface HostsOptions {
+  names?: string[];
+  config?: Record<string, unknown>;
+  leaseMs?: number;
+  atTheEnd?: AtTheEnd;
+}
+
+/** A daemon that has all it can done by workers, its server, and workers that have joined it, each on a host of its own. */
+export async function startHosts(
+  modelUrl: string,
+  { names = ["w1"], config = {}, leaseMs = 60_000, atTheEnd = onTestFinished }: HostsOptions = {},
+): Promise<Hosts> {
+  const network = await startNetwork(names, atTheEnd);
+  const env = providerEnvironment(await network.urlOf(modelUrl));
+  const settings = { cluster: { leaseMs }, config: { dispatch: "workers", ...config } };
+  const cluster = await startCluster(atTheEnd, { env, network, ...settings });
+  const workers: AwayWorker[] = [];
+  for (const name of names) {
+    const joined = await cluster.join(name, [], atTheEnd);
+    const kill = async () => {
+      await killed(joined.child);
+      await until(`all of ${name} to be gone`, () => processesOn(joined.home).length === 0);
+    };
+    atTheEnd(kill);
+    workers.push({ ...joined, name, kill, left: () => jobsOf(joined.home) });
+  }
+  return {
+    ...{ cluster, daemon: cluster.daemon, workers },
+    worker: (name) => workers.find((each) => each.name === name)!,
+    startDaemon: () => startDaemonProcess(cluster.home, env, atTheEnd, undefined, network.hub),
+  };
+}
+
+/** The folders of jobs below what a worker keeps of projects. */
+export function jobsOf(home: string): string[] {
+  const projects = join(dirname(home), `${basename(home)}-projects`);
+  const names = (folder: string) => (existsSync(folder) ? readdirSync(folder) : []);
+  return names(projects).flatMap((project) => names(join(projects, project, "jobs")));
+}

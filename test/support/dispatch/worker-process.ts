@@ -1,0 +1,20 @@
+import type { WorkerFile } from "../../../src/cluster/worker-file.ts";
+import { liveAsWorker } from "../../../src/cluster/worker-life.ts";
+import { messageOf } from "../../../src/lib/errors.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { createRedactor } from "../../../src/lib/redact.ts";
+import { testWorker } from "./work.ts";
+
+/** A worker in a process of its own, so that it can be killed and frozen. Says "ready" once it takes jobs. */
+const file = JSON.parse(process.argv[2]!) as WorkerFile;
+const log = createLog({ redactor: createRedactor(), echo: (line) => console.error(line) });
+const stopping = new AbortController();
+process.on("SIGTERM", () => stopping.abort());
+const about = { version: "1.0.0", engine: "none", wall: "none" };
+await liveAsWorker({
+  ...file,
+  prepare: async () => ({ worker: testWorker, about }),
+  log,
+  note: (text) => console.log(text.includes(" works for ") ? "ready" : text),
+  signal: stopping.signal,
+}).catch((error: unknown) => console.log(`over: ${messageOf(error)}`));
