@@ -12,6 +12,7 @@ const ACTIVITIES = 20_000;
 /** Opens what is long and scrolls through it, and tells for how long the page stood still at most. */
 export async function longLists(browser: Browser, daemon: BenchDaemon, folder: string): Promise<void> {
   const task = await oneTask(daemon, join(folder, "project"));
+  fillConversation(join(daemon.home, "io.db"), "long", MESSAGES);
   fill(join(daemon.home, "io.db"), task);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   await context.request.post(`${daemon.url}/api/login`, { data: { token: daemon.token } });
@@ -56,17 +57,34 @@ async function oneTask(daemon: BenchDaemon, projectPath: string): Promise<string
   return ((await post("/api/squads/bench/tasks", { task: "Do something" })) as Task).id;
 }
 
-function fill(database: string, task: string): void {
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1_000).toISOString();
+
+/** Puts answered questions into a conversation. */
+export function fillConversation(database: string, conversation: string, messages: number): void {
   const db = new DatabaseSync(database);
-  const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1_000).toISOString();
   db.exec("PRAGMA busy_timeout = 10000; BEGIN");
   const message = db.prepare(
-    "INSERT INTO messages (id, conversation, source, text, status, reply, created_at, started_at, finished_at) VALUES (?, 'long', ?, ?, 'done', ?, ?, ?, ?)",
+    "INSERT INTO messages (id, conversation, source, text, status, reply, created_at, started_at, finished_at) VALUES (?, ?, ?, ?, 'done', ?, ?, ?, ?)",
   );
-  for (let each = 0; each < MESSAGES; each += 1) {
+  for (let each = 0; each < messages; each += 1) {
     const reply = `Answer ${each} with some **words** and \`code\`.\n\n\`\`\`js\nconst x = ${each};\n\`\`\`\n`;
-    message.run(`m_long${each}`, JSON.stringify({ channel: "web" }), `Question ${each}`, reply, at(each), at(each), at(each + 1));
+    const times = [at(each), at(each), at(each + 1)];
+    message.run(
+      `m_${conversation}${each}`,
+      conversation,
+      JSON.stringify({ channel: "web" }),
+      `Question ${each}`,
+      reply,
+      ...times,
+    );
   }
+  db.exec("COMMIT");
+  db.close();
+}
+
+function fill(database: string, task: string): void {
+  const db = new DatabaseSync(database);
+  db.exec("PRAGMA busy_timeout = 10000; BEGIN");
   db.prepare(
     "INSERT INTO runs (id, status, outcome, project_path, issue, inputs, created_at, finished_at) VALUES ('r_long', 'done', 'approved', '/', 'A long one', '{}', ?, ?)",
   ).run(at(0), at(STEPS));

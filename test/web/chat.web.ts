@@ -129,6 +129,10 @@ test("a reader who scrolled up stays there while the answer grows, and can go to
   const { page } = await openWindow(await browser(), daemon);
   const log = page.getByRole("log");
   await page.getByText("question 3").waitFor();
+  const below = () => log.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight);
+  await page.locator(".hljs-keyword").nth(3).waitFor();
+  await until("nobody has scrolled, so the end is in sight", async () => (await below()) < 60);
+  expect(await page.getByRole("button", { name: "To the end" }).count()).toBe(0);
   await page.getByLabel("Message").fill("count slowly 50");
   await page.getByLabel("Message").press("Enter");
   await page.getByText("word3 ").waitFor();
@@ -140,6 +144,47 @@ test("a reader who scrolled up stays there while the answer grows, and can go to
   expect(Math.abs((await log.evaluate((element) => element.scrollTop)) - top)).toBeLessThan(30);
   await page.getByRole("button", { name: "To the end" }).click();
   await page.getByText("tokens in").last().waitFor();
-  const rest = await log.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight);
-  expect(rest).toBeLessThan(60);
+  expect(await below()).toBeLessThan(60);
+});
+
+test("what is typed before the scripts have come stays, and what is sent before the messages have come goes out", async () => {
+  const daemon = await webDaemon();
+  await daemon.ask({ text: "repeat: an answer of before", source: "web" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/squads" });
+  let letScripts: () => void = () => {};
+  const scripts = new Promise<void>((resolve) => {
+    letScripts = resolve;
+  });
+  await page.route("**/assets/index-*.js", async (route) => {
+    await scripts;
+    await route.continue();
+  });
+  await page.goto(`${daemon.url}/chat/main`, { waitUntil: "commit" });
+  await page.getByRole("log").getByText("an answer of before").last().waitFor();
+  await page.getByLabel("Message").click();
+  await page.keyboard.type("early");
+  await page.keyboard.press("Home");
+  letScripts();
+  await page.getByRole("navigation", { name: "Main" }).waitFor();
+  await page.keyboard.type("repeat: typed ");
+  expect(await page.getByLabel("Message").inputValue()).toBe("repeat: typed early");
+  await page.keyboard.press("Enter");
+  await page.locator(".answered").getByText("typed early").waitFor();
+
+  let letList: () => void = () => {};
+  const list = new Promise<void>((resolve) => {
+    letList = resolve;
+  });
+  await page.route("**/api/messages?limit=50*", async (route) => {
+    await list;
+    await route.continue().catch(() => undefined);
+  });
+  await page.reload();
+  await page.getByLabel("Message").fill("repeat: sent early");
+  await page.getByLabel("Message").press("Enter");
+  letList();
+  await page.locator(".answered").getByText("sent early").waitFor();
+  const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=main");
+  expect(items.map(({ text }) => text)).toEqual(["repeat: sent early", "repeat: typed early", "repeat: an answer of before"]);
+  expect(complaints).toEqual([]);
 });

@@ -1,5 +1,8 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { packageRoot } from "../../src/lib/paths.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { asked } from "../support/approvals.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
@@ -92,4 +95,30 @@ test("nothing that a model, a page, a squad, a file, a diff, a skill or an issue
 
   expect(foreign).toEqual([]);
   expect(complaints).toEqual([]);
+});
+
+test("what got past the reader of markdown as HTML is cleaned before it is shown", async () => {
+  const daemon = await webDaemon();
+  const { page, foreign } = await openWindow(await browser(), daemon, { path: "/settings" });
+  const cleaner = readdirSync(join(packageRoot, "dist", "web", "assets")).find((name) => /^safe-html-.*\.js$/.test(name));
+  const dirty = [
+    HTML,
+    `<p onclick="window.${MARK}=1" style="background:url(https://elsewhere.invalid/x)" id="app" class="primary">text</p>`,
+    `<a href="javascript:window.${MARK}=1">a</a><a href=" java\tscript:window.${MARK}=1">b</a><a href="data:text/html,x">c</a>`,
+    '<iframe src="https://elsewhere.invalid"></iframe><object data="x"></object><link rel="stylesheet" href="//elsewhere.invalid">',
+    '<form action="/api/stop" method="post"><button>Stop</button></form><base href="https://elsewhere.invalid/">',
+    `<math><mtext><table><mglyph><style><img src=x onerror="window.${MARK}=1">`,
+  ].join("");
+  const clean = (await page.evaluate(
+    `import("/assets/${cleaner}").then(({ createSanitizer }) => {
+      const place = document.querySelector("#app").appendChild(document.createElement("div"));
+      return (place.innerHTML = createSanitizer()(${JSON.stringify(dirty)}));
+    })`,
+  )) as string;
+  expect(clean).toContain("<p>text</p>");
+  expect(clean).not.toMatch(
+    /<(?:img|svg|script|iframe|object|link|form|button|base|math|style)|\son|style=|javascript|data:|id=|class="primary"/i,
+  );
+  expect(await page.evaluate(`window.${MARK}`)).toBeUndefined();
+  expect(foreign).toEqual([]);
 });

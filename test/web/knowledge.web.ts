@@ -1,5 +1,6 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { runIo } from "../support/daemon.ts";
@@ -177,6 +178,11 @@ test("a setting that is changed here while the file is changed elsewhere is refu
   const file = join(daemon.home, "config.json");
   const { page } = await openWindow(await browser(), daemon, { path: "/settings" });
   await page.getByLabel("maxLiveSessions").fill("12");
+  // Who saves again as soon as it is said is not refused again, however long the file takes to come.
+  await page.route("**/api/config/file", async (route) => {
+    await delay(300);
+    await route.continue();
+  });
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), turnCapMs: 1234 }));
   await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByText("was changed meanwhile").waitFor();

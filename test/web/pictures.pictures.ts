@@ -1,5 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { seededDaemon, viewsOf } from "../support/web/seed.ts";
@@ -7,22 +8,65 @@ import { seededDaemon, viewsOf } from "../support/web/seed.ts";
 const browser = fileBrowser();
 const folder = resolve(process.env.PICTURES ?? "docs/pictures");
 
+/** What is looked at once more, after something was opened in it. */
+const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) => Promise<unknown> }> = {
+  context: {
+    view: "chat",
+    open: async (page) => {
+      await page.getByText(/^Context \d/).click();
+      await page.getByText(/^of (?:the window|these)$/).waitFor();
+    },
+  },
+  gantt: { view: "run", open: (page) => page.getByRole("heading", { name: "Timeline" }).scrollIntoViewIfNeeded(), tall: 1_900 },
+  diff: {
+    view: "task",
+    tall: 1_500,
+    open: async (page) => {
+      await page.getByRole("button", { name: "Show the changes" }).click();
+      await page.getByRole("button", { name: "Comment on line 1" }).first().click();
+    },
+  },
+  doctor: {
+    view: "settings",
+    tall: 2_600,
+    open: async (page) => {
+      await page.getByRole("button", { name: "Look at everything" }).click();
+      await page.getByRole("button", { name: "Mend modes" }).waitFor();
+    },
+  },
+};
+
 /** Not a test of anything but that every view can be drawn: `npm run pictures` makes these to be looked at. */
 test("every view, in both themes and both widths", async () => {
   const seeded = await seededDaemon();
+  chmodSync(join(seeded.daemon.home, "token"), 0o644);
   mkdirSync(folder, { recursive: true });
+  const views = viewsOf(seeded);
   for (const theme of ["light", "dark"] as const)
     for (const width of [1280, 390]) {
       const { page } = await openWindow(await browser(), seeded.daemon, { theme, width });
-      for (const [name, path] of Object.entries(viewsOf(seeded))) {
-        await page.goto(seeded.daemon.url + path);
-        await page.locator("h1").first().waitFor();
-        await page.waitForLoadState("load");
-        if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
-        if (name === "map") await page.locator(".map a").first().waitFor();
-        if (name === "page") await page.getByRole("heading", { name: "Style" }).waitFor();
-        if (name === "run") await page.getByRole("listitem").first().waitFor();
+      const keep = async (name: string) =>
         expect(await page.screenshot({ path: join(folder, `${name}-${theme}-${width}.png`) })).toBeTruthy();
+      for (const [name, path] of Object.entries(views)) {
+        await open(page, name, seeded.daemon.url + path);
+        await keep(name);
+      }
+      for (const [name, { view, tall, open: unfold }] of Object.entries(OPENED)) {
+        if (tall !== undefined) await page.setViewportSize({ width, height: tall });
+        await open(page, view, seeded.daemon.url + views[view]!);
+        await unfold(page);
+        await keep(name);
+        await page.setViewportSize({ width, height: 900 });
       }
     }
 });
+
+async function open(page: Page, name: string, url: string): Promise<void> {
+  await page.goto(url);
+  await page.getByRole("region", { name: "Needs you" }).getByRole("button").first().waitFor();
+  await page.locator("h1").first().waitFor();
+  if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
+  if (name === "map") await page.locator(".map a").first().waitFor();
+  if (name === "page") await page.getByRole("heading", { name: "Style" }).waitFor();
+  if (name === "run") await page.getByRole("listitem").first().waitFor();
+}

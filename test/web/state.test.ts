@@ -8,7 +8,7 @@ import { lineDiff } from "../../web/src/lib/line-diff.ts";
 import { createConversation } from "../../web/src/live/conversation.ts";
 import { openFeed } from "../../web/src/live/feed.ts";
 import { createReader } from "../../web/src/live/sse.ts";
-import { barsOf } from "../../web/src/runs/gantt.ts";
+import { barsOf, marksOf } from "../../web/src/runs/gantt.ts";
 import { momentsOf, runAt } from "../../web/src/runs/run-at.ts";
 import { approvalsOf } from "../../web/src/runs/voided.ts";
 import { changesBetween, fieldsOf, fromField, toField } from "../../web/src/settings/fields.ts";
@@ -196,8 +196,18 @@ test("every key of the config has a field that gives back what it was given", ()
     deep: { type: "object" },
   };
   const values: Record<string, unknown> = { flag: true, choice: "b", number: 7, hosts: ["x", "y"], deep: { a: 1 } };
-  for (const { key, kind } of fieldsOf({ properties }, []))
+  for (const { key, kind } of fieldsOf({ properties }, values))
     expect(fromField(kind, toField(kind, values[key]))).toEqual(values[key]);
+  const told = { name: "IO", token: { set: true } };
+  const text = { type: "string" };
+  const kinds = fieldsOf({ properties: { name: text, token: text } }, told).map(({ key, kind }) => [
+    kind,
+    toField(kind, told[key as "name"]),
+  ]);
+  expect(kinds).toEqual([
+    ["text", "IO"],
+    ["secret", ""],
+  ]);
   expect(changesBetween({ a: 1, b: 2 }, { a: 1, c: 3 })).toEqual({ b: null, c: 3 });
 });
 
@@ -270,4 +280,15 @@ test("the map of a wiki has a spot for every linked page and for those nobody wr
   );
   expect(large.spots.length).toBe(2_800);
   expect(new Set(large.spots.map(({ x, y }) => `${x} ${y}`)).size).toBe(2_800);
+});
+
+test.each([
+  [5_200, ["0", "2 s", "4 s"]],
+  [9_000, ["0", "2 s", "4 s", "6 s", "8 s"]],
+  [400, ["0", "100 ms", "200 ms", "300 ms", "400 ms"]],
+  [200 * 60_000, ["0", "1 h", "2 h", "3 h"]],
+])("a timeline of %i ms is marked where one would", (span, words) => {
+  const marks = marksOf(span);
+  expect(marks.map((mark) => mark.words)).toEqual(words);
+  expect(marks.at(-1)!.left).toBeLessThanOrEqual(100);
 });

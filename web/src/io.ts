@@ -6,9 +6,18 @@ import { type Connection, type Feed, openFeed } from "./live/feed.ts";
 
 type Listener = (event: Event) => void;
 
+export interface IoDeps {
+  /** The daemon marks the page of those who are signed in, which saves asking. */
+  isSignedIn?: boolean;
+  /** What the first view needs: it is asked for before that view is there, and news goes on from there. */
+  firstPath?: () => string | undefined;
+}
+
 /** What every view is handed: the stream of news, who is signed in, and how to say something to the person. */
-export function createIo() {
+export function createIo({ isSignedIn = false, firstPath = () => undefined }: IoDeps = {}) {
   const signedIn = ref<boolean>();
+  const settled = ref(false);
+  const early = new Map<string, Promise<unknown>>();
   const connection = ref<Connection>("connecting");
   const lostAt = ref<number>();
   const status = shallowRef<Status>();
@@ -16,6 +25,7 @@ export function createIo() {
   const listeners = new Set<Listener>();
   const returns = new Set<() => void>();
   let feed: Feed | undefined;
+  let asked: Promise<void> = Promise.resolve();
   let wasLost = false;
 
   const onState = (state: Connection) => {
@@ -32,12 +42,28 @@ export function createIo() {
     }
     if (state !== "connected") return;
     lostAt.value = undefined;
-    void refresh();
+    if (settled.value) void refresh();
     if (wasLost) for (const each of returns) each();
     wasLost = false;
   };
   const enter = () => {
     signedIn.value = true;
+    const path = feed ? undefined : firstPath();
+    if (path === undefined) follow(undefined);
+    else asked = ask(path).then(follow);
+  };
+  /** Up to which event the answer knows everything, if there is one. */
+  const ask = async (path: string): Promise<number | undefined> => {
+    let upTo: number | undefined;
+    const onHeaders = (headers: Headers) => {
+      upTo = Number(headers.get("last-event-id") ?? Number.NaN);
+    };
+    const answer = request("GET", path, undefined, { onHeaders });
+    early.set(path, answer);
+    await answer.catch(() => undefined);
+    return Number.isNaN(upTo) ? undefined : upTo;
+  };
+  const follow = (after: number | undefined) => {
     feed ??= openFeed({
       open: (lastId, signal) =>
         fetch("/api/events", { signal, headers: lastId === undefined ? {} : { "last-event-id": String(lastId) } }),
@@ -45,6 +71,7 @@ export function createIo() {
       onEvent: (event) => {
         for (const listener of listeners) listener(event);
       },
+      after,
     });
   };
   const refresh = async () => {
@@ -53,6 +80,20 @@ export function createIo() {
 
   return {
     signedIn: readonly(signedIn),
+    /** Whether what one came for was drawn, so that there is time for what stands beside it. */
+    settled: readonly(settled),
+    settle: () => {
+      settled.value = true;
+      if (signedIn.value) void refresh();
+    },
+    /** Resolves when what was asked for ahead has come, or will not. */
+    asked: (): Promise<void> => asked,
+    /** The answer that was asked for ahead, once, or a new one. */
+    first<T>(path: string): Promise<T> {
+      const answer = early.get(path) as Promise<T> | undefined;
+      early.delete(path);
+      return answer ?? get<T>(path);
+    },
     connection: readonly(connection),
     lostAt: readonly(lostAt),
     status,
@@ -72,8 +113,7 @@ export function createIo() {
           return known ? undefined : messageOf(error);
         }
       }
-      // The daemon marks the page of those who are signed in, which saves asking.
-      if (document.documentElement.dataset.signedIn !== undefined) {
+      if (isSignedIn) {
         enter();
         return undefined;
       }

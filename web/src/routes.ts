@@ -1,30 +1,23 @@
-import { createRouter, createWebHistory, type Router } from "vue-router";
+import { createRouter, type Route, type Router } from "./lib/router.ts";
 import ChatView from "./views/ChatView.vue";
+
+const lazy = (path: RegExp, title: string, view: Route["view"]): Route => ({ path, title, view, isLazy: true });
 
 /** Every place of the page has an address of its own, which can be linked to and reloaded. */
 export function createRoutes(): Router {
-  const router = createRouter({
-    history: createWebHistory(),
-    routes: [
-      { path: "/", redirect: "/chat/main" },
-      { path: "/chat", redirect: "/chat/main" },
-      { path: "/chat/:conversation", component: ChatView, meta: { title: "Chat" } },
-      { path: "/squads", component: () => import("./views/SquadsView.vue"), meta: { title: "Squads" } },
-      { path: "/squads/:slug", component: () => import("./views/SquadView.vue"), meta: { title: "Squads" } },
-      { path: "/tasks", component: () => import("./views/TasksView.vue"), meta: { title: "Tasks" } },
-      { path: "/tasks/:id", component: () => import("./views/TaskView.vue"), meta: { title: "Tasks" } },
-      { path: "/runs", component: () => import("./views/RunsView.vue"), meta: { title: "Runs" } },
-      { path: "/runs/:id/:rest(steps/.*)?", component: () => import("./views/RunView.vue"), meta: { title: "Runs" } },
-      { path: "/wiki/:path(.*)?", component: () => import("./views/WikiView.vue"), meta: { title: "Wiki" } },
-      { path: "/skills/:slug?", component: () => import("./views/SkillsView.vue"), meta: { title: "Skills" } },
-      { path: "/usage", component: () => import("./views/UsageView.vue"), meta: { title: "Usage" } },
-      { path: "/settings", component: () => import("./views/SettingsView.vue"), meta: { title: "Settings" } },
-      { path: "/:rest(.*)", component: () => import("./views/NowhereView.vue"), meta: { title: "Nothing here" } },
-    ],
-  });
-  router.afterEach(({ meta, params }) => {
-    const place = params.conversation ?? params.slug ?? params.id ?? params.path;
-    document.title = [place, meta.title, "IO"].filter((part) => typeof part === "string" && part !== "").join(" · ");
-  });
-  return router;
+  const routes: Route[] = [
+    { path: /^\/chat\/(?<conversation>[^/]+)\/?$/, title: "Chat", view: ChatView },
+    lazy(/^\/squads\/?$/, "Squads", () => import("./views/SquadsView.vue")),
+    lazy(/^\/squads\/(?<slug>[^/]+)\/?$/, "Squads", () => import("./views/SquadView.vue")),
+    lazy(/^\/tasks\/?$/, "Tasks", () => import("./views/TasksView.vue")),
+    lazy(/^\/tasks\/(?<id>[^/]+)\/?$/, "Tasks", () => import("./views/TaskView.vue")),
+    lazy(/^\/runs\/?$/, "Runs", () => import("./views/RunsView.vue")),
+    lazy(/^\/runs\/(?<id>[^/]+)(?:\/(?<rest>steps\/.*))?\/?$/, "Runs", () => import("./views/RunView.vue")),
+    lazy(/^\/wiki(?:\/(?<path>.*))?$/, "Wiki", () => import("./views/WikiView.vue")),
+    lazy(/^\/skills(?:\/(?<slug>[^/]+))?\/?$/, "Skills", () => import("./views/SkillsView.vue")),
+    lazy(/^\/usage\/?$/, "Usage", () => import("./views/UsageView.vue")),
+    lazy(/^\/settings\/?$/, "Settings", () => import("./views/SettingsView.vue")),
+    lazy(/^/, "Nothing here", () => import("./views/NowhereView.vue")),
+  ];
+  return createRouter(routes, { "/": "/chat/main", "/chat": "/chat/main", "/chat/": "/chat/main" });
 }

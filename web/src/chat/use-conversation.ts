@@ -9,6 +9,9 @@ interface MessagePage {
   next?: string;
 }
 
+export const messagesPath = (name: string, before?: string): string =>
+  `/api/messages?limit=50&conversation=${encodeURIComponent(name)}${before ? `&before=${before}` : ""}`;
+
 /** One conversation as it is and as it goes on. */
 export function useConversation(name: string) {
   const io = useIo();
@@ -31,8 +34,6 @@ export function useConversation(name: string) {
       triggerRef(state);
     });
   };
-  const page = (before?: string) =>
-    get<MessagePage>(`/api/messages?limit=50&conversation=${encodeURIComponent(name)}${before ? `&before=${before}` : ""}`);
   const catchUp = async (items: readonly Message[]) => {
     for (const { id } of items.filter(({ status }) => status === "running")) {
       if (state.value.find(id)?.whole) continue;
@@ -41,7 +42,7 @@ export function useConversation(name: string) {
   };
   const load = async () => {
     try {
-      const first = await page();
+      const first = await io.first<MessagePage>(messagesPath(name));
       if (gone) return;
       state.value.load(first.items);
       if (!loaded.value) next.value = first.next;
@@ -70,7 +71,7 @@ export function useConversation(name: string) {
     reload: load,
     async older(): Promise<void> {
       if (next.value === undefined) return;
-      const more = await page(next.value);
+      const more = await get<MessagePage>(messagesPath(name, next.value));
       state.value.load(more.items);
       next.value = more.next;
       changed();

@@ -6,7 +6,7 @@ const NEAR = 40;
 /** Keeps the end in sight while the reader is there. Only the reader's own scrolling decides that, never what is drawn. */
 export function useFollow(scroller: Readonly<ShallowRef<HTMLElement | null>>) {
   const following = ref(true);
-  let byHand = 0;
+  let byHand = Number.NEGATIVE_INFINITY;
   const touched = () => {
     byHand = performance.now();
   };

@@ -8,13 +8,16 @@ export class Refused extends Error {
   }
 }
 
+export interface RequestOptions {
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+  /** Is shown the answer's headers. */
+  onHeaders?: (headers: Headers) => void;
+}
+
 /** One request to the daemon that served this page. */
-export async function request<T>(
-  method: string,
-  path: string,
-  body?: unknown,
-  { signal, headers }: { signal?: AbortSignal; headers?: Record<string, string> } = {},
-): Promise<T> {
+export async function request<T>(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
+  const { signal, headers, onHeaders } = options;
   const json = body === undefined ? {} : { body: JSON.stringify(body) };
   const response = await fetch(path, {
     method,
@@ -27,6 +30,7 @@ export async function request<T>(
   });
   const answer: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw new Refused(response.status, wordsOf(answer) ?? `The daemon answered ${response.status}.`);
+  onHeaders?.(response.headers);
   return answer as T;
 }
 

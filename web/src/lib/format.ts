@@ -1,10 +1,11 @@
-/** A time as somebody would say it: the minute for today, else the day. */
+/** A time as somebody would say it: the minute for today, else the day. Not by the locale, which takes a browser long to load. */
 export function when(iso: string | null, now = new Date()): string {
   if (iso === null) return "";
   const time = new Date(iso);
-  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clock = time.toTimeString().slice(0, 5);
   if (time.toDateString() === now.toDateString()) return clock;
-  return `${time.toLocaleDateString([], { month: "short", day: "numeric" })}, ${clock}`;
+  const [, month, day] = time.toDateString().split(" ");
+  return `${month} ${Number(day)}, ${clock}`;
 }
 
 export function duration(ms: number): string {

@@ -1,7 +1,7 @@
 const KEPT = 500;
 
-/** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. */
-export function createMarkdown(startWorker: () => Worker) {
+/** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. Nothing is begun until `ready`. */
+export function createMarkdown(startWorker: () => Worker, ready: Promise<void> = Promise.resolve()) {
   let cleaner: Promise<(html: string) => string> | undefined;
   const known = new Map<string, string>();
   const waiting = new Map<number, (html: string) => void>();
@@ -27,6 +27,7 @@ export function createMarkdown(startWorker: () => Worker) {
     async render(text: string, { keep = true } = {}): Promise<string> {
       const before = known.get(text);
       if (before !== undefined) return before;
+      await ready;
       void cleaning();
       const raw = await new Promise<string>((resolve) => {
         last += 1;

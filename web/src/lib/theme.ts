@@ -1,13 +1,15 @@
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
-const KEY = "io.theme";
+const YEAR_S = 365 * 24 * 60 * 60;
 
-export function savedTheme(storage: Storage = localStorage): Theme {
-  return THEMES.find((theme) => theme === storage.getItem(KEY)) ?? "system";
+/** The daemon marks the page with the theme that was chosen before, so that it is right from the first moment on. */
+export function currentTheme(): Theme {
+  return THEMES.find((theme) => theme === document.documentElement.dataset.theme) ?? "system";
 }
 
-export function applyTheme(theme: Theme, storage: Storage = localStorage): void {
-  storage.setItem(KEY, theme);
+export function chooseTheme(theme: Theme): void {
+  // biome-ignore lint/suspicious/noDocumentCookie: the other way works only over HTTPS.
+  document.cookie = `io_theme=${theme}; path=/; max-age=${YEAR_S}; samesite=strict`;
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }

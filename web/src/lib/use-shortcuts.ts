@@ -1,6 +1,6 @@
 import { onBeforeUnmount, onMounted, ref } from "vue";
-import { useRouter } from "vue-router";
 import { isTaken } from "./keys.ts";
+import { useRouter } from "./router.ts";
 
 const GO: Record<string, string> = { c: "/chat/main", s: "/squads", t: "/tasks", r: "/runs", w: "/wiki" };
 /** How long after `g` the other key may come. */

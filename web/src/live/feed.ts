@@ -8,6 +8,8 @@ export interface FeedDeps {
   open: (lastId: number | undefined, signal: AbortSignal) => Promise<Response>;
   onState: (state: Connection) => void;
   onEvent: (event: Event) => void;
+  /** The last event that is known already; without it, news begins now. */
+  after?: number | undefined;
   /** How long nothing may be heard: the daemon says something every 15 seconds. */
   silenceMs?: number;
   firstWaitMs?: number;
@@ -22,9 +24,9 @@ export interface Feed {
 
 /** The one stream of news: it comes back by itself after a loss, and goes on where it was. */
 export function openFeed(deps: FeedDeps): Feed {
-  const { open, onState, onEvent, silenceMs = 40_000, firstWaitMs = 250, longestWaitMs = 4_000 } = deps;
+  const { open, onState, onEvent, after, silenceMs = 40_000, firstWaitMs = 250, longestWaitMs = 4_000 } = deps;
   const ended = new AbortController();
-  let lastId: number | undefined;
+  let lastId = after;
   let hurry: () => void = () => {};
 
   /** Reads one stream to its end, however it ends. True if the daemon answered at all. */

@@ -42,11 +42,24 @@ function stateOf(step: RunStep, { isLast, isCut, isBad }: { isLast: boolean; isC
   return isCut ? "cut" : "done";
 }
 
-/** Where the axis is marked, in even steps. */
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** Steps that read well, the smallest first. */
+const STEPS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((each) => each * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((each) => each * MINUTE),
+  ...[1, 2, 3, 6, 12, 24].map((each) => each * HOUR),
+];
+
+/** Where the axis is marked: in even steps that read well, at most so many of them. */
 export function marksOf(spanMs: number, most = 5): { left: number; words: string }[] {
   const span = Math.max(1, spanMs);
-  return Array.from({ length: most }, (_, index) => ({
-    left: (index / (most - 1)) * 100,
-    words: duration((index / (most - 1)) * span),
+  const step = STEPS.find((each) => span / each <= most) ?? Math.ceil(span / most / (24 * HOUR)) * 24 * HOUR;
+  const count = Math.floor(span / step) + 1;
+  return Array.from({ length: count }, (_, index) => ({
+    left: ((index * step) / span) * 100,
+    words: index === 0 ? "0" : duration(index * step).replace(/ 0 (?:s|min)$/, ""),
   }));
 }

@@ -15,11 +15,14 @@ export interface Field {
   fallback: unknown;
 }
 
-/** The keys of the config as fields of a form, each of the kind that its schema asks for. */
-export function fieldsOf(schema: { properties?: Record<string, Schema> }, secrets: readonly string[]): Field[] {
+/**
+ * The keys of the config as fields of a form, each of the kind that its schema asks for. A text whose value the daemon does not
+ * tell, but only whether there is one, is a secret.
+ */
+export function fieldsOf(schema: { properties?: Record<string, Schema> }, values: Record<string, unknown>): Field[] {
   return Object.entries(schema.properties ?? {}).map(([key, given]) => ({
     key,
-    kind: secrets.includes(key) ? "secret" : kindOf(given),
+    kind: given.type === "string" && typeof values[key] === "object" ? "secret" : kindOf(given),
     choices: (given.enum ?? []).map(String),
     fallback: given.default,
   }));
