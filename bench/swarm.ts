@@ -14,7 +14,8 @@ import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
 import { createSwarm } from "../src/swarm/run/swarm.ts";
 import { testGit, walledGit } from "../test/support/git.ts";
 import { bindTools } from "../test/support/swarm/bind.ts";
-import { judge, temporaryFolder } from "./support.ts";
+import { describe, judge, temporaryFolder } from "./support.ts";
+import { clock, startBare } from "./turn.ts";
 
 const CONCURRENCY = 4;
 const CHECK_MS = 50;
@@ -23,6 +24,7 @@ const CHECK_MS = 50;
 export async function run(args: string[]): Promise<void> {
   const latency = Number(args[0] ?? 1_000);
   console.log(`default pipeline, ${latency} ms a model request, a check of ${CHECK_MS} ms, ${CONCURRENCY} streams at once`);
+  await describeMachine();
   for (const tasks of [1, 3, 8]) {
     const { wallMs, result, requests, sentTokens } = await measure(tasks, latency);
     const { pathMs, steps } = criticalPath(tasks, latency);
@@ -33,6 +35,32 @@ export async function run(args: string[]): Promise<void> {
     );
     if (latency >= 1_000) judge(`${tasks} tasks, times the critical path`, wallMs / pathMs, 1.15);
     judge(`${tasks} tasks, our own a step on the path`, ownMs, 40, " ms");
+  }
+}
+
+const TIMES = 9;
+
+/** What the parts of a step that are not IO's cost on this machine, without which its own cannot be judged. */
+async function describeMachine(): Promise<void> {
+  const folder = temporaryFolder();
+  const model = await startModelServer(() => ({ say: "Noted." }));
+  const bare = await startBare(model.url, join(folder.path, "bare"), { messages: [] } as never);
+  const { git } = walledGit(join(folder.path, "data"), { PATH: process.env.PATH, HOME: folder.path });
+  const project = makeProject(folder.path);
+  try {
+    const turns: number[] = [];
+    const starts: number[] = [];
+    for (let at = 0; at < TIMES; at += 1) {
+      const session = await bare.begin();
+      turns.push(await clock(() => bare.ask(session, "hello")));
+      starts.push(await clock(() => git.must(project, ["rev-parse", "HEAD"])));
+    }
+    console.log(describe("turn on a bare session", turns));
+    console.log(describe("start of git, walled", starts));
+  } finally {
+    await bare.stop();
+    await model.close();
+    folder.remove();
   }
 }
 

@@ -66,7 +66,7 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-async function clock(work: () => Promise<unknown>): Promise<number> {
+export async function clock(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();
   return performance.now() - started;
