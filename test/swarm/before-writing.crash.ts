@@ -27,7 +27,7 @@ pipeline:
       if (role !== "engineer" || afterTool) return undefined;
       return prompt.includes("conflicts with work")
         ? sh("grep -v '^[<=>]\\{7\\}' list.txt > n; mv n list.txt")
-        : sh(`echo ${taskIn(prompt)} >> list.txt`);
+        : sh(`grep -qx ${taskIn(prompt)} list.txt || echo ${taskIn(prompt)} >> list.txt`);
     }),
   );
   const killBefore = join(home, "killed-before.txt");
@@ -45,7 +45,7 @@ pipeline:
     const cutOff = steps.filter(({ kind, state, key }) => kind === "call" && state === "begun" && key !== answered);
     inFlight.push(...cutOff.map(({ stream }) => stream));
   }
-  expect(JSON.parse(last!.said)).toMatchObject({ status: "done", outcome: "approved" });
+  expect(JSON.parse(last!.said)).toMatchObject({ status: "done", outcome: "approved", reason: null });
   const lines = git(project, "show", `swarm/${resume}:list.txt`).split("\n");
   expect(lines.sort()).toEqual(["T1", "T2", "start"]);
   expect(git(project, "ls-tree", "--name-only", `swarm/${resume}`).split("\n").sort()).toEqual([

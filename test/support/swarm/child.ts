@@ -66,7 +66,9 @@ const run = await handle.finished;
 await swarm.close();
 await engine.stop();
 store.close();
-process.stdout.write(JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, tree: run.tree, steps }));
+process.stdout.write(
+  JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, reason: run.reason, tree: run.tree, steps }),
+);
 
 /** A store that ends the process when a step's result is to be written for the first time. */
 function dyingStore(inner: Store, file: string): Store {

@@ -185,13 +185,16 @@ export function play(script: Script = () => undefined): (request: ChatRequest) =
     const before = counts.get(role) ?? 0;
     if (!afterTool) counts.set(role, before + 1);
     const told: Told = { role, prompt: lastUserText(request), afterTool, before, request };
-    return lostWrite(request) ?? script(told) ?? usual(told);
+    return lostEffect(request) ?? script(told) ?? usual(told);
   };
 }
 
-/** Writes a file again that nobody knows to be written, because IO died meanwhile: what any model would do that is told so. */
-function lostWrite({ messages }: ChatRequest): Act | undefined {
-  if (!/^This call of file_ops was begun before an interruption/.test(textOf(messages.at(-1)))) return undefined;
+/**
+ * Does again what nobody knows to be done, because IO died meanwhile: what any model would do that is told so and finds nothing
+ * there. Where runs are killed, what is done is to be the same done twice.
+ */
+function lostEffect({ messages }: ChatRequest): Act | undefined {
+  const tool = /^This call of (file_ops|shell) was begun before an interruption/.exec(textOf(messages.at(-1)))?.[1];
   const call = messages.flatMap(({ tool_calls = [] }) => tool_calls).find(({ id }) => id === messages.at(-1)?.tool_call_id);
-  return call && { call: [{ tool: "file_ops", args: JSON.parse(call.function.arguments) }] };
+  return tool && call ? { call: [{ tool, args: JSON.parse(call.function.arguments) }] } : undefined;
 }
