@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BlobRef, Blobs, JobEnd } from "../dispatch/port.ts";
+import { pictureOf } from "../git/aside.ts";
 import { makeBundle, takeBundle } from "../git/bundles.ts";
-import { isAncestor } from "../git/refs.ts";
-import { NAMELESS, type Repo } from "../git/repository.ts";
-import { ADD_ALL } from "../git/scripts.ts";
-import { type Tree, treeOf } from "../git/worktrees.ts";
+import { isAncestor, setRef } from "../git/refs.ts";
+import type { Repo } from "../git/repository.ts";
+import { treeOf } from "../git/worktrees.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 
@@ -39,29 +39,12 @@ export async function captured({ repo, path, scratch }: Worktree, job: string): 
     git.must(path, ["rev-parse", "HEAD"]),
     git.must(path, ["status", "--porcelain", "--untracked-files=all"]),
   ]);
-  const commit = status === "" ? head : await picture({ ...tree, git }, head, { scratch, name: `index-${job}` });
-  await repo.git.must(repo.root, ["update-ref", refOf(job), commit]);
-  return commit;
-}
-
-async function picture(
-  { git, path }: Pick<Tree, "git" | "path">,
-  head: string,
-  { scratch, name }: { scratch: string; name: string },
-): Promise<string> {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   // Behind the wall a folder has its real name.
-  const index = join(realOf(scratch), name);
-  const env = { GIT_INDEX_FILE: index };
-  try {
-    await git.must(path, ["read-tree", head], { env });
-    await git.must(path, ADD_ALL, { env });
-    const tree = await git.must(path, ["write-tree"], { env });
-    return await git.must(path, [...NAMELESS, "commit-tree", tree, "-p", head], { input: "The files as they were\n" });
-  } finally {
-    rmSync(index, { force: true });
-    rmSync(`${index}.lock`, { force: true });
-  }
+  const told = { on: [head], folder: realOf(scratch), message: "The files as they were" } as const;
+  const commit = status === "" ? head : await pictureOf({ path, git }, told);
+  await setRef(repo, refOf(job), commit);
+  return commit;
 }
 
 /** What a worker lacks of a commit, put where it finds it; null where it has all of it. */

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -6,9 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 const STALE_MS = 10_000;
 const LOOK_MS = 100;
 
-/** The locks that a git cut off in a worktree leaves, all of them on what is the run's own: its index, its head, its branch. */
+/** The locks that a git cut off in a worktree has left, all of them on what is the run's own: its index, its heads, its branch. */
 export function locksOf(record: string, commonDir: string, branch: string): string[] {
-  return [join(record, "index.lock"), join(record, "HEAD.lock"), join(commonDir, "refs", "heads", `${branch}.lock`)];
+  const left = readdirSync(record).filter((name) => /^(?:index|[A-Z_]+)\.lock$/.test(name));
+  return [...left.map((name) => join(record, name)), join(commonDir, "refs", "heads", `${branch}.lock`)];
 }
 
 /** Takes away locks that were left behind. One that is young may still be held by a git at its end, and is waited for. */

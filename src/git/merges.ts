@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { UserError } from "../lib/errors.ts";
+import type { ExecResult } from "../process/exec.ts";
+import { asideRef, setAside } from "./aside.ts";
 import type { Git } from "./command.ts";
 import { isAncestor, merging } from "./refs.ts";
 import { NAMELESS, type Repo } from "./repository.ts";
@@ -21,14 +23,9 @@ export async function mergeInto(
   { commit, message }: { commit: string; message: string },
 ): Promise<{ saved: Saved; conflicts: string[] }> {
   const { git, path } = tree;
+  if (merging(tree.record)) await takeBack(tree);
   const words = [...identity, "merge", "-q", "--no-ff", "--no-verify", "-m", message, commit];
-  const merge = () => git.run(path, words, { script: AND_STATE });
-  let merged = await merge();
-  if (merged.code !== 0 && /MERGE_HEAD exists|not concluded your merge|unmerged files/.test(merged.output)) {
-    // An earlier life was cut off in the middle of this merge.
-    await git.must(path, ["merge", "--abort"]);
-    merged = await merge();
-  }
+  const merged = await mergeOnClean(tree, words, AND_STATE);
   if (merged.code === 0) {
     await fillSubmodules(tree.repo, tree);
     return { saved: stateIn(tree, merged.stdout), conflicts: [] };
@@ -37,6 +34,21 @@ export async function mergeInto(
   if (merging(tree.record)) await git.must(path, ["merge", "--abort"]);
   if (conflicts.length === 0) throw new UserError(`git merge failed in ${path}: ${merged.output.trim().slice(-600)}`);
   return { saved: await current(tree), conflicts };
+}
+
+/** Merges. What cannot even begin may stumble over the files of one that was cut off, and is tried again without them. */
+async function mergeOnClean(tree: Tree, words: readonly string[], script?: string): Promise<ExecResult> {
+  const merge = () => tree.git.run(tree.path, words, { ...(script !== undefined && { script }) });
+  const merged = await merge();
+  if (merged.code === 0 || merging(tree.record)) return merged;
+  await takeBack(tree);
+  return merge();
+}
+
+/** Makes a worktree clean in which an earlier life was cut off in the middle of a merge. */
+async function takeBack(tree: Tree): Promise<void> {
+  await setAside(tree, asideRef(tree.branch, "half-merged"));
+  await tree.git.must(tree.path, ["reset", "-q", "--hard", "HEAD"]);
 }
 
 /**
@@ -63,7 +75,8 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
 export async function beginMerge(tree: Tree, commit: string): Promise<string[]> {
   const { git, path, repo, record } = tree;
   if (!(await isAncestor(git, path, commit, "HEAD")) && !merging(record)) {
-    await git.run(path, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
+    const { output } = await mergeOnClean(tree, [...NAMELESS, "merge", "-q", "--no-commit", "--no-ff", commit]);
+    if (!merging(record)) throw new UserError(`git merge failed in ${path}: ${output.trim().slice(-600)}`);
   }
   await refuseClashingLinks(git, path);
   await fillSubmodules(repo, tree);

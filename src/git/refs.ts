@@ -1,11 +1,19 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "./command.ts";
+import { releaseLocks } from "./locks.ts";
+import type { Repo } from "./repository.ts";
 
 /** The refs of a repository that these name or stand above; none where there is no repository. */
 export async function refsBelow(git: Git, cwd: string, ...prefixes: string[]): Promise<string[]> {
   const { code, stdout } = await git.run(cwd, ["for-each-ref", "--format=%(refname)", ...prefixes], { maxOutput: 2_000_000 });
   return code === 0 ? stdout.split("\n").filter((name) => name !== "") : [];
+}
+
+/** Leads a ref of our own to a commit, also where a git was cut off while it did so. */
+export async function setRef({ git, root, commonDir }: Pick<Repo, "git" | "root" | "commonDir">, ref: string, commit: string) {
+  await releaseLocks([join(commonDir, `${ref}.lock`)]);
+  await git.must(root, ["update-ref", ref, commit]);
 }
 
 /** Deletes refs; tells whether all are gone. */

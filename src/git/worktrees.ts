@@ -7,7 +7,7 @@ import { realOf } from "../lib/real-path.ts";
 import { locksOf, releaseLocks } from "./locks.ts";
 import { unnest } from "./nested.ts";
 import { merging } from "./refs.ts";
-import { NAMELESS, type Repo } from "./repository.ts";
+import type { Repo } from "./repository.ts";
 import { ADD_ALL, ADD_FIRST, AND_STATE, HAS_LINKS, STATE } from "./scripts.ts";
 import { fillSubmodules, saveSubmodules } from "./submodules.ts";
 import type { Tree } from "./tree.ts";
@@ -168,23 +168,6 @@ export function stateIn({ path, branch }: Tree, told: string): Saved {
     );
   }
   return { commit, tree };
-}
-
-/** Puts what is uncommitted in a worktree under a ref of its own and makes the tree clean again; the ref, if there was anything. */
-export async function setAside({ git, path }: Tree, ref: string): Promise<string | undefined> {
-  const status = await git.must(path, ["status", "--porcelain", "--untracked-files=all"]);
-  if (status === "") return undefined;
-  const gitDir = await git.must(path, ["rev-parse", "--absolute-git-dir"]);
-  await unnest(git, path);
-  const env = { GIT_INDEX_FILE: join(gitDir, "swarm-aside-index") };
-  await git.must(path, ["read-tree", "HEAD"], { env });
-  await git.must(path, ADD_ALL, { env });
-  const tree = await git.must(path, ["write-tree"], { env });
-  const commit = await git.must(path, [...NAMELESS, "commit-tree", tree, "-p", "HEAD"], { input: "left behind in the tree\n" });
-  await git.must(path, ["update-ref", ref, commit]);
-  await git.must(path, ["reset", "-q", "--hard", "HEAD"]);
-  await git.must(path, ["clean", "-q", "-fd"]);
-  return ref;
 }
 
 /** How the folder of a worktree is called while it is being deleted. */

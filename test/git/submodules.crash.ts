@@ -1,17 +1,13 @@
-import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { mergeInto } from "../../src/git/merges.ts";
 import { openRepo } from "../../src/git/repository.ts";
 import { addWorktree, treeOf } from "../../src/git/worktrees.ts";
-import { packageRoot } from "../../src/lib/paths.ts";
-import { bundled } from "../support/bundled.ts";
+import { cutOff } from "../support/cut-off.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { killedAll } from "../support/processes.ts";
 import { git, makeProject } from "../support/swarm/index.ts";
-import { until } from "../support/until.ts";
 
 const FILES = 800;
 const filesOf = (word: string) =>
@@ -34,32 +30,13 @@ function expectWhole(path: string, word: string): void {
   expect([git(path, "status", "--porcelain"), git(place, "status", "--porcelain")]).toEqual(["", ""]);
 }
 
-/** Begins a worktree in a process of its own and ends that when it is in the middle of something; whether it was. */
-async function cutOff(words: readonly string[], isThere: () => boolean): Promise<boolean> {
-  const program = await bundled(join(packageRoot, "test", "support", "worktree-maker.ts"));
-  const [project, path, ...more] = words as [string, string];
-  const args = [program, project, path, temporaryFolder(), ...more];
-  const child = spawn(process.execPath, args, { stdio: "inherit", detached: true });
-  let wasThere = false;
-  await until(
-    "it to be in the middle of it",
-    () => {
-      wasThere ||= isThere();
-      return wasThere || child.exitCode !== null;
-    },
-    20_000,
-  );
-  await killedAll(child);
-  return wasThere;
-}
-
 test("whoever is killed while a submodule is brought into a worktree leaves nothing that the next one stumbles over", async () => {
   const { project, path, files } = ground();
   const records = join(project, ".git", "worktrees");
   const isCloning = () =>
     existsSync(records) && readdirSync(records).some((name) => existsSync(join(records, name, "modules", "vendor")));
   const isFilling = () => existsSync(files) && readdirSync(files).length > 0;
-  for (const isThere of [isCloning, isFilling, isFilling]) await cutOff([project, path], isThere);
+  for (const isThere of [isCloning, isFilling, isFilling]) await cutOff(project, path, isThere);
   const repo = (await openRepo(testGit(), project))!;
   await addWorktree(repo, { path, branch: "work", base: repo.head! });
   expectWhole(path, "first");
@@ -77,7 +54,7 @@ test("whoever is killed while a merge moves a submodule on leaves nothing that t
   const commit = git(project, "rev-parse", "HEAD").trim();
   git(project, "switch", "-q", "--recurse-submodules", "-");
   const isMoving = () => readFileSync(join(files, "f0.txt"), "utf8").startsWith("second");
-  expect(await cutOff([project, path, commit], isMoving)).toBe(true);
+  expect(await cutOff(project, path, isMoving, { merge: commit })).toBe(true);
   const tree = treeOf(repo, path, "work");
   await mergeInto(repo, tree, { commit, message: "Merge" });
   expectWhole(path, "second");

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { asideRef, setAside } from "../../git/aside.ts";
 import type { Git } from "../../git/command.ts";
 import { bring, installedIn } from "../../git/dependencies.ts";
 import { diffOf } from "../../git/diff.ts";
@@ -15,7 +16,6 @@ import {
   current,
   removeWorktree,
   type Saved,
-  setAside,
   type Tree,
   treeOf,
 } from "../../git/worktrees.ts";
@@ -216,6 +216,6 @@ export function worktree(repo: Repo, path: string, branch: string, note?: (text:
     },
     changed: () => changedIn(tree),
     saveChanged: (message) => commitChanged(repo, tree, message),
-    tidy: (label) => setAside(tree, `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`),
+    tidy: (label) => setAside(tree, asideRef(branch, label)),
   };
 }
