@@ -70,16 +70,6 @@ export async function takeBundle(
   });
 }
 
-/** Moves a branch from the commit that it is expected at, and from no other. */
-export async function moveBranch(
-  { git, root }: Pick<Place, "git" | "root">,
-  branch: string,
-  to: string,
-  from: string,
-): Promise<boolean> {
-  return (await git.run(root, ["update-ref", `refs/heads/${branch}`, to, from])).code === 0;
-}
-
 const refused = (why: string) => new UserError(`A worker's result is refused: ${why}. Nothing of it was taken over.`);
 
 async function withScratch<T>(place: Place, work: (place: Place, file: string) => Promise<T>): Promise<T> {

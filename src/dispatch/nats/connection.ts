@@ -70,3 +70,12 @@ export async function connectOnce(access: ClusterAccess, withinMs: number, { unt
 export function isRefusal(error: unknown): boolean {
   return error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError;
 }
+
+/** What a message says; undefined, which every schema refuses, where it is no JSON. */
+export function jsonOf(message: { json<T>(): T }): unknown {
+  try {
+    return message.json();
+  } catch {
+    return undefined;
+  }
+}

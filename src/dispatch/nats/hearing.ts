@@ -6,6 +6,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Jobs } from "../jobs.ts";
 import { JobEvent } from "../port.ts";
+import { jsonOf } from "./connection.ts";
 import type { Endings } from "./endings.ts";
 import { readLease } from "./leases.ts";
 import { everyDelta, TOLD, TOLD_CONSUMER } from "./names.ts";
@@ -87,13 +88,4 @@ export function createHearing({ cluster: { nc, js, leases }, jobs, endings, log 
       deltas?.unsubscribe();
     },
   };
-}
-
-function jsonOf(message: { json<T>(): T }): unknown {
-  try {
-    return message.json();
-  } catch {
-    // Not JSON: refused by the schema.
-    return undefined;
-  }
 }

@@ -7,6 +7,7 @@ import type { Jobs } from "../jobs.ts";
 import { Attempt, BlobRef, type Blobs, type Job } from "../port.ts";
 import type { Claim } from "./attempt.ts";
 import { createBlobs } from "./blobs.ts";
+import { jsonOf } from "./connection.ts";
 import type { Leases } from "./leases.ts";
 import { askSubject, everyQuestion } from "./names.ts";
 import type { Cluster } from "./streams.ts";
@@ -168,13 +169,4 @@ function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener("abort", stopped, { once: true });
     void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stopped));
   });
-}
-
-function jsonOf(message: Msg): unknown {
-  try {
-    return message.json();
-  } catch {
-    // Not JSON: refused by the schema.
-    return undefined;
-  }
 }
