@@ -136,7 +136,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
         if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content)
           return { created: false, changed: false };
         versions.keep(place.path, place.file);
-        savePage(place, content);
+        savePage(place, content, now());
         note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
         return { created: before === undefined, changed: true };
       });
@@ -198,10 +198,11 @@ function readExisting(place: PagePlace, isSecret: IsSecret): PageDoc {
   throw missing(`There is no page ${place.path}.${instead} Search or list the wiki for the pages there are.`);
 }
 
-function savePage(place: PagePlace, content: string): void {
+function savePage(place: PagePlace, content: string, atMs: number): void {
   const folder = makeFolder(dirname(place.file));
   try {
-    replaceFile(folder, basename(place.file), content);
+    // By the clock of the journal, which tells who wrote which version and what stood there before.
+    replaceFile(folder, basename(place.file), content, { atMs });
   } catch (error) {
     if (codeOf(error) === "EISDIR") throw new UserError(`${place.path} is a folder. Choose another name.`);
     throw error;

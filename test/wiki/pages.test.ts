@@ -42,6 +42,16 @@ test.each(["pipe", "link"])(
   },
 );
 
+test("a page's time is by the clock that tells who wrote it when, to the millisecond", () => {
+  const { wiki } = makeWiki();
+  for (let round = 0; round < 100; round += 1) {
+    const before = Date.now();
+    const { updatedAt } = wiki.write("general/a", `# round ${round}`);
+    expect(Date.parse(updatedAt)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(updatedAt)).toBeLessThanOrEqual(Date.now());
+  }
+});
+
 test("a page is written under the name it was given, with its title and tags read from its text", () => {
   const { wiki, root, news } = makeWiki();
   const page = wiki.write("general/rust-patterns", "# Rust Patterns\nTags: rust, #Programming\n\nUse `thiserror`.\n");

@@ -6,6 +6,7 @@ import {
   fchownSync,
   fstatSync,
   fsyncSync,
+  futimesSync,
   openSync,
   renameSync,
   unlinkSync,
@@ -20,6 +21,8 @@ export interface ReplaceOptions {
   like?: { uid: bigint; gid: bigint; mode: bigint };
   /** Whether to wait until it is on the disk. */
   durable?: boolean;
+  /** When it is said to be written; without this by the clock of the file system, which may be some milliseconds behind ours. */
+  atMs?: number;
 }
 
 /** Replaces a file so that a reader, or a crash at any moment, finds the old text or the new one, never a part. */
@@ -45,7 +48,7 @@ export function createFile(
   folder: Folder,
   name: string,
   content: string | Uint8Array,
-  { mode = 0o600, like, durable = true }: ReplaceOptions = {},
+  { mode = 0o600, like, durable = true, atMs }: ReplaceOptions = {},
 ): void {
   named(folder, () => {
     const file = openSync(folder.entry(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, like ? 0o600 : mode);
@@ -53,6 +56,8 @@ export function createFile(
       writeAll(file, typeof content === "string" ? Buffer.from(content, "utf8") : content);
       if (like && process.getuid?.() === 0) fchownSync(file, Number(like.uid), Number(like.gid));
       if (like) fchmodSync(file, Number(like.mode) & 0o7777);
+      // Half a millisecond more, so that what is lost on the way into seconds does not lead into the one before.
+      if (atMs !== undefined) futimesSync(file, (atMs + 0.5) / 1000, (atMs + 0.5) / 1000);
       if (durable) fsyncSync(file);
     } finally {
       closeSync(file);
