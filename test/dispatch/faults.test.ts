@@ -7,6 +7,7 @@ import { noUsage } from "../../src/protocol/usage.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCluster, startHosts } from "../support/dispatch/cluster.ts";
 import { jobOf, LEASE_MS } from "../support/dispatch/work.ts";
+import { sleeping } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 /** Two seconds are promised; a machine that does much else at the same time is given more. */
@@ -233,10 +234,3 @@ describe("cancelling", () => {
     expect(noted("begun").filter((line) => line.includes(" j "))).toEqual([]);
   });
 });
-
-async function sleeping(mark: string): Promise<number> {
-  const { exec } = await import("../../src/process/exec.ts");
-  const { stdout } = await exec("ps", ["-eo", "stat,args"]);
-  return stdout.split("\n").filter((line) => line.includes(`sleep ${mark}`) && !line.includes("sh -c") && !line.startsWith("Z"))
-    .length;
-}

@@ -3,14 +3,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Act, ChatRequest } from "../../src/engine/rehearsal/wire.ts";
-import { exec } from "../../src/process/exec.ts";
 import type { ClusterStatus, Worker } from "../../src/protocol/workers.ts";
 import { startCluster } from "../support/cluster.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { jobsOf } from "../support/dispatch/away.ts";
 import { createGate } from "../support/gate.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
-import { processesOn } from "../support/processes.ts";
+import { processesOn, sleeping } from "../support/processes.ts";
 import { characterOf, delegate, ended, project, squadWith, stepOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
@@ -169,9 +168,4 @@ async function start(agent: (request: ChatRequest) => Act | Promise<Act>, cluste
   const env = providerEnvironment(model.url);
   const started = await startCluster(onTestFinished, { env, cluster, config: { dispatch: "workers" } });
   return { cluster: started, model };
-}
-
-async function sleeping(mark: string): Promise<number> {
-  const { stdout } = await exec("ps", ["-eo", "stat,comm,args"]);
-  return stdout.split("\n").filter((line) => / sleep +sleep /.test(line) && line.includes(mark) && !line.startsWith("Z")).length;
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/messages.ts";
 import { count, openChat, type TestChat } from "../support/chat.ts";
 import { cleanEnvironment, IO } from "../support/daemon.ts";
+import { sleeping } from "../support/processes.ts";
 import { openTerminal, uncoloured } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -60,8 +61,11 @@ test("Ctrl-Z gives the terminal back to the shell, and fg goes on with the line,
 
 test("Ctrl-C in a command of one's own ends that command and not the chat", { timeout: 60_000 }, async () => {
   const { terminal } = await openChat(() => ({ say: "Still here." }));
-  await terminal.enter("!echo begins; sleep 600; echo never");
+  const mark = `600${Math.floor(Math.random() * 1e6)}`;
+  await terminal.enter(`!echo begins; sleep ${mark}; echo never`);
   await terminal.sees(/\nbegins\n/);
+  // A shell that is interrupted while it starts a program may start it all the same.
+  await until("the command to run", async () => (await sleeping(mark)) === 1);
   await terminal.press("C-c");
   await terminal.sees(/· (?:ended by SIGINT|exit 130)/);
   expect(await terminal.screen()).not.toMatch(/\nnever\n/);

@@ -16,7 +16,7 @@ import type { ClusterStatus, Worker } from "../../src/protocol/workers.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess, type TestDaemon } from "./daemon.ts";
 import { type AtTheEnd, temporaryFolder, temporaryHome } from "./home.ts";
 import { HUB, type Place, type TestNetwork } from "./network.ts";
-import { killed } from "./processes.ts";
+import { killed, processesOn } from "./processes.ts";
 import { ensureFile } from "./program.ts";
 import { until } from "./until.ts";
 
@@ -42,6 +42,8 @@ export interface TestWorker {
   output(): string;
   access: ClusterAccess;
   ended: Promise<number | null>;
+  /** With everything it started. */
+  kill(): Promise<void>;
 }
 
 /** A home whose server, if it gets one, is on loopback and does not outlive the test, whatever becomes of its daemon. */
@@ -138,8 +140,13 @@ export function startWorker(
       output += chunk;
     });
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  atTheEnd(() => killed(child));
-  return { child, output: () => output, ended };
+  const kill = async () => {
+    await killed(child);
+    // Its runtime notices a moment later, and until then writes into the folder that is to go.
+    await until("all of the worker to be gone", () => processesOn(home).length === 0);
+  };
+  atTheEnd(kill);
+  return { child, output: () => output, ended, kill };
 }
 
 export const strangersSeed = (): string => createNkey().seed;

@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/lib/alive.ts";
 import { codeOf } from "../../src/lib/errors.ts";
+import { exec } from "../../src/process/exec.ts";
 import { hasEnvironment } from "../../src/process/processes.ts";
 
 /** Every process that works on a home: the daemon, its runtimes, and what they started. */
@@ -30,4 +31,10 @@ export async function killedAll(child: ChildProcess): Promise<void> {
     if (codeOf(error) !== "ESRCH") throw error;
   }
   await killed(child);
+}
+
+/** How many `sleep` there are that a test began and marked by how long they take. */
+export async function sleeping(mark: string): Promise<number> {
+  const { stdout } = await exec("ps", ["-eo", "stat,comm,args"]);
+  return stdout.split("\n").filter((line) => / sleep +sleep /.test(line) && line.includes(mark) && !line.startsWith("Z")).length;
 }

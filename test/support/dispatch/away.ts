@@ -5,13 +5,9 @@ import { startCluster, type TestCluster, type TestWorker } from "../cluster.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../daemon.ts";
 import type { AtTheEnd } from "../home.ts";
 import { startNetwork } from "../network.ts";
-import { killed, processesOn } from "../processes.ts";
-import { until } from "../until.ts";
 
 export interface AwayWorker extends TestWorker {
   name: string;
-  /** With everything it started. */
-  kill: () => Promise<void>;
   /** What lies of jobs in the folder where it keeps projects. */
   left: () => string[];
 }
@@ -44,12 +40,7 @@ export async function startHosts(
   const workers: AwayWorker[] = [];
   for (const name of names) {
     const joined = await cluster.join(name, [], atTheEnd);
-    const kill = async () => {
-      await killed(joined.child);
-      await until(`all of ${name} to be gone`, () => processesOn(joined.home).length === 0);
-    };
-    atTheEnd(kill);
-    workers.push({ ...joined, name, kill, left: () => jobsOf(joined.home) });
+    workers.push({ ...joined, name, left: () => jobsOf(joined.home) });
   }
   return {
     ...{ cluster, daemon: cluster.daemon, workers },
