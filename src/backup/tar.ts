@@ -14,15 +14,20 @@ export interface TarEntry {
 const KINDS = { file: "0", link: "2", folder: "5" } as const;
 const BLOCK = 512;
 const MOST_EXTRA = 1_000_000;
+/** The last second that the old fields can tell. */
+const LAST_MS = (2 ** 33 - 1) * 1000;
 
 /** The header of an entry; what does not fit into the old fields stands before it, as POSIX has it. */
 export function headerOf({ name, type, mode, mtimeMs, size, target = "" }: TarEntry): Buffer {
+  const time = Math.min(Math.max(0, mtimeMs), LAST_MS);
   const records = [
     ...(fits(name) ? [] : [record("path", name)]),
     ...(fits(target) ? [] : [record("linkpath", target)]),
     ...(size > 0o77777777777 ? [record("size", String(size))] : []),
+    // Whole seconds would not tell which of two versions of a page was there before.
+    ...(time % 1000 === 0 ? [] : [record("mtime", (time / 1000).toFixed(6))]),
   ];
-  const seconds = Math.max(0, Math.floor(mtimeMs / 1000));
+  const seconds = Math.floor(time / 1000);
   const own = block({ name: short(name), kind: KINDS[type], mode, seconds, size, target: short(target) });
   if (records.length === 0) return own;
   const extra = Buffer.concat(records);
@@ -54,12 +59,13 @@ export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ 
     const type = (Object.keys(KINDS) as TarEntry["type"][]).find((each) => KINDS[each] === kindIn(head));
     if (type === undefined) throw damaged();
     const size = extra.size === undefined ? sizeIn(head) : Number(extra.size);
-    if (!Number.isSafeInteger(size) || size < 0) throw damaged();
+    const mtimeMs = extra.mtime === undefined ? octal(head, 136, 12) * 1000 : Number(extra.mtime) * 1000;
+    if (!Number.isSafeInteger(size) || size < 0 || !(mtimeMs >= 0 && mtimeMs <= LAST_MS)) throw damaged();
     const entry: TarEntry = {
       name: extra.path ?? text(head, 0, 100),
       type,
       mode: octal(head, 100, 8) & 0o777,
-      mtimeMs: octal(head, 136, 12) * 1000,
+      mtimeMs,
       size,
       ...(type === "link" && { target: extra.linkpath ?? text(head, 157, 100) }),
     };

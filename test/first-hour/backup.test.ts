@@ -56,7 +56,9 @@ test("a backup of a running daemon, restored elsewhere, has the same squads, pag
   });
   const first = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
   await first.ask({ text: "good day" });
-  await first.json("PUT", "/api/wiki/pages/general/doors", { content: "# Doors\n\nThe door is green. 🚪\n" });
+  const { updatedAt } = await first.json<{ updatedAt: string }>("PUT", "/api/wiki/pages/general/doors", {
+    content: "# Doors\n\nThe door is green. 🚪\n",
+  });
   await first.json("POST", "/api/squads", { name: "doors", slug: "doors", projectPath: project });
   await first.json("POST", "/api/squads/doors/agents", { roleTitle: "Painter", charter: "Paints." });
   await first.json("POST", "/api/squads/doors/decisions", { decision: "Green it is" });
@@ -88,6 +90,7 @@ test("a backup of a running daemon, restored elsewhere, has the same squads, pag
   expect(await items(second, "/api/squads/doors/decisions")).toMatchObject([{ decision: "Green it is" }]);
   expect(await second.json("GET", "/api/wiki/pages/general/doors")).toMatchObject({
     content: expect.stringContaining("green. 🚪"),
+    updatedAt,
   });
   expect(await items(second, "/api/wiki/search?q=door%20is%20green")).toHaveLength(1);
   expect(await items<Message>(second, "/api/messages")).toMatchObject([{ text: "good day", reply: "Good day to you." }]);
