@@ -130,7 +130,9 @@ async function follow(
     const interrupt = () => void swarm.close();
     process.once("SIGINT", interrupt);
     process.once("SIGTERM", interrupt);
-    const run = await handle.finished.finally(() => {
+    const run = await handle.finished.finally(async () => {
+      // The last of it may wait for another process that holds the database.
+      await hub.settled();
       unsubscribe();
       questions.close();
       progress.end();

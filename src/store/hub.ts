@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Emit, Event, News } from "../protocol/events.ts";
@@ -8,6 +9,8 @@ import { isBusy } from "./open.ts";
 export interface Hub {
   emit: Emit;
   subscribe(listener: (event: Event) => void): () => void;
+  /** Resolves when everything so far was told, or the database has been held for too long. */
+  settled(): Promise<void>;
   close(): void;
 }
 
@@ -15,6 +18,8 @@ export interface Hub {
 const DELTA_MS = 15;
 /** How long news waits while another process holds the database. */
 const BUSY_MS = 100;
+/** How long somebody who leaves waits for it. */
+const SETTLING_MS = 3_000;
 
 export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log: Log; pollMs?: number }): Hub {
   const listeners = new Set<(event: Event) => void>();
@@ -111,6 +116,10 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    async settled() {
+      const end = performance.now() + SETTLING_MS;
+      for (flush(); pending.length > 0 && performance.now() < end; flush()) await sleep(BUSY_MS);
     },
     close() {
       flush();

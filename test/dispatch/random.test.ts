@@ -51,7 +51,7 @@ test("300 jobs end once each, whatever happens to workers, cables, the server an
       // A life of the daemon that has just ended takes nothing any more.
       while (
         !(await dispatcher
-          .submit(jobOf(id, { notes, ms: Math.floor(random() * 120), effects: ["c"] }, { limits: { maxAttempts: 50 } }))
+          .submit(jobOf(id, { notes, ms: Math.floor(random() * 600), effects: ["c"] }, { limits: { maxAttempts: 50 } }))
           .then(
             () => true,
             () => false,

@@ -112,6 +112,22 @@ test("news of another process reaches listeners here, in order and once", async 
   expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
 });
 
+test("news that waits for another process, which holds the database, is told before whoever leaves has left", async () => {
+  const path = join(temporaryFolder(), "io.db");
+  const hub = createHub({ events: createEventLog(open(path)), log });
+  onTestFinished(() => hub.close());
+  const heard: Event[] = [];
+  hub.subscribe((event) => heard.push(event));
+  const other = open(path).db;
+  other.exec("BEGIN IMMEDIATE");
+  hub.emit({ type: "page.written", data: { path: "pages/a.md", title: "A" } });
+  expect(heard).toEqual([]);
+  const settled = hub.settled();
+  other.exec("COMMIT");
+  await settled;
+  expect(heard).toMatchObject([{ type: "page.written" }]);
+});
+
 test("a listener that fails does not keep the news from the others, and quick deltas are told together", async () => {
   const hub = createHub({ events: createEventLog(open()), log });
   onTestFinished(() => hub.close());
