@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Dispatcher, Job, JobEnd } from "../dispatch/port.ts";
 import { PROTOCOL } from "../dispatch/port.ts";
 import type { SessionSpec } from "../engine/port.ts";
@@ -85,7 +86,7 @@ async function hostGone(to: Dispatcher, pool: string, over: AbortSignal): Promis
   const [, worker] = /^host-(.+)$/.exec(pool) ?? [];
   let missing = 0;
   while (worker !== undefined && !over.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref());
+    await sleep(LOOK_MS, undefined, { ref: false });
     const seen = (await to.workers()).some(({ name, state }) => name === worker && state !== "lost" && state !== "draining");
     missing = seen ? 0 : missing + LOOK_MS;
     if (missing > to.leaseMs) return "host gone";

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Jobs } from "../jobs.ts";
@@ -34,7 +35,7 @@ export function createEndings({ cluster: { js, jsm }, jobs, log }: EndingsDeps) 
     const until = performance.now() + EVENTS_MS;
     while (lease !== "" && jobs.toldSoFar(job.id, lease) < told) {
       if (performance.now() > until) return log.error("events of a job are missing", { job: job.id, told });
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await sleep(10);
     }
   }
 

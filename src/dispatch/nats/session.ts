@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -51,7 +52,7 @@ export async function openSession({ connection: nc, jobs, served, leaseMs, log }
         } catch (error) {
           if (closed || nc.isClosed()) return;
           log.warn("the cluster could not be brought up to date; trying again", { error: messageOf(error) });
-          await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+          await sleep(RETRY_MS);
         }
       }
     });
