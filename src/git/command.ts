@@ -4,7 +4,7 @@ import { realOf } from "../lib/real-path.ts";
 import { isWithin } from "../lib/within.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
-import type { Wrap } from "../process/sandbox.ts";
+import type { Stand, Wrap } from "../process/sandbox.ts";
 import { FIXED_ENVIRONMENT, FIXED_SETTINGS } from "./settings.ts";
 import type { UserSettings } from "./user-settings.ts";
 
@@ -68,7 +68,7 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
     // Git looks at the folder it stands in, and writes there only where that is said.
     const inside = writable.some((folder) => isWithin(folder, realOf(cwd)));
-    const stand = { writable, readable, network: fetches, access: inside ? ("write" as const) : ("read" as const) };
+    const stand: Stand = { writable, readable, network: fetches, access: inside ? "write" : "read", closed: !fetches };
     const told = {
       ...FIXED_ENVIRONMENT,
       ...asEnvironment(all),

@@ -5,7 +5,7 @@ import { realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
-import { CONFINED, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
+import { CONFINED, closedKernelFiles, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
 import { otherPlaces } from "./wall/other-mounts.ts";
 import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { Stand } from "./wall/stand.ts";
@@ -67,7 +67,9 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const home = realOf(deps.home);
   const userHome = realOf(env.HOME || homedir());
   const status = probe();
-  const kernel = status.then((found) => (found.kind === "open" ? [] : kernelFiles(found)));
+  const kernel = status.then((found) =>
+    found.kind === "open" ? { open: [], closed: [] } : { open: kernelFiles(found), closed: closedKernelFiles(found) },
+  );
 
   return {
     status: () => status,
@@ -84,7 +86,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const frozen = [...(stand.frozen ?? []), ...guard.readOnly()];
       const folder = realOf(cwd);
       const view: View = {
-        ...{ home, userHome, env, cwd: folder, kernel: await kernel },
+        ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[stand.closed ? "closed" : "open"] },
         others: otherPlaces(home),
         stand: { ...stand, frozen },
       };

@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
@@ -29,7 +29,9 @@ export interface Seen {
 }
 
 /** The whole machine as the user sees it, but for IO's own folder. */
-export function secretsView({ home, env, kernel, others, stand, cwd }: View): Seen {
+export function secretsView(view: View): Seen {
+  const { home, env, kernel, others, stand, cwd } = view;
+  if (stand.closed) return closedView(view);
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd);
   const writable: Grant[] = real(stand.writable).map((path) => ({ path, write: true }));
@@ -49,7 +51,37 @@ export function secretsView({ home, env, kernel, others, stand, cwd }: View): Se
       ...["--bind", "/", "/", ...bindAll(outside), ...kernel, ...hideDoors(env), ...hideOthers(others)],
       ...withinCover(home, inside),
     ],
-    sees: (folder) => !isWithin(home, folder) || folder === home || isBelow(inside, { path: folder }),
+    sees: (folder) => isInSight(home, inside, folder),
+  };
+}
+
+/** Of IO's own folder only what is shown; of the rest of the machine everything. */
+function isInSight(home: string, inside: readonly Grant[], folder: string): boolean {
+  return !isWithin(home, folder) || folder === home || isBelow(inside, { path: folder });
+}
+
+/** The same, where nothing can be written but what is named; for temporary files there is a folder of its own. */
+function closedView({ home, env, kernel, others, stand, cwd }: View): Seen {
+  const isInside = ({ path }: Grant) => isWithin(home, path);
+  const place = placeIn(home, stand.place ?? cwd);
+  const shown: Grant[] = [...shownInside(home).map(({ path }) => path), ...(place === undefined ? [] : [place])].map((path) => ({
+    path,
+    write: false,
+  }));
+  const named = [...real(stand.writable), ...(place === undefined || stand.access === "read" ? [] : [place])];
+  const own: Grant[] = [...new Set(named)].map((path) => ({ path, write: true }));
+  const frozen = frozenIn(stand).filter((path) => isBelow(own, { path }));
+  const closed: Grant[] = frozen.map((path) => ({ path, write: false }));
+  const kept = anchors(frozen, closed).filter(({ path }) => isBelow(own, { path: dirname(path) }));
+  const grants = [...own, ...closed, ...kept];
+  const inside = [...shown.filter((each) => isInside(each) && !isBelow(own, each)), ...grants.filter(isInside)];
+  return {
+    args: [
+      ...["--ro-bind", "/", "/", ...bindAll(grants.filter((each) => !isInside(each)))],
+      ...[...kernel, ...hideDoors(env), ...hideOthers(others), ...withinCover(home, inside)],
+      ...["--setenv", "TMPDIR", "/dev/shm"],
+    ],
+    sees: (folder) => isInSight(home, inside, folder),
   };
 }
 

@@ -24,6 +24,11 @@ export function kernelFiles({ processes }: { processes: boolean }): string[] {
   ];
 }
 
+/** The same where nobody has a reason to write anything of the kernel's: one mount in place of one for each setting. */
+export function closedKernelFiles({ processes }: { processes: boolean }): string[] {
+  return processes ? ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"] : kernelFiles({ processes });
+}
+
 /** Everything in /proc that is no process and could be written to somebody else's harm. */
 function kernelSettings(): string[] {
   if (!existsSync("/proc/sys")) return [];

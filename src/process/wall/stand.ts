@@ -12,6 +12,11 @@ export interface Stand {
   readable?: readonly string[];
   /** Folders and files that it may not write, wherever it can see them. */
   frozen?: readonly string[];
+  /**
+   * It writes nowhere but in the folders that are named here, at whatever height. What cannot be written needs no mount of its
+   * own to stay as it is, so this is also the wall that is put up fastest.
+   */
+  closed?: boolean;
   /** The height it asks for. It counts only where it is higher than the one that is set. */
   height?: SandboxHeight;
   /** The network for a program of IO's own, where commands have none. */
