@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bring } from "../src/git/dependencies.ts";
+import { measure } from "./run.ts";
 import { judge, temporaryFolder } from "./support.ts";
-import { measure } from "./swarm.ts";
 
 const MB = 1_000_000;
 const STREAMS = 3;

@@ -1,44 +1,83 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createEngine } from "../src/engine/engine.ts";
+import { connect } from "../src/client/client.ts";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
-import { type Act, type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
-import { Config } from "../src/lib/config.ts";
-import { createLog } from "../src/lib/log.ts";
-import { createRedactor } from "../src/lib/redact.ts";
-import type { Sandbox } from "../src/process/sandbox.ts";
+import { readDaemonFile } from "../src/lib/daemon-file.ts";
+import { packageRoot, pathsOf } from "../src/lib/paths.ts";
+import type { Event } from "../src/protocol/events.ts";
 import type { Run } from "../src/protocol/runs.ts";
-import { openStore } from "../src/store/open.ts";
-import { readRunSettings } from "../src/swarm/pipeline/settings.ts";
-import { createSwarm } from "../src/swarm/run/swarm.ts";
-import { testGit, walledGit } from "../test/support/git.ts";
-import { bindTools } from "../test/support/swarm/bind.ts";
-import { describe, judge, temporaryFolder } from "./support.ts";
-import { clock, startBare } from "./turn.ts";
+import { walledGit } from "../test/support/git.ts";
+import { answer, CHECK, CHECK_MS, expectApproved, makeProject } from "./run.ts";
+import { build, describe, judge, startBenchDaemon, temporaryFolder } from "./support.ts";
+import { clock, HELD, startBare } from "./turn.ts";
 
 const CONCURRENCY = 4;
-const CHECK_MS = 50;
+const TIMES = 9;
+/** Every effect is looked at, and those of the agents' own tool for files are let through. */
+const LET_THROUGH = JSON.parse('[{ "tool": "file_ops", "match": "*", "then": "allow" }]');
 
-/** The default pipeline on a scripted model of fixed latency, against the critical path of those latencies. */
+/**
+ * The default pipeline in a daemon as a user runs it, with approvals and every budget on, on a scripted model of fixed latency;
+ * against the critical path of those latencies.
+ */
 export async function run(args: string[]): Promise<void> {
   const latency = Number(args[0] ?? 1_000);
+  build();
   console.log(`default pipeline, ${latency} ms a model request, a check of ${CHECK_MS} ms, ${CONCURRENCY} streams at once`);
   await describeMachine();
   for (const tasks of [1, 3, 8]) {
-    const { wallMs, result, requests, sentTokens } = await measure(tasks, latency);
+    const { wallMs, result, requests } = await measureInDaemon(tasks, latency);
     const { pathMs, steps } = criticalPath(tasks, latency);
     const ownMs = (wallMs - pathMs) / steps;
     console.log(
       `\n${tasks} tasks: ${(wallMs / 1000).toFixed(2)} s, critical path ${(pathMs / 1000).toFixed(2)} s; ${requests} model requests, ` +
-        `${result.steps.length} steps, ${steps} of them on the path; ${sentTokens} tokens sent`,
+        `${result.steps.length} steps, ${steps} of them on the path; ${result.usage.inputTokens} tokens sent`,
     );
     if (latency >= 1_000) judge(`${tasks} tasks, times the critical path`, wallMs / pathMs, 1.15);
     judge(`${tasks} tasks, our own a step on the path`, ownMs, 40, " ms");
   }
 }
 
-const TIMES = 9;
+/** From the request for a run until its end is told. */
+async function measureInDaemon(tasks: number, latency: number) {
+  const folder = temporaryFolder();
+  let delayMs = 0;
+  const model = await startModelServer((request) => ({ ...answer(request, tasks), delayMs }));
+  const pipeline = readFileSync(join(packageRoot, "pipelines", "default.yaml"), "utf8");
+  const projectPath = makeProject(folder.path, { "swarm.config.yaml": `${pipeline}\nchecks: ["${CHECK}"]\n` });
+  const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"), { ...HELD, approvalRules: LET_THROUGH });
+  try {
+    // The first turn of a runtime loads its tokenizer; a daemon has done that long before a run.
+    await daemon.ask("hello", "warm-up");
+    [model.requests.length, delayMs] = [0, latency];
+    const paths = pathsOf({ IO_HOME: daemon.home });
+    const client = connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
+    const over = new AbortController();
+    let finished = Promise.resolve();
+    await new Promise<void>((onOpen) => {
+      finished = untilRunEnds(client.events({ signal: over.signal, onOpen }));
+    });
+    const started = performance.now();
+    const { id } = await client.request<Run>("POST", "/api/runs", {
+      projectPath,
+      issue: "Add the functions that the list names.",
+    });
+    await finished;
+    const wallMs = performance.now() - started;
+    over.abort();
+    const result = await client.request<Run>("GET", `/api/runs/${id}`);
+    expectApproved(result);
+    return { wallMs, result, requests: model.requests.length };
+  } finally {
+    await daemon.stop();
+    await model.close();
+    folder.remove();
+  }
+}
+
+async function untilRunEnds(events: AsyncIterable<Event>): Promise<void> {
+  for await (const { type } of events) if (type === "run.finished") return;
+}
 
 /** What the parts of a step that are not IO's cost on this machine, without which its own cannot be judged. */
 async function describeMachine(): Promise<void> {
@@ -62,126 +101,6 @@ async function describeMachine(): Promise<void> {
     await model.close();
     folder.remove();
   }
-}
-
-/** How a run is measured besides: what its commands run behind, and what the engineers call after they have written. */
-export interface Behind {
-  sandbox: (home: string) => Sandbox;
-  command: string;
-}
-
-export async function measure(tasks: number, latency: number, behind?: Behind, prepare?: (project: string) => void) {
-  const folder = temporaryFolder();
-  const home = behind ? join(folder.path, "io") : folder.path;
-  const sandbox = behind?.sandbox(home);
-  mkdirSync(home, { recursive: true });
-  const asked: number[] = [];
-  const model = await startModelServer((request) => {
-    asked.push(performance.now());
-    return { ...answer(request, tasks, behind?.command), delayMs: latency };
-  });
-  const env = { PATH: process.env.PATH, HOME: folder.path };
-  const log = createLog({ redactor: createRedactor() });
-  const store = openStore(join(folder.path, "io.db"));
-  const config = Config.parse({});
-  const engine = await createEngine({
-    folder: join(folder.path, "sessions"),
-    config: () => config,
-    env,
-    choice: {
-      kind: "provider",
-      why: "the bench's model",
-      model: "scripted",
-      named: true,
-      names: { address: "the test", key: "the test", model: "the test" },
-      provider: { type: "openai", baseUrl: model.url, wireApi: "completions" },
-    },
-    rehearsal: () => ({ say: "never asked" }),
-    log,
-  });
-  await engine.start();
-  const swarm = createSwarm({
-    store,
-    engine,
-    emit: () => undefined,
-    bind: bindTools(store, home, sandbox),
-    ...(sandbox
-      ? { git: testGit({ home, wrap: sandbox.wrap }, env), wrap: sandbox.wrap }
-      : walledGit(join(folder.path, "data"), env)),
-    redactor: createRedactor(),
-    findChecks: async () => [{ name: "check", command: `sleep ${CHECK_MS / 1000}`, cwd: "." }],
-    runsFolder: join(home, "runs"),
-    log,
-    env,
-  });
-  const projectPath = makeProject(folder.path);
-  prepare?.(projectPath);
-  await warmUp(engine, folder.path);
-  model.requests.length = 0;
-  asked.length = 0;
-  const started = performance.now();
-  const result = await (
-    await swarm.start({ projectPath, issue: "Add the functions that the list names.", settings: readRunSettings({}) })
-  ).finished;
-  const wallMs = performance.now() - started;
-  await swarm.close();
-  await engine.stop();
-  await model.close();
-  store.close();
-  folder.remove();
-  expectApproved(result);
-  return {
-    wallMs,
-    beforeFirstMs: asked[0]! - started,
-    result,
-    requests: model.requests.length,
-    sentTokens: result.usage.inputTokens,
-  };
-}
-
-/** The first turn of a runtime loads its tokenizer; a daemon has done that long before a run. */
-async function warmUp(engine: Awaited<ReturnType<typeof createEngine>>, folder: string): Promise<void> {
-  const spec = {
-    id: "warm-up",
-    systemMessage: () => "Warm up.",
-    tools: [],
-    workingDirectory: folder,
-  };
-  const request = { owner: "bench", prompt: "hello", attempt: 1, signal: new AbortController().signal };
-  await engine.session(spec).run({ ...request, silenceMs: 60_000, capMs: 60_000 });
-}
-
-function expectApproved(result: Run): void {
-  if (result.outcome !== "approved") throw new Error(`the run ended as ${result.outcome}: ${result.reason}`);
-}
-
-function makeProject(folder: string): string {
-  const project = join(folder, "project");
-  mkdirSync(project);
-  writeFileSync(join(project, "README.md"), "A project.\n");
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=B", "-c", "user.email=b@localhost", ...args], { cwd: project });
-  git("init", "-q", "-b", "main");
-  git("add", "-A");
-  git("commit", "-q", "-m", "start");
-  return project;
-}
-
-function answer(request: ChatRequest, tasks: number, command?: string): Act & { delayMs?: number } {
-  const system = textOf(request.messages[0]);
-  const last = request.messages.at(-1);
-  const prompt = textOf(last);
-  if (/^You are the product manager/.test(system)) {
-    const list = Array.from({ length: tasks }, (_, index) => ({ id: `T${index + 1}`, title: `Function ${index + 1}` }));
-    return { say: prompt.includes("Reply with a JSON array") ? JSON.stringify(list) : "Functions, one a file." };
-  }
-  if (/^You are the engineer/.test(system)) {
-    const id = /## Your task\n(\w+)/.exec(prompt)?.[1] ?? "T0";
-    if (last?.role === "tool") return { say: "Written; the checks pass." };
-    const write = { tool: "file_ops", args: { operation: "write", path: `${id}.js`, content: `export const ${id} = 1;\n` } };
-    return { call: command === undefined ? [write] : [write, { tool: "shell", args: { command } }] };
-  }
-  return { say: /^You are the tester/.test(system) ? "ALL_PASSED" : "APPROVED" };
 }
 
 /**

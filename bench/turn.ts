@@ -9,7 +9,8 @@ const PER_CONVERSATION = 20;
 const WARM_UP = 2;
 /** Everything that is looked at before a call, with room for all of them. */
 const PLENTY = { tokens: 1_000_000_000, calls: 1_000_000, money: 1_000_000 };
-const HELD = {
+/** Approvals and every budget on. */
+export const HELD = {
   approvals: "effects",
   budgets: { turn: PLENTY, task: PLENTY, run: PLENTY, conversation: PLENTY, day: PLENTY },
   prices: { scripted: { input: 3, output: 15, cacheRead: 0.3 } },

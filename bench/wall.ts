@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { SandboxHeight } from "../src/lib/safety-config.ts";
 import { exec } from "../src/process/exec.ts";
 import { createSandbox, type Sandbox } from "../src/process/sandbox.ts";
+import { measure } from "./run.ts";
 import { describe, judge, median, temporaryFolder } from "./support.ts";
-import { measure } from "./swarm.ts";
 
 const COMMAND: [string, ...string[]] = ["/bin/sh", "-c", "true"];
 const HEIGHTS = ["secrets", "workspace"] as const;

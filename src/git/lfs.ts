@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { Git } from "./command.ts";
 import { LFS_REMEDY, type Repo } from "./repository.ts";
 
 /** What stands in the way of a worktree, or is to be known of it. */
@@ -10,10 +11,14 @@ export interface Hindrance {
 
 const MOST = 20_000_000;
 
+/** Whether the repository around a folder keeps files in Git LFS. */
+export async function usesLfs(git: Git, folder: string): Promise<boolean> {
+  const attributes = ["grep", "-q", "-E", "filter=lfs( |$)", "HEAD", "--", ":(top,glob)**/.gitattributes"];
+  return (await git.run(folder, attributes)).code === 0;
+}
+
 /** Whether the files that a repository keeps in Git LFS can be brought into a worktree, from what is here. */
 export async function lfsHindrance({ git, root }: Repo, env: NodeJS.ProcessEnv): Promise<Hindrance> {
-  const attributes = ["grep", "-q", "-E", "filter=lfs( |$)", "HEAD", "--", ":(glob)**/.gitattributes"];
-  if ((await git.run(root, attributes)).code !== 0) return {};
   const set = await git.run(root, ["config", "--get-regexp", "^filter\\.lfs\\.(process|smudge)$"]);
   if (set.code !== 0)
     return {

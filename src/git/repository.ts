@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { UserError } from "../lib/errors.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git } from "./command.ts";
+import { LOOK_FIRST } from "./scripts.ts";
 
 /** A repository as whoever works in it finds it. */
 export interface Repo {
@@ -16,6 +17,8 @@ export interface Repo {
   prefix: string;
   /** Null when there is no commit yet. */
   head: string | null;
+  /** The files of that commit. */
+  tree: string | null;
   /** Null when the head is detached. */
   branch: string | null;
   dirty: boolean;
@@ -32,23 +35,18 @@ export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localh
 
 /** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
 export async function openRepo(git: Git, folder: string): Promise<Repo | undefined> {
-  const [places, status, named, user] = await Promise.all([
-    git.run(folder, ["rev-parse", "--show-toplevel", "--git-common-dir", "--show-prefix"]),
-    git.run(folder, ["status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignored=traditional", "-z"], {
-      maxOutput: 5_000_000,
-    }),
-    git.run(folder, ["config", "-z", "--get-regexp", "^user\\.(name|email)$"]),
-    git.user(),
-  ]);
-  if (places.ending === "not-started")
-    throw new UserError(`git cannot be started: ${places.stderr}. Install it, and see that it is in the PATH.`);
-  const refused = [places, status].find(({ code }) => code !== 0);
-  if (refused) {
+  const status = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignored=traditional", "-z"];
+  const [looked, user] = await Promise.all([git.run(folder, status, { script: LOOK_FIRST, maxOutput: 5_000_000 }), git.user()]);
+  if (looked.ending === "not-started")
+    throw new UserError(`git cannot be started: ${looked.stderr}. Install it, and see that it is in the PATH.`);
+  if (looked.code !== 0) {
     const marker = repositoryAbove(folder);
-    if (marker === undefined && /not a git repository/.test(refused.stderr)) return undefined;
-    throw new UserError(whyRefused(refused, marker === undefined ? folder : dirname(marker)));
+    if (marker === undefined && /not a git repository/.test(looked.stderr)) return undefined;
+    throw new UserError(whyRefused(looked, marker === undefined ? folder : dirname(marker)));
   }
-  const [root = "", common = "", prefix = ""] = places.stdout.split("\n");
+  const [places = "", tree = "", ...rest] = looked.stdout.split("\0");
+  const ofStatus = rest.indexOf("") + 1;
+  const [root = "", common = "", prefix = ""] = places.split("\n");
   // Without these git would work wherever this process happens to stand.
   if (root === "" || common === "") throw new UserError(`git said nothing of ${folder}, so nothing was begun there. Try again.`);
   const commonDir = resolve(folder, common);
@@ -58,14 +56,15 @@ export async function openRepo(git: Git, folder: string): Promise<Repo | undefin
     git: git.with({ writable: [commonDir] }),
     root,
     commonDir,
-    ...statusOf(status.stdout),
+    ...statusOf(rest.slice(ofStatus)),
+    tree: tree.trim() || null,
     prefix: prefix.replace(/\/$/, ""),
-    identity: identityOf(named.stdout, user),
+    identity: identityOf(rest.slice(0, ofStatus), user),
   };
 }
 
-function statusOf(output: string): Pick<Repo, "head" | "branch" | "dirty" | "ignored"> {
-  const lines = output.split("\0").filter((line) => line !== "");
+function statusOf(entries: readonly string[]): Pick<Repo, "head" | "branch" | "dirty" | "ignored"> {
+  const lines = entries.filter((line) => line !== "");
   const header = (name: string) => lines.find((line) => line.startsWith(`# ${name} `))?.slice(name.length + 3);
   const head = header("branch.oid");
   const branch = header("branch.head");
@@ -78,8 +77,8 @@ function statusOf(output: string): Pick<Repo, "head" | "branch" | "dirty" | "ign
 }
 
 /** The repository's own word goes before the user's; where neither says an address, nobody's name is used. */
-function identityOf(named: string, user: { name?: string; email?: string }): readonly string[] {
-  const has = (key: string) => named.split("\0").some((entry) => entry.startsWith(`user.${key}\n`));
+function identityOf(named: readonly string[], user: { name?: string; email?: string }): readonly string[] {
+  const has = (key: string) => named.some((entry) => entry.startsWith(`user.${key}\n`));
   if (!has("email") && user.email === undefined) return NAMELESS;
   // Git would guess a name from the machine, and on some there is none to guess.
   const given = Object.entries({ name: user.name ?? "Swarm", email: user.email });

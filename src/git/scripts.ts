@@ -13,6 +13,18 @@ export const ADD_ALL = ["add", "-A", "--sparse"] as const;
 /** How a script ends that has done nothing, because there are repositories in the folder. */
 export const HAS_LINKS = 97;
 
+/**
+ * What a folder is to git, in entries that end with a zero byte: its places, a line each; the files of its last commit; who
+ * commits in it; and after an empty entry what the command says.
+ */
+export const LOOK_FIRST = `${GIT} rev-parse --show-toplevel --git-common-dir --show-prefix || exit
+printf '\\0'
+${GIT} rev-parse -q --verify 'HEAD^{tree}'
+printf '\\0'
+${GIT} config -z --get-regexp '^user\\.(name|email)$'
+printf '\\0'
+exec "$@"`;
+
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(" ");
 
 /** Where the command works, its output ends with what the folder then stands on. */

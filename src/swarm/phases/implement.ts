@@ -49,8 +49,11 @@ export const implement = phaseKind({
   reviewers: ({ id, reviews }) => reviewersOf(id, reviews),
   async run(context, phase, progress) {
     const tasks = progress.tasks.length > 0 ? progress.tasks : [theOnlyTask(progress)];
-    const streams = await runStreams(context, phase, { ...progress, tasks });
-    const tree = await resultingTree(context, phase.id, streams);
+    const { streams, tip } = await runStreams(context, phase, { ...progress, tasks });
+    const tree = await resultingTree(context, phase.id, streams, () => {
+      // Whoever reviews the whole needs the diff, and would have to wait for it.
+      context.workplace.workspace.diff(progress.baseTree, tip.tree).catch(() => undefined);
+    });
     return { ...progress, tasks, streams: [...progress.streams, ...streams], tree };
   },
   documents: ({ agent }) => [`${agent}-stream-*.md`],
@@ -76,9 +79,11 @@ function theOnlyTask({ spec }: Progress): SwarmTask {
   };
 }
 
-function resultingTree({ journal, workplace }: RunContext, id: string, after: unknown): Promise<string> {
-  return journal.step(z.string(), { key: implementKeys(id).result, kind: "git", phase: id }, { after }, async () => ({
-    value:
-      workplace.kind === "branch" ? (await current(workplace.workspace.tree)).tree : (await workplace.workspace.save("")).tree,
-  }));
+function resultingTree({ journal, workplace }: RunContext, id: string, after: unknown, meanwhile: () => void): Promise<string> {
+  return journal.step(z.string(), { key: implementKeys(id).result, kind: "git", phase: id }, { after }, async () => {
+    if (workplace.kind === "in place") return { value: (await workplace.workspace.save("")).tree };
+    const state = current(workplace.workspace.tree);
+    meanwhile();
+    return { value: (await state).tree };
+  });
 }

@@ -99,6 +99,7 @@ function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: Re
         approvalKeyword,
       }),
       verdict: (text) => readVerdict(text, approvalKeyword),
+      meanwhile: () => result.foreseeSummary(progress.baseTree),
     });
   }
 

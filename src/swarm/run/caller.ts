@@ -23,6 +23,8 @@ export interface Call extends Expected {
   verdict?: (text: string) => string;
   /** Who will be asked after this: their sessions are made while this one works. */
   next?: readonly Expected[];
+  /** What else is to be done meanwhile. */
+  meanwhile?: () => void;
 }
 
 /** Asks agents, one journal step a question. */
@@ -47,6 +49,8 @@ export interface CallerDeps {
   /** Told what an agent says, as it says it. */
   onSay?: ((said: Said) => void) | undefined;
   spending?: Spending | undefined;
+  /** Called whenever a question has reached its model or its answer is known: there is time for other things now. */
+  onWay: () => void;
 }
 
 /** A turn that keeps working outlasts the limit of silence, up to this many times that limit. */
@@ -55,7 +59,7 @@ const CAP_FACTOR = 12;
 const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address", "budget"]);
 
 export function createCaller(deps: CallerDeps): Caller {
-  const { sessions, journal, runs, agents, serving } = deps;
+  const { sessions, journal, runs, agents, serving, onWay } = deps;
 
   const expect = (calls: readonly Expected[]): void => {
     for (const call of calls) {
@@ -68,7 +72,7 @@ export function createCaller(deps: CallerDeps): Caller {
   return {
     sessions: sessions.begun,
     expect,
-    ask(call) {
+    async ask(call) {
       const agent = agents.get(call.agent);
       if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);
       const name = agent.model ?? call.model;
@@ -84,7 +88,9 @@ export function createCaller(deps: CallerDeps): Caller {
       };
       // Another model may serve for the name in a later life: the step is the same if the name is.
       const inputs = { prompt: call.prompt, model: name };
-      return journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
+      const reply = await journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
+      onWay();
+      return reply;
     },
   };
 }
@@ -97,7 +103,15 @@ async function askUntilAnswered(
   { earlier, track, tryBegins }: StepLife,
   expect: Caller["expect"],
 ): Promise<StepOutcome<Reply>> {
-  const { journal, runs, settings, signal } = deps;
+  const { journal, runs, settings, signal, onWay } = deps;
+  let isOnWay = false;
+  const whenOnWay = () => {
+    if (isOnWay) return;
+    isOnWay = true;
+    expect(call.next ?? []);
+    call.meanwhile?.();
+    onWay();
+  };
   let usage = noUsage();
   let reason = "";
   let model: string | undefined;
@@ -114,10 +128,8 @@ async function askUntilAnswered(
       attempt,
       prompt: attempt > 1 && call.session ? afterBrokenTurn(reason, call.prompt) : call.prompt,
       interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
-      onAccepted: (promptId) => {
-        track({ attempts: attempt, sessionId, promptId });
-        expect(call.next ?? []);
-      },
+      onAccepted: (promptId) => track({ attempts: attempt, sessionId, promptId }),
+      onWay: whenOnWay,
     });
     usage = addUsage(usage, result.usage);
     model = result.served.join(", ") || undefined;
@@ -140,6 +152,7 @@ interface Attempt {
   attempt: number;
   prompt: string;
   onAccepted: (promptId: string) => void;
+  onWay: () => void;
   interrupted: { promptId: string | undefined; previousPromptId: string | undefined } | undefined;
 }
 
@@ -147,7 +160,7 @@ function takeTurn(
   { sessions, journal, run, settings, signal, onSay, spending }: CallerDeps,
   call: Call,
   agent: Agent,
-  { sessionId, attempt, prompt, onAccepted, interrupted }: Attempt,
+  { sessionId, attempt, prompt, onAccepted, onWay, interrupted }: Attempt,
 ): Promise<TurnResult> {
   const { runId, life } = journal;
   const spender: Spender = {
@@ -165,6 +178,8 @@ function takeTurn(
     spender,
     ...(interrupted && { interrupted }),
     onEvent: (event) => {
+      // What the runtime makes of a prompt is told when it sends it; before that, whatever else is done would be in its way.
+      onWay();
       if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
       if (event.kind === "usage") spending?.record(spender, event.call);
     },

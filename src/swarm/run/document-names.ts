@@ -13,6 +13,7 @@ export function documentsOfPhase(
   const at = phases.findIndex((phase) => phase.id === id);
   const own = (name: string) => distinct(name, phases.slice(0, at), kinds);
   return {
+    ...documents,
     write: (name, ...rest) => documents.write(own(name), ...rest),
     remove: (name) => documents.remove(own(name)),
   };

@@ -14,8 +14,10 @@ import { modelUses, otherNames, standIns } from "./served.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
-  /** `about` is shown next to the time. */
+  /** `about` is shown next to the time. The documents of a run's phases are written again by its next life, so nobody waits for the disk. */
   write(name: string, title: string, body: string, about?: string): void;
+  /** Writes one that no later life writes again. */
+  writeLast(name: string, title: string, body: string): void;
   /** Removes a document from the checkout that is no longer needed. */
   remove(name: string): void;
 }
@@ -32,15 +34,17 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsDep
   const inDocDir = <T>(work: (open: Folder) => T): T => within(openDocDir(projectPath, docDir), work);
   inDocDir(() => undefined);
   const copies = folder === undefined ? undefined : join(realOf(folder), "documents");
+  const write = (name: string, title: string, body: string, { about = "", durable }: { about?: string; durable: boolean }) => {
+    const head = [now().toISOString(), about].filter(Boolean).join(" · ");
+    const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
+    // A run is long: somebody may have deleted the folder since the last document.
+    inDocDir((open) => replaceFile(open, name, text, { mode: 0o644, durable }));
+    // Need not wait for the disk: everything in the copy is in the journal too.
+    if (copies) within(makeFolder(copies), (open) => replaceFile(open, name, text, { durable: false }));
+  };
   return {
-    write(name, title, body, about = "") {
-      const head = [now().toISOString(), about].filter(Boolean).join(" · ");
-      const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
-      // A run is long: somebody may have deleted the folder since the last document.
-      inDocDir((open) => replaceFile(open, name, text, { mode: 0o644 }));
-      // Need not wait for the disk: everything in the copy is in the journal too.
-      if (copies) within(makeFolder(copies), (open) => replaceFile(open, name, text, { durable: false }));
-    },
+    write: (name, title, body, about = "") => write(name, title, body, { about, durable: copies === undefined }),
+    writeLast: (name, title, body) => write(name, title, body, { durable: true }),
     remove: (name) => void inDocDir((open) => removeFile(open, name)),
   };
 }

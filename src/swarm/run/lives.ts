@@ -2,8 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { CLOSING } from "../../away/closing.ts";
-import { statOf } from "../../git/diff.ts";
-import type { Repo } from "../../git/repository.ts";
 import { messageOf, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Run } from "../../protocol/runs.ts";
@@ -21,6 +19,7 @@ import { runKeys } from "./keys.ts";
 import { type OpenRunDeps, openRun, type RunLife } from "./open.ts";
 import type { RunRecords } from "./records.ts";
 import { putAway } from "./workplace.ts";
+import type { LookedAt } from "./workspace.ts";
 
 export interface RunHandle {
   id: string;
@@ -43,7 +42,7 @@ export interface Launch {
   inputs: Inputs;
   settings: RunSettings;
   /** What was just found out about the project, if anything was. */
-  repo?: Repo | undefined;
+  looked?: LookedAt | undefined;
   /** Sessions of an earlier life whose questions are asked afresh. */
   staleSessions?: readonly string[];
 }
@@ -70,7 +69,7 @@ export function createLives(deps: LivesDeps) {
 
   return {
     /** Works on a run until it ends or is stopped. */
-    launch({ id, loaded, inputs, settings, repo, staleSessions = [] }: Launch): RunHandle {
+    launch({ id, loaded, inputs, settings, looked, staleSessions = [] }: Launch): RunHandle {
       const stop = new AbortController();
       const { signal } = stop;
       runs.claim(id, process.pid, now().toISOString());
@@ -80,7 +79,7 @@ export function createLives(deps: LivesDeps) {
       tell("run.started", { ...records.summary(id) });
       for (const note of loaded.notes) log.warn(note, { run: id });
       const finished = forget(staleSessions)
-        .then(() => work(deps, { row, loaded, inputs, settings, repo, signal, tell }))
+        .then(() => work(deps, { row, loaded, inputs, settings, looked, signal, tell }))
         .then(({ ending, cleanUp }) => {
           if (cleanUp) inBackground(forget(cleanUp.sessions).then(cleanUp.putAway));
           return ending;
@@ -181,12 +180,9 @@ async function writeSummary(
   fileName: string,
   page: string | undefined,
 ): Promise<void> {
-  const changes =
-    workplace.kind === "branch" && run.tree
-      ? await statOf(workplace.repo.git, workplace.repo.root, workplace.base, run.tree)
-      : "";
+  const changes = workplace.kind === "branch" && run.tree ? await workplace.workspace.stat(workplace.baseTree, run.tree) : "";
   const summary = summaryOf(run, changes);
-  documents.write(fileName, "Swarm summary", summary);
+  documents.writeLast(fileName, "Swarm summary", summary);
   await journal.step(z.boolean(), { key: runKeys.summary, kind: "git", phase: "run" }, ending, async () => {
     writeStepSummary(page, summary);
     return { value: true };

@@ -1,6 +1,5 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Repo } from "../../git/repository.ts";
 import { createStands } from "../../git/stand.ts";
 import { findConventions, tellConventions } from "../../project/conventions.ts";
 import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
@@ -25,7 +24,7 @@ import { createRunAway } from "./run-away.ts";
 import { servedLine } from "./served.ts";
 import { statusOf } from "./view.ts";
 import { openRunWorkplace, placeOf } from "./workplace.ts";
-import { environmentIn, type Workplace } from "./workspace.ts";
+import { environmentIn, type LookedAt, type Workplace } from "./workspace.ts";
 
 /** One life of a run. */
 export interface RunLife {
@@ -33,7 +32,7 @@ export interface RunLife {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
-  repo?: Repo | undefined;
+  looked?: LookedAt | undefined;
   signal: AbortSignal;
   tell: RunContext["tell"];
 }
@@ -52,7 +51,7 @@ const MOST_EARLIER = 200;
 export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
   const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
-  const { row, loaded, inputs, settings, repo, signal, tell } = life;
+  const { row, loaded, inputs, settings, looked, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
   const serving = servingAmong(inputs.models);
@@ -84,7 +83,19 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     conventions,
     away: others.sessions,
   });
-  const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
+  const caller = createCaller({
+    sessions,
+    journal,
+    runs,
+    run: row,
+    agents,
+    serving,
+    settings,
+    signal,
+    onSay,
+    spending,
+    onWay: () => checks.begin(),
+  });
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   /** Whether a phase is bound to be skipped, as far as that is known before it comes. */
@@ -102,7 +113,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     kinds,
     settings,
     folder,
-    repo,
+    looked,
     signal: untilEnd,
     onPlace: (cwd) => caller.expect(asked.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import type { Git } from "../../git/command.ts";
-import { lfsHindrance } from "../../git/lfs.ts";
+import { type Hindrance, lfsHindrance, usesLfs } from "../../git/lfs.ts";
 import { openRepo, type Repo } from "../../git/repository.ts";
 import { measureFolder } from "../../git/shadow.ts";
 import { submoduleHindrance } from "../../git/submodules.ts";
@@ -10,6 +10,7 @@ import { namedList } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { sizeText } from "../../lib/size.ts";
 import { isWithin } from "../../lib/within.ts";
+import { branchOf, type LookedAt } from "./workspace.ts";
 
 /** Outside git a run keeps a copy of the folder; one that is larger than this is made only when that is asked for. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
@@ -34,24 +35,44 @@ export interface Preflight {
 export interface Found {
   /** What a person should know of it. */
   notes: string[];
-  /** Undefined outside git. */
-  repo: Repo | undefined;
+  looked: LookedAt;
+}
+
+/** What git is asked about a project before it is known what is to be done there. Whoever reads an answer meets its failure. */
+export interface Look {
+  repo: Promise<Repo | undefined>;
+  branch: Promise<string>;
+  usesLfs: Promise<boolean>;
+}
+
+export function lookAt(git: Git, projectPath: string, runId: string): Look {
+  const look = {
+    repo: openRepo(git, projectPath),
+    branch: branchOf(git, projectPath, runId),
+    usesLfs: usesLfs(git, projectPath),
+  };
+  for (const answer of Object.values<Promise<unknown>>(look)) answer.catch(() => undefined);
+  return look;
 }
 
 /** Refuses a project that a run could not work on, before anything of the run exists; else what is to be known of it. */
-export async function preflight({ git, env }: PreflightDeps, about: Preflight): Promise<Found> {
-  const { projectPath, docDir, documents } = about;
-  const repo = await openRepo(git, projectPath);
+export async function preflight({ git, env }: PreflightDeps, about: Preflight, look: Look): Promise<Found> {
+  const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
-  if (!repo) return { notes: await outside(git, env, about, names), repo };
+  const tracked = refuseTracked(git, projectPath, names);
+  tracked.catch(() => undefined);
+  const repo = await look.repo;
+  const looked = { repo, branch: await look.branch };
+  if (!repo) return { notes: await outside(git, env, about, names), looked };
+  const lfsIn = async (at: Repo): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(at, env) : {});
   const [found] = await Promise.all([
-    about.onBranch ? Promise.all([submoduleHindrance(repo), lfsHindrance(repo, env)]) : [],
-    refuseTracked(repo, projectPath, names),
-    about.onBranch && refuseUncommitted(repo, projectPath),
+    onBranch ? Promise.all([submoduleHindrance(repo), lfsIn(repo)]) : [],
+    tracked,
+    onBranch && refuseUncommitted(repo, projectPath),
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
-  return { notes: found.flatMap((each) => each.note ?? []), repo };
+  return { notes: found.flatMap((each) => each.note ?? []), looked };
 }
 
 /** Refuses to plan where the plan would be written over what the user has committed. */
@@ -61,7 +82,7 @@ export async function preflightPlan(
 ): Promise<void> {
   const repo = await openRepo(git, projectPath);
   const names = documents.map((name) => join(docDir, name));
-  if (repo) await refuseTracked(repo, projectPath, names);
+  if (repo) await refuseTracked(git, projectPath, names);
 }
 
 async function outside(
@@ -89,7 +110,7 @@ async function outside(
 }
 
 /** What the user has committed is not overwritten by documents. */
-async function refuseTracked({ git }: Repo, projectPath: string, names: readonly string[]): Promise<void> {
+async function refuseTracked(git: Git, projectPath: string, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const listed = await git.must(projectPath, ["ls-files", "-z", "--", ...names.map((name) => `:(glob)${name}`)]);
   const tracked = listed.split("\0").filter((name) => name !== "");

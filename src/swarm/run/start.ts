@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../../engine/port.ts";
 import { conflict, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
@@ -15,7 +16,7 @@ import type { createLives, RunHandle } from "./lives.ts";
 import { resolveModels } from "./models.ts";
 import type { Pipelines } from "./pipelines.ts";
 import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
-import { type PreflightDeps, preflight, preflightPlan } from "./preflight.ts";
+import { lookAt, type PreflightDeps, preflight, preflightPlan } from "./preflight.ts";
 import type { RunRecords } from "./records.ts";
 import { ownSessions, stepsToRepeat } from "./resume.ts";
 import { unreadable } from "./stored.ts";
@@ -108,11 +109,15 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
+      const id = newId("r", now().getTime());
+      const look = lookAt(git, projectPath, id);
+      // Reading the pipeline keeps this thread busy: git is at work meanwhile, once it is begun.
+      await setImmediate();
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
       const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
       const written = [...documents, settings.summaryFileName];
-      const [{ notes, repo }, models] = await Promise.all([
-        preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }),
+      const [{ notes, looked }, models] = await Promise.all([
+        preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }, look),
         modelsFor(loaded, projectPath, standIns),
       ]);
       for (const note of notes) onNote?.(note);
@@ -127,7 +132,6 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         decisions: decisions ?? [],
         settings: kept(settings),
       };
-      const id = newId("r", now().getTime());
       runs.create({
         id,
         projectPath,
@@ -137,7 +141,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return lives.launch({ id, loaded, inputs, settings, repo });
+      return lives.launch({ id, loaded, inputs, settings, looked });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {

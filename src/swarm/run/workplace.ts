@@ -10,7 +10,7 @@ import { documentsOf } from "./document-names.ts";
 import { documentNames } from "./documents.ts";
 import { openWorkplace, removeEmpty, streamBranch, type Workplace, type WorkplaceDeps } from "./workspace.ts";
 
-export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "repo" | "signal" | "onPlace"> {
+export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "looked" | "signal" | "onPlace"> {
   runs: Pick<Runs, "setTree">;
   row: RunRow;
   pipeline: ResolvedPipeline;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { asideRef, setAside } from "../../git/aside.ts";
 import type { Git } from "../../git/command.ts";
 import { bring, installedIn } from "../../git/dependencies.ts";
-import { diffOf } from "../../git/diff.ts";
+import { diffOf, statOf } from "../../git/diff.ts";
 import { deleteRefs, refsBelow } from "../../git/refs.ts";
 import { movedIn } from "../../git/relocate.ts";
 import { baseCommit, openRepo, type Repo } from "../../git/repository.ts";
@@ -37,6 +37,13 @@ export interface Workspace {
   tidy?(label: string): Promise<string | undefined>;
 }
 
+/** One that is a worktree of the project's repository. */
+export interface Worktree extends Workspace {
+  tree: Tree;
+  /** The files that differ between two states, and by how much. */
+  stat(from: string, to: string): Promise<string>;
+}
+
 export interface BranchWorkplace {
   kind: "branch";
   repo: Repo;
@@ -46,7 +53,7 @@ export interface BranchWorkplace {
   baseTree: string;
   /** The run's own folder. */
   folder: string;
-  workspace: Workspace & { tree: Tree };
+  workspace: Worktree;
   /** What the checkout has installed, once the run's own tree has it. */
   installed: Promise<readonly string[]>;
   signal: AbortSignal;
@@ -54,6 +61,14 @@ export interface BranchWorkplace {
 
 /** Where a run works: on a branch of its own beside the checkout, or in place. */
 export type Workplace = BranchWorkplace | { kind: "in place"; workspace: Workspace };
+
+/** What was just found out of a project. */
+export interface LookedAt {
+  /** Undefined outside git. */
+  repo: Repo | undefined;
+  /** The branch of the run. */
+  branch: string;
+}
 
 export interface WorkplaceDeps {
   git: Git;
@@ -64,8 +79,7 @@ export interface WorkplaceDeps {
   parallel: boolean;
   /** Files that the run itself writes into the checkout, which are no part of the work. */
   leftOut: readonly string[];
-  /** The project's repository, where it was just looked at. */
-  repo?: Repo | undefined;
+  looked?: LookedAt | undefined;
   signal: AbortSignal;
   /** Called with the agents' working directory as soon as it is known, before there are files in it. */
   onPlace?: (cwd: string) => void;
@@ -73,12 +87,12 @@ export interface WorkplaceDeps {
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { git, projectPath, runId, folder, parallel, leftOut, repo: looked, signal, onPlace }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, looked, signal, onPlace }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
   const [found, branch] = await Promise.all([
-    parallel ? (looked ?? openRepo(git, projectPath)) : undefined,
-    branchOf(git, projectPath, runId),
+    parallel ? (looked ? looked.repo : openRepo(git, projectPath)) : undefined,
+    looked?.branch ?? branchOf(git, projectPath, runId),
   ]);
   if (!found) {
     onPlace?.(projectPath);
@@ -99,10 +113,8 @@ export async function openWorkplace(
   if (cwd !== undefined) onPlace?.(cwd);
   let baseTree: string;
   try {
-    const asked = repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]);
-    asked.catch(() => undefined);
     await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });
-    baseTree = await asked;
+    baseTree = (base === repo.head ? repo.tree : null) ?? (await repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]));
   } catch (error) {
     if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
     throw error;
@@ -125,7 +137,7 @@ async function leaveNothing(
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
-async function branchOf(git: Git, projectPath: string, runId: string): Promise<string> {
+export async function branchOf(git: Git, projectPath: string, runId: string): Promise<string> {
   const begun = `refs/heads/swarm/${runId}`;
   const taken = [`refs/heads/swarm-${runId}`, "refs/heads/swarm", "refs/remotes/origin/swarm"];
   const there = new Set(await refsBelow(git, projectPath, begun, ...taken));
@@ -200,22 +212,30 @@ export function streamBranch(runBranch: string, number: number): string {
   return `${runBranch}-stream-${number}`;
 }
 
-export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Workspace & { tree: Tree } {
+export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Worktree {
   const tree = treeOf(repo, path, branch);
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
-  let last: { key: string; text: Promise<string> } | undefined;
+  const diff = remembered((from, to) => diffOf(tree.git, path, from, to));
+  const stat = remembered((from, to) => statOf(tree.git, path, from, to));
   return {
     tree,
     cwd,
     save: (message) => commitAll(repo, tree, message, note),
-    diff(from, to) {
-      const key = `${from} ${to}`;
-      if (last?.key !== key) last = { key, text: diffOf(tree.git, path, from, to) };
-      return last.text;
-    },
+    diff,
+    stat,
     changed: () => changedIn(tree),
     saveChanged: (message) => commitChanged(repo, tree, message),
     tidy: (label) => setAside(tree, asideRef(branch, label)),
+  };
+}
+
+/** The same comparison, made once as long as the same states are compared. */
+function remembered(compare: (from: string, to: string) => Promise<string>): (from: string, to: string) => Promise<string> {
+  let last: { key: string; text: Promise<string> } | undefined;
+  return (from, to) => {
+    const key = `${from} ${to}`;
+    if (last?.key !== key) last = { key, text: compare(from, to) };
+    return last.text;
   };
 }

@@ -18,8 +18,14 @@ import { SavedState } from "./stream-tree.ts";
 const Began = z.object({ commit: z.string(), tree: z.string() });
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
+/** How the streams of a phase ended, and the state that their merges led to. */
+export interface Ended {
+  streams: RunStream[];
+  tip: Saved;
+}
+
 /** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
-export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<RunStream[]> {
+export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<Ended> {
   const { workplace } = context;
   const limit = workplace.kind === "branch" && rules.parallel ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
@@ -74,7 +80,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   }
   if (crash) throw crash.error;
   const streams = progress.tasks.map((task) => ended.get(task.id)!);
-  if (streams.some((stream) => stream.status !== "failed")) return streams;
+  if (streams.some((stream) => stream.status !== "failed")) return { streams, tip: tip.at };
   const reason = `${rules.id}: no stream came to an end. Stream ${before + 1}: ${streams[0]?.reason ?? "failed"}`;
   throw failures.every((error) => error instanceof NotApproved) ? new NotApproved(reason) : new RunFailed(reason);
 }
