@@ -14,6 +14,7 @@ import { createRedactor, type Redactor } from "../lib/redact.ts";
 import { projectEnvironment } from "../process/environment.ts";
 import { findPrograms } from "../process/programs.ts";
 import { createSandbox, WORKSPACE_REMEDY, type Wrap } from "../process/sandbox.ts";
+import { createShells, type Shells } from "../process/shells.ts";
 import { surveyProject } from "../project/analyze.ts";
 import { findChecks } from "../project/commands.ts";
 import type { Event } from "../protocol/events.ts";
@@ -88,7 +89,9 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     if (kind === "open" && settings.current().sandbox === "workspace")
       log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });
   });
-  const git = openGit({ env, home: paths.home, programs, wrap: sandbox.wrap, redactor });
+  const shells = createShells(sandbox.wrap);
+  closers.add(shells.close);
+  const git = openGit({ env, home: paths.home, programs, wrap: sandbox.wrap, shells, redactor });
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -148,14 +151,15 @@ export interface OpenGitDeps {
   home: string;
   programs: ReturnType<typeof findPrograms>;
   wrap: Wrap;
+  shells?: Shells;
   redactor: Redactor;
 }
 
 /** The one git, for the daemon and for commands that need no engine. */
-export function openGit({ env, home, programs, wrap, redactor }: OpenGitDeps): Git {
+export function openGit({ env, home, programs, redactor, ...walls }: OpenGitDeps): Git {
   return createGit({
     program: () => programs.find("git"),
-    wrap,
+    ...walls,
     environment: () => projectEnvironment(env, redactor),
     user: readUserSettings({ program: programs.find("git"), env }),
     home,

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
@@ -5,6 +6,7 @@ import { isWithin } from "../lib/within.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
 import type { Stand, Wrap } from "../process/sandbox.ts";
+import type { Shells } from "../process/shells.ts";
 import { FIXED_ENVIRONMENT, FIXED_SETTINGS } from "./settings.ts";
 import type { UserSettings } from "./user-settings.ts";
 
@@ -42,6 +44,8 @@ export interface Git {
 export interface GitDeps {
   program: () => FoundProgram;
   wrap: Wrap;
+  /** Runs what needs no network, where there is a wall; without them every command is started by itself. */
+  shells?: Shells;
   /** What git gets to know of the environment. */
   environment: () => NodeJS.ProcessEnv;
   user: Promise<UserSettings>;
@@ -52,9 +56,10 @@ export interface GitDeps {
 const DEADLINE_MS = 300_000;
 const LOCK_TRIES = 30;
 
-export function createGit({ program, wrap, environment, user, home }: GitDeps): Git {
+export function createGit({ program, wrap, shells, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
   const holdsData = (folder: string) => isWithin(folder, dataFolder);
+  const isSpelledInside = (folder: string) => [home, dataFolder].some((data) => isWithin(data, resolve(folder)));
 
   async function run(cwd: string, args: readonly string[], options: GitOptions): Promise<ExecResult> {
     const found = program();
@@ -62,34 +67,42 @@ export function createGit({ program, wrap, environment, user, home }: GitDeps): 
     const writable = (options.writable ?? []).map((folder) => realOf(folder));
     const shown = writable.find(holdsData);
     if (shown !== undefined) return notStarted(`${shown} holds IO's data folder, so git is not let near it`);
+    const led = (options.writable ?? []).find((folder) => isWithin(dataFolder, realOf(folder)) && !isSpelledInside(folder));
+    if (led !== undefined) return notStarted(`${led} leads into IO's data folder, so git is not let near it`);
     const { always, readable, fetching, fetchingBy } = await user;
     const { fetchBy = [], settings = [] } = options;
     const fetches = fetchBy.length > 0;
     const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
     // Git looks at the folder it stands in, and writes there only where that is said.
-    const inside = writable.some((folder) => isWithin(folder, realOf(cwd)));
-    const stand: Stand = { writable, readable, network: fetches, access: inside ? "write" : "read", closed: !fetches };
-    const told = {
+    const inside = writable.find((folder) => isWithin(folder, realOf(cwd)));
+    const place = inside ?? cwd;
+    const access = inside === undefined ? "read" : "write";
+    const stand: Stand = { place, writable, readable, network: fetches, access, closed: !fetches };
+    const env = {
+      ...environment(),
       ...FIXED_ENVIRONMENT,
       ...asEnvironment(all),
       GIT_ALLOW_PROTOCOL: fetchBy.join(":"),
       ...(fetches && fetchingBy),
-      ...options.env,
+    };
+    const limits = {
+      deadlineMs: options.deadlineMs ?? DEADLINE_MS,
+      maxOutput: options.maxOutput ?? 200_000,
+      ...(options.input !== undefined && { input: options.input }),
+      ...(options.signal && { signal: options.signal }),
     };
     const command = [found.path, "--no-pager", ...args] as const;
     const argv = options.script ? (["/bin/sh", "-c", options.script, found.path, ...command] as const) : command;
+    const alone = async () => {
+      const [file, ...rest] = await wrap(argv, cwd, stand);
+      return exec(file, rest, { cwd, env: { ...env, ...options.env }, ...limits });
+    };
+    const inShell = async () =>
+      fetches ? undefined : shells?.run({ argv, cwd, place, stand, env, also: options.env, ...limits });
     for (let tries = 1; ; tries += 1) {
-      const wrapped = await wrap(argv, cwd, stand).catch(whyRefused);
-      if (typeof wrapped === "string") return notStarted(wrapped);
-      const [file, ...rest] = wrapped;
-      const result = await exec(file, rest, {
-        cwd,
-        env: { ...environment(), ...told },
-        deadlineMs: options.deadlineMs ?? DEADLINE_MS,
-        maxOutput: options.maxOutput ?? 200_000,
-        ...(options.input !== undefined && { input: options.input }),
-        ...(options.signal && { signal: options.signal }),
-      });
+      const result = await inShell()
+        .then((ran) => ran ?? alone())
+        .catch((error: unknown) => notStarted(whyRefused(error)));
       if (result.code === 0 || tries >= LOCK_TRIES || !isLocked(result.stderr)) return result;
       await sleep(100);
     }

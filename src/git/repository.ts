@@ -36,7 +36,10 @@ export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localh
 /** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
 export async function openRepo(git: Git, folder: string): Promise<Repo | undefined> {
   const status = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignored=traditional", "-z"];
-  const [looked, user] = await Promise.all([git.run(folder, status, { script: LOOK_FIRST, maxOutput: 5_000_000 }), git.user()]);
+  const [looked, user] = await Promise.all([
+    git.run(folder, status, { script: LOOK_FIRST, maxOutput: 5_000_000, writable: lfsFolder(folder) }),
+    git.user(),
+  ]);
   if (looked.ending === "not-started")
     throw new UserError(`git cannot be started: ${looked.stderr}. Install it, and see that it is in the PATH.`);
   if (looked.code !== 0) {
@@ -61,6 +64,13 @@ export async function openRepo(git: Git, folder: string): Promise<Repo | undefin
     prefix: prefix.replace(/\/$/, ""),
     identity: identityOf(rest.slice(0, ofStatus), user),
   };
+}
+
+/** Where Git LFS writes even if it is only asked whether a file has changed; none that a link leads out of the project. */
+function lfsFolder(folder: string): string[] {
+  const own = repositoryAbove(folder);
+  const isReal = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return own !== undefined && isReal(own) && isReal(join(own, "lfs")) ? [join(own, "lfs")] : [];
 }
 
 function statusOf(entries: readonly string[]): Pick<Repo, "head" | "branch" | "dirty" | "ignored"> {

@@ -35,13 +35,9 @@ export interface ExecResult {
 
 /** Runs a program with an argument list in a process group of its own. Never rejects: a program that failed is a result. */
 export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
-  const { cwd, env, signal, deadlineMs, input, maxOutput = 100_000, outputFile, onOutput } = options;
+  const { cwd, env, signal, deadlineMs, input, maxOutput, outputFile, onOutput } = options;
   const started = performance.now();
-  const both = createClip(maxOutput);
-  const out = createClip(maxOutput);
-  const err = createClip(maxOutput);
-  const hash = createHash("sha256");
-  let bytes = 0;
+  const heard = createHearing(maxOutput);
   let ending: ExecResult["ending"] = "exited";
 
   return new Promise((done) => {
@@ -85,37 +81,18 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       signal?.removeEventListener("abort", onAbort);
       if (whole !== undefined) closeSync(whole);
       killGroup(child.pid);
-      const durationMs = performance.now() - started;
-      done({
-        code,
-        ending,
-        output: both.text(),
-        stdout: out.text(),
-        stderr: err.text(),
-        bytes,
-        sha256: hash.digest("hex"),
-        durationMs,
-      });
+      done(heard.result(code, ending));
     };
-    const take = (clip: Clip) => {
-      const decoder = new StringDecoder("utf8");
-      return (chunk: Buffer) => {
-        bytes += chunk.length;
-        hash.update(chunk);
-        if (whole !== undefined) writeSync(whole, chunk);
-        const text = decoder.write(chunk);
-        both.add(text);
-        clip.add(text);
-        onOutput?.(text);
-      };
+    const take = (hear: (chunk: Buffer) => string) => (chunk: Buffer) => {
+      if (whole !== undefined) writeSync(whole, chunk);
+      const text = hear(chunk);
+      onOutput?.(text);
     };
-    child.stdout?.on("data", take(out));
-    child.stderr?.on("data", take(err));
+    child.stdout?.on("data", take(heard.out));
+    child.stderr?.on("data", take(heard.err));
     child.once("error", (error) => {
-      const why = whyNotStarted(error, file, cwd);
       ending = "not-started";
-      both.add(why);
-      err.add(why);
+      heard.tell(whyNotStarted(error, file, cwd));
       finish(null);
     });
     let exitCode: number | null = null;
@@ -157,8 +134,43 @@ function whyNotStarted(error: unknown, file: string, cwd: string | undefined): s
   return messageOf(error);
 }
 
+/** What is heard of a program, from its beginning to its end. */
+export function createHearing(maxOutput = 100_000) {
+  const started = performance.now();
+  const both = createClip(maxOutput);
+  const out = createClip(maxOutput);
+  const err = createClip(maxOutput);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  const hearer = (clip: Clip) => {
+    const decoder = new StringDecoder("utf8");
+    return (chunk: Buffer): string => {
+      bytes += chunk.length;
+      hash.update(chunk);
+      const text = decoder.write(chunk);
+      both.add(text);
+      clip.add(text);
+      return text;
+    };
+  };
+  return {
+    out: hearer(out),
+    err: hearer(err),
+    /** Adds words of our own to its errors. */
+    tell(why: string): void {
+      both.add(why);
+      err.add(why);
+    },
+    result: (code: number | null, ending: ExecResult["ending"]): ExecResult => ({
+      ...{ code, ending, output: both.text(), stdout: out.text(), stderr: err.text(), bytes },
+      sha256: hash.digest("hex"),
+      durationMs: performance.now() - started,
+    }),
+  };
+}
+
 /** Ends a whole process group, at once. */
-function killGroup(pid: number | undefined): void {
+export function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, "SIGKILL");

@@ -7,6 +7,7 @@ import { createRedactor } from "../../src/lib/redact.ts";
 import { projectEnvironment } from "../../src/process/environment.ts";
 import { findPrograms } from "../../src/process/programs.ts";
 import { createSandbox, unwrapped, type Wrap } from "../../src/process/sandbox.ts";
+import { createShells } from "../../src/process/shells.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 
 /** Git as the daemon has it, but for the wall unless a test brings one. */
@@ -27,5 +28,5 @@ export function testGit(more: Partial<GitDeps> = {}, env: NodeJS.ProcessEnv = pr
 export function walledGit(home: string, env: NodeJS.ProcessEnv = process.env): { git: Git; wrap: Wrap } {
   const guard = createPathGuard({ paths: pathsOf({ IO_HOME: home }), packageRoot, selfEdit: () => false });
   const { wrap } = createSandbox({ home, guard });
-  return { git: testGit({ home, wrap }, env), wrap };
+  return { git: testGit({ home, wrap, shells: createShells(wrap) }, env), wrap };
 }

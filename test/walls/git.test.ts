@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import type { ChatRequest } from "../../src/engine/rehearsal/wire.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
@@ -31,7 +31,7 @@ await Promise.all([ensureProgram("bwrap", "bubblewrap"), ensureProgram("git")]);
 const home = realpathSync(temporaryHome({}, afterAll));
 const user = realpathSync(temporaryFolder(afterAll));
 const desk = realpathSync(temporaryFolder(afterAll));
-const loot = layLoot(join(desk, "loot"), home);
+const loot = await layLoot(join(desk, "loot"), home, afterAll);
 const traces = join(desk, "traces");
 mkdirSync(traces);
 
@@ -130,9 +130,9 @@ async function runToItsEnd(projectPath: string): Promise<Run> {
   return (await until(`run ${id} to end`, look, 60_000))!;
 }
 
-test("the traps are live: a plain git in such a repository, with such settings, falls into them", () => {
+test("the traps are live: a plain git in such a repository, with such settings, falls into them", async () => {
   const folder = project({ "notes.txt": "one\n" });
-  const own = layLoot(join(desk, "trial"), home);
+  const own = await layLoot(join(desk, "trial"), home, onTestFinished);
   makeHostile(folder, own);
   writeFileSync(join(folder, "notes.txt"), "changed\n");
   const plain = (...args: string[]) => {
@@ -145,11 +145,11 @@ test("the traps are live: a plain git in such a repository, with such settings, 
   plain("add", "-A");
   plain("diff", "HEAD");
   plain("-c", "commit.gpgSign=true", "commit", "-m", "x");
+  await until("the traps to tell", () => own.ran().length >= 4);
   expect(own.ran()).toEqual(expect.arrayContaining(["filter-clean"]));
-  expect(own.ran().length).toBeGreaterThanOrEqual(4);
   expect(existsSync(join(traces, "of-settings"))).toBe(true);
   for (const file of readdirSync(traces)) rmSync(join(traces, file));
-  for (const file of ["ran", "seen"]) rmSync(join(desk, "loot", file), { force: true });
+  rmSync(join(desk, "loot", "told"), { force: true });
 });
 
 test("squad_analyze of a hostile repository starts nothing and tells what the project is", async () => {
@@ -164,7 +164,7 @@ test("squad_delegate looks at a hostile repository before and after, and what it
   const { id } = await delegate(daemon, "yard", { task: "Write it down", agent: name! });
   const { evidence } = await ended(daemon, id);
   expect(evidence?.filesChanged.sort()).toEqual(["fresh.txt", "notes.txt"]);
-  expect(loot.ran()).toContain("filter-clean");
+  await until("the filter to tell", () => loot.ran().includes("filter-clean"));
   expect(loot.seen()).toContain("GIT_CONFIG_GLOBAL=/dev/null");
   expectHeld(/^filter-clean$/);
 });

@@ -72,28 +72,11 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     ...{ deadlineMs: checkDeadlineMs, signal: untilEnd, workplace: () => opened },
   });
   const sessions = createAgentSessions({
-    engine,
-    bind,
-    runId: id,
-    runs,
-    standIn,
-    held,
-    projectPath: row.project_path,
-    serving,
-    conventions,
+    ...{ engine, bind, runId: id, runs, standIn, held, projectPath: row.project_path, serving, conventions },
     away: others.sessions,
   });
   const caller = createCaller({
-    sessions,
-    journal,
-    runs,
-    run: row,
-    agents,
-    serving,
-    settings,
-    signal,
-    onSay,
-    spending,
+    ...{ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending },
     onWay: () => checks.begin(),
   });
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
