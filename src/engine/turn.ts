@@ -36,7 +36,7 @@ const REST_MS = 2_000;
 /** Follows one turn from its beginning to rest, whatever happens on the way. */
 export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
   const { sdk, onDeath, request, clock, onSaid, begin, watch, explain, troubled } = deps;
-  const { signal, silenceMs, capMs, steering, beforeCall } = request;
+  const { signal, silenceMs, capMs, steering, beforeCall, onAsked } = request;
   const heard = createListener({ onEvent: request.onEvent, before: deps.before, explain, troubled });
   let finish: (ending: Ending) => void = () => {};
   const ended = new Promise<Ending>((resolve) => {
@@ -73,7 +73,12 @@ export async function followTurn(deps: TurnDeps): Promise<TurnResult> {
       goOn();
     }
   };
-  const stopWatching = watch({ ...heard.calls, alive: listen, ...(beforeCall && { permit }) });
+  const stopWatching = watch({
+    ...heard.calls,
+    alive: listen,
+    ...(beforeCall && { permit }),
+    ...(onAsked && { asked: onAsked }),
+  });
   const cap = clock.countdown(capMs, () => finish({ kind: "too long", ms: capMs }));
   cap.start();
   const onAbort = () => finish({ kind: "aborted" });

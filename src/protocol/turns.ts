@@ -109,6 +109,8 @@ export interface TurnRequest {
   steering?: Steering;
   /** Told the runtime's id of the prompt once it has it; kept by the caller, and handed back after a crash. */
   onAccepted?: (promptId: string) => void;
+  /** Called whenever a model has been sent a request: for as long as it thinks, whatever else is done is in nobody's way. */
+  onAsked?: () => void;
   /**
    * Set when an earlier life began this turn: the id it was told, if it lived to hear one, and the id of the
    * session's turn before it. What the session already holds is then finished, not asked again.

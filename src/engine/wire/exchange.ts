@@ -113,12 +113,9 @@ export function createExchanger({ transport, context, knowledge, rehearsal, log 
         reasons: knowledge.reasons(model),
         maxOutput: Math.min(knowledge.maxOutput(model), window - room),
       });
-      const incoming = await send(exchange, {
-        method: "POST",
-        ...exchange.address(model),
-        body: toJson(body),
-        signal,
-      });
+      const answered = send(exchange, { method: "POST", ...exchange.address(model), body: toJson(body), signal });
+      setImmediate(() => observer.asked?.());
+      const incoming = await answered;
       observer.alive();
       if (incoming.status >= 300 && incoming.status < 400) throw moved(incoming);
       if (incoming.status < 400)

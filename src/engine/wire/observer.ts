@@ -5,6 +5,8 @@ import type { WireFailure } from "./failure.ts";
 export interface Observer {
   /** Something came from the provider. */
   alive(): void;
+  /** A request is on its way to the provider. */
+  asked?(): void;
   served(model: string): void;
   refused(words: string): void;
   failed(failure: WireFailure): void;

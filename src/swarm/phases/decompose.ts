@@ -4,7 +4,7 @@ import { modelOn } from "../pipeline/named-models.ts";
 import { AgentName, FRONTEND_MARKER } from "../pipeline/schema.ts";
 import { RunFailed } from "../run/journal.ts";
 import { tasksKey } from "../run/keys.ts";
-import { firstEngineers } from "../streams/engineers.ts";
+import { firstEngineers, foreseeFirst } from "../streams/engineers.ts";
 import { implement } from "./implement.ts";
 import { phaseKind } from "./kind.ts";
 import { decomposePrompt, describeTask, repairPrompt } from "./prompts.ts";
@@ -43,6 +43,9 @@ export const decompose = phaseKind({
         cwd: workplace.workspace.cwd,
         prompt,
         next: built === undefined ? [] : firstEngineers(context, built, progress.streams.length),
+        meanwhile: () => {
+          if (built !== undefined && round === 1) foreseeFirst(context, built, progress.streams.length);
+        },
       });
       if (!reply.ok) throw new RunFailed(`${id}: ${agent} gave no tasks: ${reply.reason}`);
       const read = readTasks(reply.text, frontendMarker);

@@ -177,9 +177,8 @@ function takeTurn(
     onAccepted,
     spender,
     ...(interrupted && { interrupted }),
+    onAsked: onWay,
     onEvent: (event) => {
-      // What the runtime makes of a prompt is told when it sends it; before that, whatever else is done would be in its way.
-      onWay();
       if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
       if (event.kind === "usage") spending?.record(spender, event.call);
     },

@@ -158,7 +158,8 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     async end() {
       ended.abort();
       await checks.settled();
-      if (workplace.kind === "branch") await workplace.installed.catch(() => undefined);
+      if (workplace.kind === "in place") return;
+      await Promise.allSettled([workplace.installed, ...[...workplace.foreseen.values()].map(({ made }) => made)]);
     },
   };
 }

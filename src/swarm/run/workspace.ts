@@ -56,6 +56,10 @@ export interface BranchWorkplace {
   workspace: Worktree;
   /** What the checkout has installed, once the run's own tree has it. */
   installed: Promise<readonly string[]>;
+  /** Trees of streams that are made before it is their time, by their numbers. */
+  foreseen: Map<number, { from: string; made: Promise<OpenedStream> }>;
+  /** What was compared lately: the same states of two trees differ in the same way. */
+  compared: Compared;
   signal: AbortSignal;
 }
 
@@ -123,7 +127,9 @@ export async function openWorkplace(
   // That takes a while and is not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
-  return { kind: "branch", repo, branch, base, baseTree, folder, workspace: worktree(repo, path, branch), installed, signal };
+  const compared: Compared = new Map();
+  const workspace = worktree(repo, path, branch, { compared });
+  return { kind: "branch", repo, branch, base, baseTree, folder, workspace, installed, foreseen: new Map(), compared, signal };
 }
 
 /** Takes back what was made for a run that never began. */
@@ -149,12 +155,29 @@ export function isLeft(worktree: string): boolean {
   return lockHolder(join(worktree, "..", "..", "..", "..", "daemon.lock")) === undefined;
 }
 
-/** Makes a worktree and a branch for one stream, from a commit of the run's branch. */
-export async function openStream(
-  workplace: BranchWorkplace,
-  number: number,
-  from: Saved,
-): Promise<{ branch: string; path: string; base: string; tree: string }> {
+/** The tree of a stream, and what it begins from. */
+export interface OpenedStream {
+  branch: string;
+  path: string;
+  base: string;
+  tree: string;
+}
+
+/** Makes the tree of a stream that is sure to come, while there is time for it. */
+export function foreseeStream(workplace: BranchWorkplace, number: number, from: Saved): void {
+  const made = makeStream(workplace, number, from);
+  made.catch(() => undefined);
+  workplace.foreseen.set(number, { from: from.commit, made });
+}
+
+/** Makes a worktree and a branch for one stream, from a commit of the run's branch, unless that is done already. */
+export async function openStream(workplace: BranchWorkplace, number: number, from: Saved): Promise<OpenedStream> {
+  const foreseen = workplace.foreseen.get(number);
+  if (foreseen?.from !== from.commit) return makeStream(workplace, number, from);
+  return foreseen.made.catch(() => makeStream(workplace, number, from));
+}
+
+async function makeStream(workplace: BranchWorkplace, number: number, from: Saved): Promise<OpenedStream> {
   const branch = streamBranch(workplace.branch, number);
   const path = pathOfStream(workplace, number);
   const how = await addWorktree(workplace.repo, { path, branch, base: from.commit });
@@ -212,12 +235,17 @@ export function streamBranch(runBranch: string, number: number): string {
   return `${runBranch}-stream-${number}`;
 }
 
-export function worktree(repo: Repo, path: string, branch: string, note?: (text: string) => void): Worktree {
+export interface WorktreeOptions {
+  compared: Compared;
+  note?: (text: string) => void;
+}
+
+export function worktree(repo: Repo, path: string, branch: string, { compared, note }: WorktreeOptions): Worktree {
   const tree = treeOf(repo, path, branch);
   const cwd = join(path, repo.prefix);
   mkdirSync(cwd, { recursive: true });
-  const diff = remembered((from, to) => diffOf(tree.git, path, from, to));
-  const stat = remembered((from, to) => statOf(tree.git, path, from, to));
+  const diff = remembered(compared, "diff", (from, to) => diffOf(tree.git, path, from, to));
+  const stat = remembered(compared, "stat", (from, to) => statOf(tree.git, path, from, to));
   return {
     tree,
     cwd,
@@ -230,12 +258,20 @@ export function worktree(repo: Repo, path: string, branch: string, note?: (text:
   };
 }
 
-/** The same comparison, made once as long as the same states are compared. */
-function remembered(compare: (from: string, to: string) => Promise<string>): (from: string, to: string) => Promise<string> {
-  let last: { key: string; text: Promise<string> } | undefined;
+type Compared = Map<string, Promise<string>>;
+type Compare = (from: string, to: string) => Promise<string>;
+
+/** So many comparisons are remembered. */
+const MOST_COMPARED = 16;
+
+/** A comparison that is made once. */
+function remembered(compared: Compared, kind: string, compare: Compare): Compare {
   return (from, to) => {
-    const key = `${from} ${to}`;
-    if (last?.key !== key) last = { key, text: compare(from, to) };
-    return last.text;
+    const key = `${kind} ${from} ${to}`;
+    const text = compared.get(key) ?? compare(from, to);
+    compared.delete(key);
+    compared.set(key, text);
+    for (const oldest of [...compared.keys()].slice(0, -MOST_COMPARED)) compared.delete(oldest);
+    return text;
   };
 }

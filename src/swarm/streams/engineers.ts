@@ -1,7 +1,7 @@
 import type { Expected } from "../run/caller.ts";
 import type { RunContext } from "../run/context.ts";
-import { engineerSession, streamKeys } from "../run/keys.ts";
-import { futureCwdOfStream } from "../run/workspace.ts";
+import { engineerSession, IMPLEMENT, streamKeys } from "../run/keys.ts";
+import { foreseeStream, futureCwdOfStream } from "../run/workspace.ts";
 
 /** How many engineers are prepared before the number of tasks is known. */
 const PREPARED = 4;
@@ -13,6 +13,12 @@ type Implementing = { id: string; agent: string; parallel: boolean };
 export function firstEngineers(place: Place, phase: Implementing, before: number): Expected[] {
   const count = place.workplace.kind === "branch" && phase.parallel ? Math.min(place.pipeline.concurrency, PREPARED) : 1;
   return Array.from({ length: count }, (_, index) => engineerOf(place, phase, before + index + 1)).flat();
+}
+
+/** Makes the tree of the first stream of a run, which begins where the run did. */
+export function foreseeFirst({ workplace }: Place, { id, parallel }: Implementing, before: number): void {
+  if (workplace.kind !== "branch" || !parallel || id !== IMPLEMENT || before > 0) return;
+  foreseeStream(workplace, 1, { commit: workplace.base, tree: workplace.baseTree });
 }
 
 /** The engineer of one stream, unless the folder it will work in cannot be made in advance. */

@@ -176,7 +176,10 @@ async function workOnBranch(
   // A home that was restored elsewhere took the worktree along.
   const opened = { ...begun, path: pathOfStream(workplace, number) };
   await addWorktree(workplace.repo, { ...opened, kept: true, isLeft });
-  const workspace = worktree(workplace.repo, opened.path, opened.branch, (text) => context.note(`stream ${number}: ${text}`));
+  const workspace = worktree(workplace.repo, opened.path, opened.branch, {
+    compared: workplace.compared,
+    note: (text) => context.note(`stream ${number}: ${text}`),
+  });
   const known = { ...record, branch: opened.branch };
   const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree });
   onStream(stream);
