@@ -136,8 +136,10 @@ function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ resu
       signal?.removeEventListener("abort", onAbort);
       child.removeListener("close", onDeath);
       child.removeListener("error", onError);
-      child.stdout.removeListener("data", out);
-      child.stderr.removeListener("data", err);
+      child.stdout.removeListener("data", out.take);
+      child.stderr.removeListener("data", err.take);
+      out.rest();
+      err.rest();
       done({ result: heard.result(code, ending), isAlone });
     };
     const onError = (error: Error) => {
@@ -155,8 +157,8 @@ function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ resu
     };
     const out = until(mark, heard.out, over);
     const err = until(mark, heard.err, () => over(""));
-    child.stdout.on("data", out);
-    child.stderr.on("data", err);
+    child.stdout.on("data", out.take);
+    child.stderr.on("data", err.take);
     child.once("close", onDeath);
     child.once("error", onError);
     if (signal?.aborted) return onAbort();
@@ -165,28 +167,26 @@ function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ resu
   });
 }
 
-/** Passes on what comes before a mark, and what stands behind it up to the end of that line. */
-function until(mark: string, hear: (chunk: Buffer) => unknown, over: (rest: string) => void): (chunk: Buffer) => void {
+/** Passes on what comes before a mark, then what stands behind it up to the end of that line; `rest` is for one that never comes. */
+function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: string) => void) {
   let held: Buffer = Buffer.alloc(0);
-  return (chunk) => {
-    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
-    const at = held.indexOf(mark);
-    if (at < 0) {
+  const pass = (length: number) => {
+    if (length > 0) hear(held.subarray(0, length));
+    held = held.subarray(length);
+  };
+  return {
+    take(chunk: Buffer): void {
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      const at = held.indexOf(mark);
       // The mark may have been cut in two.
-      const safe = Math.max(0, held.length - mark.length);
-      if (safe > 0) hear(held.subarray(0, safe));
-      held = held.subarray(safe);
-      return;
-    }
-    const lineEnd = held.indexOf("\n", at);
-    if (lineEnd < 0) return;
-    if (at > 0) hear(held.subarray(0, at));
-    over(
-      held
-        .subarray(at + mark.length, lineEnd)
-        .toString("latin1")
-        .trim(),
-    );
+      pass(at < 0 ? Math.max(0, held.length - mark.length) : at);
+      const lineEnd = at < 0 ? -1 : held.indexOf("\n");
+      if (lineEnd < 0) return;
+      const told = held.subarray(mark.length, lineEnd).toString("latin1").trim();
+      held = Buffer.alloc(0);
+      over(told);
+    },
+    rest: () => pass(held.length),
   };
 }
 
