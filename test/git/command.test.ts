@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { openRepo } from "../../src/git/repository.ts";
@@ -96,6 +96,21 @@ test("no folder that holds the data folder is opened to git, and a repository in
     expect([ending, stderr]).toEqual(["not-started", expect.stringContaining("holds IO's data folder")]);
   }
   expect([git.isOwn(join(home, "runs", "x")), git.isOwn(dirname(home)), git.isOwn(`${home}-else`)]).toEqual([true, true, false]);
+});
+
+test("no link leads git into the data folder, and what IO itself names there is opened", async () => {
+  const root = realpathSync(temporaryFolder());
+  const [home, project] = [join(root, "home"), join(root, "project")];
+  for (const folder of [join(home, "runs"), project]) mkdirSync(folder, { recursive: true });
+  symlinkSync(join(home, "runs"), join(project, "link"));
+  symlinkSync(home, join(root, "home-by-another-name"));
+  const git = testGit({ home });
+  const led = await git.run(project, ["--version"], { writable: [join(project, "link")] });
+  expect([led.ending, led.stderr]).toEqual(["not-started", expect.stringContaining("leads into IO's data folder")]);
+  expect(await git.run(project, ["--version"], { writable: [join(home, "runs")] })).toMatchObject({ code: 0 });
+  const other = testGit({ home: join(root, "home-by-another-name") });
+  const spelled = join(root, "home-by-another-name", "runs");
+  expect(await other.run(project, ["--version"], { writable: [spelled, join(home, "runs")] })).toMatchObject({ code: 0 });
 });
 
 test("of the user's settings git is told an explicit few, and of files that are no settings nothing", async () => {

@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { Act } from "../../src/engine/rehearsal/wire.ts";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git, makeProject, sh, startSwarm, task, taskIn, write } from "../support/swarm/index.ts";
 import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
+import { until } from "../support/until.ts";
 
 test("three parallel streams that conflict are merged one after another, each conflict settled by the stream's own engineer with both sides", async () => {
   const script = both(
@@ -25,6 +27,54 @@ test("three parallel streams that conflict are merged one after another, each co
   expect(review).toMatchObject({ outcome: "approved", reviews: 2 });
   await swarm.close();
   expect(git(project, "worktree", "list").split("\n")).toHaveLength(1);
+});
+
+test("while a model thinks, what comes next is made ready: the checks' worth, and the tree of the first stream", async () => {
+  const seen: string[] = [];
+  const waits = (what: string, isThere: () => boolean, act: Act) => async (): Promise<Act> => {
+    await until(what, isThere);
+    seen.push(what);
+    return act;
+  };
+  const runs = () => join(harness.home, "runs");
+  const inRun = (name: string) => readdirSync(runs()).some((id) => existsSync(join(runs(), id, name)));
+  const tried = join(temporaryFolder(), "tried");
+  const splits = waits("the first tree", () => existsSync(tried) && inRun("worktrees/stream-1/README.md"), {
+    say: JSON.stringify([task("T1", "One")]),
+  });
+  const harness = await startSwarm({
+    script: ({ role }) => (role === "pm" ? splits() : undefined),
+    files: { "swarm.config.yaml": YAML() },
+    checks: [{ name: "check", command: `touch ${tried}`, cwd: "." }],
+  });
+  const { project: projectPath, settings } = harness;
+  const { finished } = await harness.swarm.start({ projectPath, issue: "Do it", settings });
+  const run = await finished;
+  expect([run.outcome, seen]).toEqual(["approved", ["the first tree"]]);
+  // It is the stream's own tree, and not a second one.
+  expect(run.streams[0]).toMatchObject({ number: 1, merged: true, branch: `swarm/${run.id}-stream-1` });
+  await harness.swarm.close();
+  expect(git(projectPath, "worktree", "list").split("\n")).toHaveLength(1);
+  expect(git(projectPath, "branch", "--list", "swarm/*").split("\n")).toHaveLength(1);
+});
+
+test("a first tree that was made in vain is taken over by the life that needs it", async () => {
+  const harness = await startSwarm({
+    script: ({ role, before }) => {
+      if (role !== "pm") return undefined;
+      return before < 2 ? { status: 400 } : { say: JSON.stringify([task("T1", "One")]) };
+    },
+    files: { "swarm.config.yaml": YAML() },
+    env: { MAX_RETRIES: "1" },
+  });
+  const { project: projectPath, settings, swarm } = harness;
+  const failed = await (await swarm.start({ projectPath, issue: "Do it", settings })).finished;
+  expect([failed.status, git(projectPath, "branch", "--list", `swarm/${failed.id}-stream-1`)]).toEqual([
+    "failed",
+    expect.stringContaining("stream-1"),
+  ]);
+  const run = await (await swarm.resume(failed.id)).finished;
+  expect(run).toMatchObject({ outcome: "approved", streams: [{ number: 1, merged: true }] });
 });
 
 test("conflict markers that are left are asked about once more, and then fail that stream alone", async () => {

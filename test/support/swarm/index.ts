@@ -29,7 +29,7 @@ export interface Told {
   before: number;
   request: ChatRequest;
 }
-export type Script = (told: Told) => Act | undefined;
+export type Script = (told: Told) => Act | Promise<Act> | undefined;
 
 const ROLES = readdirSync(join(packageRoot, "agents")).map((file) => ({
   role: file.replace(/\.md$/, ""),
@@ -177,7 +177,7 @@ export async function startSwarm({
 }
 
 /** A model that plays a script, and does the usual where the script says nothing. */
-export function play(script: Script = () => undefined): (request: ChatRequest) => Act {
+export function play(script: Script = () => undefined): (request: ChatRequest) => Act | Promise<Act> {
   const counts = new Map<string, number>();
   return (request) => {
     const role = roleOf(request);
