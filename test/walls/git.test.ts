@@ -116,6 +116,7 @@ function hostileProject(files: Record<string, string> = {}): string {
 /** Only what git cannot be told off was started, it saw no secret, and nothing was traced. */
 function expectHeld(allowed: RegExp): void {
   expect(loot.ran().filter((name) => !allowed.test(name))).toEqual([]);
+  expect(loot.wrote()).toBe(false);
   for (const secret of planted()) expect(loot.seen().includes(secret)).toBe(false);
   expect(readdirSync(traces).map((file) => readFileSync(join(traces, file), "utf8"))).toEqual([]);
 }
@@ -146,10 +147,10 @@ test("the traps are live: a plain git in such a repository, with such settings, 
   plain("diff", "HEAD");
   plain("-c", "commit.gpgSign=true", "commit", "-m", "x");
   await until("the traps to tell", () => own.ran().length >= 4);
-  expect(own.ran()).toEqual(expect.arrayContaining(["filter-clean"]));
+  expect([own.ran().includes("filter-clean"), own.wrote()]).toEqual([true, true]);
   expect(existsSync(join(traces, "of-settings"))).toBe(true);
   for (const file of readdirSync(traces)) rmSync(join(traces, file));
-  rmSync(join(desk, "loot", "told"), { force: true });
+  for (const file of ["told", "written"]) rmSync(join(desk, "loot", file), { force: true });
 });
 
 test("squad_analyze of a hostile repository starts nothing and tells what the project is", async () => {
