@@ -9,10 +9,9 @@ import type { Stand, Wrap } from "./sandbox.ts";
 export interface Told {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** What of the command's place decides on its wall, and its wall: whoever is told the same may share a shell. */
+  /** The folder that its wall is put up for. Whoever has the same place, stand and environment may share a shell. */
   place: string;
   stand: Stand;
-  /** The environment that the shell was started with. */
   env: NodeJS.ProcessEnv;
   /** What this command is told besides. */
   also?: NodeJS.ProcessEnv | undefined;
@@ -28,7 +27,7 @@ export interface Told {
  * one left no process behind, and for one that would be given the very same wall now.
  */
 export interface Shells {
-  /** Runs a command. Never rejects; undefined for one that has to be run by itself, since there is no wall or it is too long. */
+  /** Runs a command; undefined for one that has to be run by itself, since there is no wall or it is too long. Rejects only as the wall does. */
   run(told: Told): Promise<ExecResult | undefined>;
   /** Ends those that wait; those at work end with their commands. */
   close(): void;
