@@ -49,8 +49,6 @@ export interface CallerDeps {
   /** Told what an agent says, as it says it. */
   onSay?: ((said: Said) => void) | undefined;
   spending?: Spending | undefined;
-  /** Called whenever a question has reached its model or its answer is known: there is time for other things now. */
-  onWay: () => void;
 }
 
 /** A turn that keeps working outlasts the limit of silence, up to this many times that limit. */
@@ -59,7 +57,7 @@ const CAP_FACTOR = 12;
 const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address", "budget"]);
 
 export function createCaller(deps: CallerDeps): Caller {
-  const { sessions, journal, runs, agents, serving, onWay } = deps;
+  const { sessions, journal, runs, agents, serving } = deps;
 
   const expect = (calls: readonly Expected[]): void => {
     for (const call of calls) {
@@ -72,7 +70,7 @@ export function createCaller(deps: CallerDeps): Caller {
   return {
     sessions: sessions.begun,
     expect,
-    async ask(call) {
+    ask(call) {
       const agent = agents.get(call.agent);
       if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);
       const name = agent.model ?? call.model;
@@ -88,9 +86,7 @@ export function createCaller(deps: CallerDeps): Caller {
       };
       // Another model may serve for the name in a later life: the step is the same if the name is.
       const inputs = { prompt: call.prompt, model: name };
-      const reply = await journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
-      onWay();
-      return reply;
+      return journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
     },
   };
 }
@@ -103,14 +99,13 @@ async function askUntilAnswered(
   { earlier, track, tryBegins }: StepLife,
   expect: Caller["expect"],
 ): Promise<StepOutcome<Reply>> {
-  const { journal, runs, settings, signal, onWay } = deps;
-  let isOnWay = false;
-  const whenOnWay = () => {
-    if (isOnWay) return;
-    isOnWay = true;
+  const { journal, runs, settings, signal } = deps;
+  let isAsked = false;
+  const onAsked = () => {
+    if (isAsked) return;
+    isAsked = true;
     expect(call.next ?? []);
     call.meanwhile?.();
-    onWay();
   };
   let usage = noUsage();
   let reason = "";
@@ -129,7 +124,7 @@ async function askUntilAnswered(
       prompt: attempt > 1 && call.session ? afterBrokenTurn(reason, call.prompt) : call.prompt,
       interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
       onAccepted: (promptId) => track({ attempts: attempt, sessionId, promptId }),
-      onWay: whenOnWay,
+      onAsked,
     });
     usage = addUsage(usage, result.usage);
     model = result.served.join(", ") || undefined;
@@ -152,7 +147,7 @@ interface Attempt {
   attempt: number;
   prompt: string;
   onAccepted: (promptId: string) => void;
-  onWay: () => void;
+  onAsked: () => void;
   interrupted: { promptId: string | undefined; previousPromptId: string | undefined } | undefined;
 }
 
@@ -160,7 +155,7 @@ function takeTurn(
   { sessions, journal, run, settings, signal, onSay, spending }: CallerDeps,
   call: Call,
   agent: Agent,
-  { sessionId, attempt, prompt, onAccepted, onWay, interrupted }: Attempt,
+  { sessionId, attempt, prompt, onAccepted, onAsked, interrupted }: Attempt,
 ): Promise<TurnResult> {
   const { runId, life } = journal;
   const spender: Spender = {
@@ -177,7 +172,7 @@ function takeTurn(
     onAccepted,
     spender,
     ...(interrupted && { interrupted }),
-    onAsked: onWay,
+    onAsked,
     onEvent: (event) => {
       if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
       if (event.kind === "usage") spending?.record(spender, event.call);

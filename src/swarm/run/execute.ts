@@ -30,12 +30,9 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
   try {
     const baseTree = await startingTree(context, kinds);
     progress = { ...progress, baseTree, tree: baseTree };
-    if (baseTree !== "") context.checks.judgedBy(() => findWorth(context, baseTree));
-    if (context.workplace.kind === "in place") {
-      // Where everybody works in one place, nothing may change there meanwhile.
-      context.checks.begin();
-      await context.checks.settled();
-    }
+    if (baseTree !== "") context.checks.begin(() => findWorth(context, baseTree));
+    // Where everybody works in one place, nothing may change there meanwhile.
+    if (context.workplace.kind === "in place") await context.checks.settled();
     for (const phase of pipeline.pipeline) progress = await runPhase(context, kinds, phase, progress);
     journal.put({ key: runKeys.decisions, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { status: "done", ...judge(view(), progress), tree: progress.tree || null };

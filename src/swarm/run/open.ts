@@ -75,10 +75,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     ...{ engine, bind, runId: id, runs, standIn, held, projectPath: row.project_path, serving, conventions },
     away: others.sessions,
   });
-  const caller = createCaller({
-    ...{ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending },
-    onWay: () => checks.begin(),
-  });
+  const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   /** Whether a phase is bound to be skipped, as far as that is known before it comes. */

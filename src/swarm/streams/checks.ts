@@ -61,14 +61,7 @@ const MOST_NAMED = 20;
 export function createChecks(deps: ChecksDeps) {
   const { journal, configured, findChecks, signal, deadlineMs, wrap, redactor, standIn, elsewhere, env, now } = deps;
   const seen = new Map<string, CheckEvidence[]>();
-  let find: () => Promise<Worth> = async () => ({ baseline: [], notices: new Map() });
-  let worth: Promise<Worth> | undefined;
-
-  function findWorth(): Promise<Worth> {
-    worth ??= find();
-    worth.catch(() => undefined);
-    return worth;
-  }
+  let worth: Promise<Worth> = Promise.resolve({ baseline: [], notices: new Map() });
 
   async function runOne(
     check: Check,
@@ -148,12 +141,11 @@ export function createChecks(deps: ChecksDeps) {
   }
 
   return {
-    /** How it is found out what the checks are worth; nothing is checked before that is known. */
-    judgedBy(work: () => Promise<Worth>): void {
-      find = work;
+    /** Finds out what the checks are worth; nothing is checked before that is known. */
+    begin(work: () => Promise<Worth>): void {
+      worth = work();
+      worth.catch(() => undefined);
     },
-    /** Begins to find that out, unless it is done already. */
-    begin: () => void findWorth(),
     /** What the checks say of the commit that the run begins from. What does not pass there is not the run's doing. */
     baseline: (at: CheckedAt) => run({ ...at, key: runKeys.baseline }, (each) => withExcuse(each, each)),
     /** Runs one check again, in another folder. */
@@ -162,7 +154,7 @@ export function createChecks(deps: ChecksDeps) {
       return check && runOne(check, folder, "");
     },
     async run({ prefix, ...at }: CheckedAt & { prefix: string }): Promise<CheckEvidence[]> {
-      const { baseline, notices } = await findWorth();
+      const { baseline, notices } = await worth;
       return run({ ...at, key: checksKey(prefix, at.tree) }, (each) => {
         const before = baseline.find(({ name }) => name === each.name);
         const bound = notices.get(each.name);
@@ -171,7 +163,7 @@ export function createChecks(deps: ChecksDeps) {
     },
     /** Waits for what is under way before anything is checked. */
     async settled(): Promise<void> {
-      await worth?.catch(() => undefined);
+      await worth.catch(() => undefined);
     },
   };
 }
