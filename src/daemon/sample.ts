@@ -31,7 +31,7 @@ Run \`git log --oneline --stat -3\` where the user stands, and tell in a sentenc
 /** Makes the sample project, committed. */
 export async function makeSampleProject(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   writeAll(folder, PROJECT);
-  const git = openGitAlone(env);
+  const git = openGitAlone(env).with({ writable: [folder] });
   const who = ["-c", "user.name=IO tour", "-c", "user.email=tour@localhost"];
   await git.must(folder, ["init", "--quiet", "--initial-branch=main"]);
   await git.must(folder, ["add", "-A"]);
