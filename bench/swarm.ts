@@ -26,13 +26,14 @@ export async function run(args: string[]): Promise<void> {
   console.log(`default pipeline, ${latency} ms a model request, a check of ${CHECK_MS} ms, ${CONCURRENCY} streams at once`);
   await describeMachine();
   for (const tasks of [1, 3, 8]) {
-    const { wallMs, result, requests } = await measureInDaemon(tasks, latency);
+    const { wallMs, result, requests, runtimeMs, ioMs } = await measureInDaemon(tasks, latency);
     const { pathMs, steps } = criticalPath(tasks, latency);
     const ownMs = (wallMs - pathMs) / steps;
     console.log(
       `\n${tasks} tasks: ${(wallMs / 1000).toFixed(2)} s, critical path ${(pathMs / 1000).toFixed(2)} s; ${requests} model requests, ` +
         `${result.steps.length} steps, ${steps} of them on the path; ${result.usage.inputTokens} tokens sent`,
     );
+    console.log(`       processor time: the Copilot runtime ${runtimeMs} ms, IO ${ioMs} ms`);
     if (latency >= 1_000) judge(`${tasks} tasks, times the critical path`, wallMs / pathMs, 1.15);
     judge(`${tasks} tasks, our own a step on the path`, ownMs, 40, " ms");
   }
@@ -57,6 +58,8 @@ async function measureInDaemon(tasks: number, latency: number) {
     await new Promise<void>((onOpen) => {
       finished = untilRunEnds(client.events({ signal: over.signal, onOpen }));
     });
+    const spent = () => [daemon.runtimePid(), daemon.pid].map(processorMs);
+    const before = spent();
     const started = performance.now();
     const { id } = await client.request<Run>("POST", "/api/runs", {
       projectPath,
@@ -64,15 +67,22 @@ async function measureInDaemon(tasks: number, latency: number) {
     });
     await finished;
     const wallMs = performance.now() - started;
+    const [runtimeMs, ioMs] = spent().map((ms, index) => ms - before[index]!);
     over.abort();
     const result = await client.request<Run>("GET", `/api/runs/${id}`);
     expectApproved(result);
-    return { wallMs, result, requests: model.requests.length };
+    return { wallMs, result, requests: model.requests.length, runtimeMs, ioMs };
   } finally {
     await daemon.stop();
     await model.close();
     folder.remove();
   }
+}
+
+/** How long a process has worked so far. The system counts in hundredths of a second. */
+function processorMs(pid: number): number {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ").slice(11, 13);
+  return (Number(user) + Number(system)) * 10;
 }
 
 async function untilRunEnds(events: AsyncIterable<Event>): Promise<void> {
