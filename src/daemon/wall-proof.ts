@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { findDaemon } from "../lib/daemon-file.ts";
+import { quotedForShell } from "../lib/invocation.ts";
 import { type Paths, packageRoot } from "../lib/paths.ts";
 import { realOf } from "../lib/real-path.ts";
 import type { SandboxHeight } from "../lib/safety-config.ts";
@@ -103,21 +104,24 @@ function failureOf({ height, open, said }: Proof, settings: WallSettings): Findi
 /** Nothing here changes anything: files are opened and not written, the device node is thrown away. */
 function attemptsOn(paths: Paths, folder: string): Attempt[] {
   const daemon = findDaemon(paths, lockHolder);
-  const quote = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
   const shows = (place: string) =>
-    `test -e ${quote(join(place, basename(paths.config)))} || test -e ${quote(join(place, basename(paths.database)))}`;
+    `test -e ${quotedForShell(join(place, basename(paths.config)))} || test -e ${quotedForShell(join(place, basename(paths.database)))}`;
   return [
     {
       held: "IO's secrets are out of sight",
       test: [paths.home, ...otherPlaces(realOf(paths.home))].map(shows).join(" || "),
     },
-    { held: "IO's folder cannot be written", test: `touch ${quote(join(paths.home, TRACE))}` },
-    { held: "nor can anything outside the project", test: writes(`${quote(packageRoot)}/package.json`), only: "workspace" },
+    { held: "IO's folder cannot be written", test: `touch ${quotedForShell(join(paths.home, TRACE))}` },
+    {
+      held: "nor can anything outside the project",
+      test: writes(`${quotedForShell(packageRoot)}/package.json`),
+      only: "workspace",
+    },
     {
       held: "IO's process cannot be looked into",
-      test: `test "$(readlink /proc/${process.pid}/exe)" = ${quote(process.execPath)}`,
+      test: `test "$(readlink /proc/${process.pid}/exe)" = ${quotedForShell(process.execPath)}`,
     },
-    { held: "no device node can be made", test: `mknod ${quote(join(folder, "node"))} c 1 3` },
+    { held: "no device node can be made", test: `mknod ${quotedForShell(join(folder, "node"))} c 1 3` },
     { held: "the kernel's settings cannot be written", test: "(: >> /proc/sys/kernel/core_pattern)" },
     { held: "no capability is left", test: `! grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status` },
     ...(daemon ? [{ held: "IO's port does not serve it", test: reaches(daemon.host, daemon.port) }] : []),

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { messageOf, UserError } from "../lib/errors.ts";
+import { quotedForShell } from "../lib/invocation.ts";
 import { type Checkout, type Move, surveyMove } from "./checkout.ts";
 import { undoMove } from "./half-moved.ts";
-import { operationIn, quoted } from "./operations.ts";
+import { operationIn } from "./operations.ts";
 import { deleteRefs, isAncestor } from "./refs.ts";
 import { openRepo, type Repo } from "./repository.ts";
 
@@ -104,7 +105,7 @@ async function moveTo(
 /** Files of the user's are in the way: how to put them aside, merge, and have them back. */
 function blocked(why: string, files: readonly string[], merge: string): NotApplied {
   if (files.length === 0 || files.length > MOST_NAMED) return { why, commands: [merge] };
-  return { why, commands: [`git stash push --all -- ${files.map(quoted).join(" ")}`, merge, "git stash pop"] };
+  return { why, commands: [`git stash push --all -- ${files.map(quotedForShell).join(" ")}`, merge, "git stash pop"] };
 }
 
 /** An earlier life may have been cut off while it moved the checkout: that is taken back. The reason where it cannot be. */

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { quotedForShell } from "../lib/invocation.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 
 /** Something that was begun in a checkout and has not ended. */
@@ -20,7 +21,7 @@ export function operationIn(gitDir: string, locks: readonly string[]): Operation
   if (lock !== undefined)
     return {
       what: `another git is at work there, or was cut off (${lock} exists)`,
-      commands: [`rm ${quoted(lock)}   # only if no git is running there`],
+      commands: [`rm ${quotedForShell(lock)}   # only if no git is running there`],
     };
   if (has("rebase-apply/applying")) return { what: "patches are being applied there (git am)", ...either("am") };
   if (has("rebase-merge", "rebase-apply")) return { what: "a rebase is under way there", ...either("rebase") };
@@ -35,9 +36,4 @@ export function operationIn(gitDir: string, locks: readonly string[]): Operation
   if (has("SQUASH_MSG", "MERGE_MSG"))
     return { what: "a change is prepared there and not committed", commands: ["git commit   # or: git reset --merge"] };
   return undefined;
-}
-
-/** A word as a shell takes it. */
-export function quoted(word: string): string {
-  return /^[\w./@:+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

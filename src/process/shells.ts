@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
+import { quotedForShell } from "../lib/invocation.ts";
 import { isFolder } from "../lib/is-folder.ts";
 import { createHearing, type ExecResult, killGroup } from "./exec.ts";
 import type { Stand, Wrap } from "./sandbox.ts";
@@ -191,14 +192,9 @@ function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: stri
 
 /** What a shell reads: the command in a shell of its own, then how it ended and how many processes there are. */
 function scriptOf({ argv, cwd, also = {}, input }: Told, mark: string): string {
-  const set = Object.entries(also).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${quoted(value)}`]));
+  const set = Object.entries(also).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${quotedForShell(value)}`]));
   const exported = set.length > 0 ? `export ${set.join(" ")} && ` : "";
-  const command = `(cd ${quoted(cwd)} && ${exported}exec ${argv.map(quoted).join(" ")})`;
-  const fed = input === undefined ? `${command} </dev/null` : `printf %s ${quoted(input)} | ${command}`;
+  const command = `(cd ${quotedForShell(cwd)} && ${exported}exec ${argv.map(quotedForShell).join(" ")})`;
+  const fed = input === undefined ? `${command} </dev/null` : `printf %s ${quotedForShell(input)} | ${command}`;
   return `${fed}\ncode=$?\nset -- /proc/[0-9]*\nprintf '%s %s %s\\n' ${mark} "$code" "$#"\nprintf '%s\\n' ${mark} >&2\n`;
-}
-
-/** A word that a shell takes as it is, whatever is in it. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { applyBranch, type NotApplied } from "../../git/apply.ts";
 import type { Git } from "../../git/command.ts";
-import { quoted } from "../../git/operations.ts";
 import { openRepo } from "../../git/repository.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
+import { quotedForShell } from "../../lib/invocation.ts";
 import type { RunContext } from "./context.ts";
 import type { Ending } from "./execute.ts";
 import { runKeys } from "./keys.ts";
@@ -31,7 +31,7 @@ export async function applyTo(target: string | null, context: RunContext, { stat
   if ("why" in now) return refuse(now.why, [`git merge ${branch}`]);
   if (now.branch !== target)
     return refuse(`it was on ${nameOf(target)} when the run began and is on ${nameOf(now.branch)} now`, [
-      ...(target === null ? [] : [`git switch ${quoted(target)}`]),
+      ...(target === null ? [] : [`git switch ${quotedForShell(target)}`]),
       `git merge ${branch}`,
     ]);
   return context.journal.step(z.boolean(), { key: runKeys.apply, kind: "git", phase: "run" }, { branch }, async () => {

@@ -102,7 +102,7 @@ async function askUntilAnswered(
   const { journal, runs, settings, signal } = deps;
   let isAsked = false;
   const onAsked = () => {
-    if (isAsked) return;
+    if (isAsked || signal.aborted) return;
     isAsked = true;
     expect(call.next ?? []);
     call.meanwhile?.();

@@ -264,13 +264,14 @@ type Compare = (from: string, to: string) => Promise<string>;
 /** So many comparisons are remembered. */
 const MOST_COMPARED = 16;
 
-/** A comparison that is made once. */
+/** A comparison that is made once; one that failed is made again. */
 function remembered(compared: Compared, kind: string, compare: Compare): Compare {
   return (from, to) => {
     const key = `${kind} ${from} ${to}`;
     const text = compared.get(key) ?? compare(from, to);
     compared.delete(key);
     compared.set(key, text);
+    text.catch(() => compared.delete(key));
     for (const oldest of [...compared.keys()].slice(0, -MOST_COMPARED)) compared.delete(oldest);
     return text;
   };
