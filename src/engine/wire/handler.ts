@@ -22,6 +22,7 @@ const PATHS: [RegExp, Wire][] = [
 ];
 /** Headers that belong to one connection, or are set afresh for the next. */
 const OWN = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
+const LONGEST_PIECE = 64_000;
 
 /** The one door through which the runtime reaches a model. It stands in this process: the runtime never sees a key or an address. */
 export class ModelHandler extends CopilotRequestHandler {
@@ -104,20 +105,26 @@ function spoken(headers: Record<string, string>): Record<string, string> {
   );
 }
 
+/** What is there already goes to the runtime in one piece: each piece is a question and an answer between two processes. */
 function bodyOf(
   first: IteratorResult<string>,
   lines: AsyncGenerator<string>,
   failed: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let next: IteratorResult<string> | undefined = first;
+  let coming: Promise<IteratorResult<string>> = Promise.resolve(first);
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const { value, done } = next ?? (await lines.next());
-        next = undefined;
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
+        let piece = "";
+        let line: IteratorResult<string> | undefined = await coming;
+        while (line && !line.done && piece.length < LONGEST_PIECE) {
+          piece += line.value;
+          coming = lines.next();
+          line = await atHand(coming);
+        }
+        if (piece !== "") controller.enqueue(encoder.encode(piece));
+        if (line?.done) controller.close();
       } catch (error) {
         failed(error);
         controller.error(error);
@@ -127,6 +134,12 @@ function bodyOf(
       await lines.return(undefined);
     },
   });
+}
+
+/** What has come by the time everything that is at hand was read. What takes longer, or failed, is met by whoever waits for it. */
+function atHand<T>(coming: Promise<T>): Promise<T | undefined> {
+  const later = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
+  return Promise.race([coming.catch(() => undefined), later]);
 }
 
 /** A refusal in the one shape that every version of the runtime reads. */
