@@ -12,6 +12,7 @@ import type { Choice } from "./ladder.ts";
 import { createModelDoor } from "./model-door.ts";
 import { createModelList } from "./model-list.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
+import { createPreparations } from "./preparations.ts";
 import type { Model } from "./rehearsal/wire.ts";
 import { createRuntime } from "./runtime.ts";
 import { runtimeEnvironment } from "./runtime-environment.ts";
@@ -113,6 +114,7 @@ export async function createEngine({
     log,
   });
   const inTurn = createTurnTaking();
+  const preparations = createPreparations((spec) => inTurn(spec.id, () => prepare(spec)));
 
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
@@ -130,7 +132,10 @@ export async function createEngine({
       // GitHub hears nothing before somebody wants something of it.
       if (!login) void list.ready();
     },
-    stop: () => runtime.stop(),
+    stop() {
+      preparations.leaveAll();
+      return runtime.stop();
+    },
     status: (): EngineStatus => ({
       kind: choice.kind,
       state: runtime.state(),
@@ -141,10 +146,14 @@ export async function createEngine({
     }),
     session: (spec): Session => ({
       id: spec.id,
-      run: (request) => inTurn(spec.id, () => run(spec, request)),
-      prepare: () => inTurn(spec.id, () => prepare(spec)),
+      run(request) {
+        preparations.leave(spec.id);
+        return inTurn(spec.id, () => run(spec, request));
+      },
+      prepare: () => preparations.add(spec),
     }),
     async deleteSession(id) {
+      preparations.leave(id);
       door.handover(generations.current(id).session);
       await sessions.remove(id);
     },
@@ -169,7 +178,8 @@ function accessOf({ login, provider }: Choice): Pick<ResumeSessionConfig, "gitHu
 function createTurnTaking() {
   const latest = new Map<string, Promise<unknown>>();
   return <T>(id: string, work: () => Promise<T>): Promise<T> => {
-    const turn = (latest.get(id) ?? Promise.resolve()).then(work);
+    const before = latest.get(id)?.catch(() => undefined) ?? Promise.resolve();
+    const turn = before.then(work);
     latest.set(id, turn);
     return turn.finally(() => {
       if (latest.get(id) === turn) latest.delete(id);
