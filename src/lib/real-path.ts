@@ -12,7 +12,7 @@ export function locate(path: string, cwd: string): string {
 /** The path with every link followed, also when its end does not exist yet. */
 export function realOf(path: string, links = 0): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch (error) {
     // Not there yet, or not to be looked into: the part that exists decides.
     if (dirname(path) === path || codeOf(error) === "ELOOP" || links > 40) return path;

@@ -88,14 +88,14 @@ export function lastingPath({ PATH = "", HOME = homedir() }: NodeJS.ProcessEnv):
 
 /** A program whose file tells what it is by its name is started by its own path; others (snap, busybox, version managers) by their link. */
 function pinned(path: string, name: string): Pin {
-  const real = realpathSync(path);
+  const real = realpathSync.native(path);
   const pin = { path: basename(real).startsWith(name) ? real : path, real, state: undefined };
   return { ...pin, state: canBeChanged(pin) ? stateOf(pin) : undefined };
 }
 
 function stateOf({ path, real }: Pin): string | undefined {
   try {
-    if (realpathSync(path) !== real) return undefined;
+    if (realpathSync.native(path) !== real) return undefined;
     const { dev, ino, size, mtimeNs, ctimeNs, mode, uid } = statSync(real, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs, mode, uid].join(" ");
   } catch {
@@ -117,7 +117,7 @@ function withAncestors(path: string): string[] {
 function whyAvoided(folder: string, candidate: string, closed: readonly string[]): string | undefined {
   if (!isAbsolute(folder)) return "it depends on where IO is started";
   if (realOf(folder).split(sep).includes("node_modules")) return "it belongs to a project";
-  const real = realpathSync(candidate);
+  const real = realpathSync.native(candidate);
   for (const place of [realOf(folder), dirname(real)]) {
     if (closed.some((each) => place === each || place.startsWith(each + sep))) return "others put files there";
     const stats = statSync(place);

@@ -6,7 +6,7 @@ import type { SandboxHeight } from "../lib/safety-config.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
 import { CONFINED, closedKernelFiles, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
-import { otherPlaces } from "./wall/other-mounts.ts";
+import { watchOtherPlaces } from "./wall/other-mounts.ts";
 import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
 import type { Stand } from "./wall/stand.ts";
 
@@ -66,6 +66,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const { probe = () => probeSandbox(programs.find("bwrap")) } = deps;
   const home = realOf(deps.home);
   const userHome = realOf(env.HOME || homedir());
+  const others = watchOtherPlaces(home);
   const status = probe();
   const kernel = status.then((found) =>
     found.kind === "open" ? { open: [], closed: [] } : { open: kernelFiles(found), closed: closedKernelFiles(found) },
@@ -87,7 +88,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const folder = realOf(cwd);
       const view: View = {
         ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[stand.closed ? "closed" : "open"] },
-        others: otherPlaces(home),
+        others: others(),
         stand: { ...stand, frozen },
       };
       const readable = sandboxRead.map((path) => resolve(userHome, path.replace(/^~(?:\/|$)/, "")));

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exec } from "../../src/process/exec.ts";
-import { otherPlaces } from "../../src/process/wall/other-mounts.ts";
+import { otherPlaces, watchOtherPlaces } from "../../src/process/wall/other-mounts.ts";
 import type { DoctorReport, Finding } from "../../src/protocol/doctor.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
@@ -79,4 +79,15 @@ test("mounts are told apart that show a folder, a part of it, or something else"
   ].join("\n");
   expect(otherPlaces("/home/u/.io", mounts)).toEqual(["/mnt/with space/.io", "/mnt/part"]);
   expect(otherPlaces("/home/nobody", mounts)).toEqual([]);
+});
+
+test("a mount is seen by the next command, and gone by the one after it was taken away", () => {
+  const root = "29 1 254:0 / / rw - ext4 /dev/vda rw";
+  let mounts = root;
+  const others = watchOtherPlaces("/home/u/.io", () => mounts);
+  expect(others()).toEqual([]);
+  mounts = `${root}\n30 29 254:0 /home/u /mnt/elsewhere rw - ext4 /dev/vda rw`;
+  expect([others(), others()]).toEqual([["/mnt/elsewhere/.io"], ["/mnt/elsewhere/.io"]]);
+  mounts = root;
+  expect(others()).toEqual([]);
 });

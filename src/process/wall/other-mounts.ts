@@ -10,6 +10,16 @@ interface Mount {
   at: string;
 }
 
+/** Finds the other places of one folder, again only after something was mounted. */
+export function watchOtherPlaces(folder: string, read = readMounts): () => string[] {
+  let known = { mountinfo: "", places: [] as string[] };
+  return () => {
+    const mountinfo = read();
+    if (mountinfo !== known.mountinfo) known = { mountinfo, places: otherPlaces(folder, mountinfo) };
+    return known.places;
+  };
+}
+
 /** Other places at which mounts show a folder, or a part of it. Where there is no /proc, none are known. */
 export function otherPlaces(folder: string, mountinfo = readMounts()): string[] {
   const mounts = mountinfo.split("\n").flatMap(readMount);
