@@ -40,7 +40,13 @@ export interface StepHead {
   asked?: string | null;
   /** What is said to the agent. */
   prompt?: string | null;
+  /** What it says is acted on and could not be found again, so it waits for the disk. */
+  decides?: boolean;
 }
+
+const Called = z.object({ agent: Text, model: Text, asked: Text });
+/** A call by the names of its agent and its models; `asked` is null where the one that was asked for answered. */
+export type Called = z.infer<typeof Called>;
 
 export interface StepEnd {
   state: "done" | "failed";
@@ -59,6 +65,8 @@ export interface RunSteps {
   steps(id: string): StepRow[];
   /** Those of one kind alone, and so without the texts of all the others. */
   stepsOf(id: string, kind: StepRow["kind"]): StepRow[];
+  /** Who was asked in a phase, or in one stream of it, and who answered. */
+  calls(id: string, phase: string, stream: number | null): Called[];
   /** What each step cost. */
   usages(id: string): Usage[];
   /** Whether there are steps that this version of IO cannot read. */
@@ -97,6 +105,9 @@ function readers({ db }: Store) {
   const all = select("run_id = ? ORDER BY seq");
   const ofKind = select("run_id = ? AND kind = ? ORDER BY seq");
   const one = select("run_id = ? AND key = ?");
+  const called = db.prepare(
+    "SELECT agent, model, nullif(asked, model) AS asked FROM run_steps WHERE run_id = ? AND kind = 'call' AND phase = ? AND stream IS ? ORDER BY seq",
+  );
   const usages = db.prepare("SELECT usage FROM run_steps INDEXED BY run_steps_usage WHERE run_id = ? AND usage IS NOT NULL");
   const kinds = db.prepare("SELECT DISTINCT kind FROM run_steps WHERE run_id = ?");
   const prompt = db.prepare("SELECT prompt FROM run_steps WHERE run_id = ? AND key = ?");
@@ -113,6 +124,8 @@ function readers({ db }: Store) {
   return {
     steps: (id: string) => readable(all.all(id)),
     stepsOf: (id: string, kind: StepRow["kind"]) => readable(ofKind.all(id, kind)),
+    calls: (id: string, phase: string, stream: number | null) =>
+      called.all(id, phase, stream).flatMap((row) => Called.safeParse(row).data ?? []),
     usages: (id: string) => usages.all(id).map((row) => usageOf(row as Pick<StepRow, "usage">)),
     hasForeignSteps: (id: string) => kinds.all(id).some((row) => !StepKind.safeParse((row as { kind: unknown }).kind).success),
     tries(id: string) {

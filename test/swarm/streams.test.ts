@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Act } from "../../src/engine/rehearsal/wire.ts";
+import { engineerSession } from "../../src/swarm/run/keys.ts";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, makeProject, sh, startSwarm, task, taskIn, write } from "../support/swarm/index.ts";
+import { git, makeProject, sh, startSwarm, task, taskIn, usual, write } from "../support/swarm/index.ts";
 import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
 import { until } from "../support/until.ts";
 
@@ -54,6 +55,30 @@ test("while a model thinks, the tree of the first stream is made", async () => {
   await harness.swarm.close();
   expect(git(projectPath, "worktree", "list").split("\n")).toHaveLength(1);
   expect(git(projectPath, "branch", "--list", "swarm/*").split("\n")).toHaveLength(1);
+});
+
+test("the engineer of a stream that has to wait is made ready while one before it thinks", async () => {
+  const seen: string[] = [];
+  const harness = await startSwarm({
+    script: async (told) => {
+      const { role, prompt, afterTool } = told;
+      if (role === "pm") return { say: JSON.stringify([task("T1", "One"), task("T2", "Two"), task("T3", "Three")]) };
+      if (role !== "engineer" || afterTool || taskIn(prompt) === "T3") return usual(told);
+      const runId = harness.swarm.list()[0]!.id;
+      const next = Number(taskIn(prompt).slice(1)) + 1;
+      await until(`engineer ${next}`, () =>
+        existsSync(join(harness.home, "sessions", "session-state", engineerSession(runId, next))),
+      );
+      seen.push(`engineer ${next}`);
+      return usual(told);
+    },
+    files: { "swarm.config.yaml": YAML("", "concurrency: 1") },
+  });
+  const { project: projectPath, settings, swarm } = harness;
+  const run = await (await swarm.start({ projectPath, issue: "Do it", settings })).finished;
+  expect([run.outcome, seen]).toEqual(["approved", ["engineer 2", "engineer 3"]]);
+  await swarm.close();
+  expect(readdirSync(join(harness.home, "runs", run.id, "worktrees"))).toEqual([]);
 });
 
 test("a first tree that was made in vain is taken over by the life that needs it", async () => {

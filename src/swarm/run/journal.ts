@@ -102,7 +102,9 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           return (why) => runs.tryEnds(number, why ?? null, time());
         },
       });
-      runs.end(
+      // What git and the checks say can be asked again; an answer has been paid for, and a decision is acted on.
+      const write = head.kind === "call" || head.decides ? runs.end : runs.conclude;
+      write(
         runId,
         head.key,
         {

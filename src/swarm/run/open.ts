@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createStands } from "../../git/stand.ts";
 import { findConventions, tellConventions } from "../../project/conventions.ts";
-import { type RunRow, type Runs, stepOf } from "../../store/runs.ts";
+import type { RunRow, Runs } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
@@ -142,10 +142,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     signal,
     tell,
     serving,
-    served: (phase, stream = null) => {
-      const calls = runs.steps(id).filter((step) => step.kind === "call" && step.phase === phase && step.stream === stream);
-      return servedLine(calls.map(stepOf), inputs.models);
-    },
+    served: (phase, stream = null) => servedLine(runs.calls(id, phase, stream), inputs.models),
     firstAskedAfter: (phase) =>
       asked
         .slice(asked.indexOf(phase) + 1)

@@ -45,12 +45,11 @@ export interface Look {
   usesLfs: Promise<boolean>;
 }
 
+/** One after the other: a git that has a shell to run in costs less than a shell of its own. */
 export function lookAt(git: Git, projectPath: string, runId: string): Look {
-  const look = {
-    repo: openRepo(git, projectPath),
-    branch: branchOf(git, projectPath, runId),
-    usesLfs: usesLfs(git, projectPath),
-  };
+  const repo = openRepo(git, projectPath);
+  const branch = repo.then(() => branchOf(git, projectPath, runId));
+  const look = { repo, branch, usesLfs: branch.then(() => usesLfs(git, projectPath)) };
   for (const answer of Object.values<Promise<unknown>>(look)) answer.catch(() => undefined);
   return look;
 }
@@ -59,15 +58,13 @@ export function lookAt(git: Git, projectPath: string, runId: string): Look {
 export async function preflight({ git, env }: PreflightDeps, about: Preflight, look: Look): Promise<Found> {
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
-  const tracked = refuseTracked(git, projectPath, names);
-  tracked.catch(() => undefined);
   const repo = await look.repo;
   const looked = { repo, branch: await look.branch };
   if (!repo) return { notes: await outside(git, env, about, names), looked };
-  const lfsIn = async (at: Repo): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(at, env) : {});
+  const lfs = async (): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(repo, env) : {});
   const [found] = await Promise.all([
-    onBranch ? Promise.all([submoduleHindrance(repo), lfsIn(repo)]) : [],
-    tracked,
+    onBranch ? Promise.all([submoduleHindrance(repo), lfs()]) : [],
+    look.usesLfs.then(() => refuseTracked(git, projectPath, names)),
     onBranch && refuseUncommitted(repo, projectPath),
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);

@@ -49,9 +49,12 @@ export interface StreamDeps {
   workspace: Workspace;
   /** The tree the stream began with. */
   baseTree: string;
+  /** Who is asked when streams like this one have come to their ends. */
+  following?: readonly Expected[];
 }
 
-export function createStream({ context, rules, progress, record, task, workspace, baseTree }: StreamDeps): Stream {
+export function createStream(deps: StreamDeps): Stream {
+  const { context, rules, progress, record, task, workspace, baseTree, following = [] } = deps;
   const { number } = record;
   const keys = streamKeys(rules.id, number);
   const tree = createStreamTree({ context, keys, number, workspace, baseTree });
@@ -60,7 +63,8 @@ export function createStream({ context, rules, progress, record, task, workspace
   let report = "";
 
   async function engineer(key: string, prompt: string): Promise<Reply> {
-    const reply = await askEngineer({ context, rules, progress, number, cwd: tree.cwd }, key, prompt, firstRounds);
+    const next = [...firstRounds, ...following];
+    const reply = await askEngineer({ context, rules, progress, number, cwd: tree.cwd }, key, prompt, next);
     if (reply.ok) report = reply.text;
     return reply;
   }

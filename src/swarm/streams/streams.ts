@@ -4,6 +4,7 @@ import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
 import { describeTask } from "../phases/prompts.ts";
 import type { SwarmTask } from "../phases/task-list.ts";
+import type { Expected } from "../run/caller.ts";
 import type { Progress, RunContext } from "../run/context.ts";
 import { NotApproved, RunFailed } from "../run/journal.ts";
 import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
@@ -34,7 +35,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
     give: (turn, first) =>
       context.journal.step(
         z.number(),
-        { key: implementKeys(rules.id).turn(turn), kind: "git", phase: rules.id },
+        { key: implementKeys(rules.id).turn(turn), kind: "git", phase: rules.id, decides: true },
         {},
         async () => ({
           value: first,
@@ -48,6 +49,8 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
   let crash: { error: unknown } | undefined;
+  const last = before + progress.tasks.length;
+  const followersOf = (number: number) => (number + limit <= last ? engineerOf(context, rules, number + limit) : []);
 
   const one = async (task: SwarmTask, number: number): Promise<void> => {
     try {
@@ -56,7 +59,11 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
       ended.set(
         task.id,
         needs === undefined
-          ? await runStream({ context, rules, progress, workplace, turns, tip, failures }, task, record)
+          ? await runStream(
+              { context, rules, progress, workplace, turns, tip, failures, following: followersOf(number) },
+              task,
+              record,
+            )
           : finish(context, rules, { ...record, status: "failed", reason: `it needs ${needs}, which failed` }),
       );
     } catch (error) {
@@ -108,6 +115,8 @@ interface StreamSetting {
   tip: Tip;
   /** What ended the streams that failed. */
   failures: unknown[];
+  /** Who begins when streams have ended. */
+  following: readonly Expected[];
 }
 
 /** Runs one stream to its end. Only a stop, or a fault of ours, is thrown: it ends the other streams too. */
@@ -162,7 +171,7 @@ async function workInPlace(
 
 /** Works in a worktree of the stream's own, and merges when it is the stream's turn. */
 async function workOnBranch(
-  { context, rules, progress, turns, tip }: StreamSetting,
+  { context, rules, progress, turns, tip, following }: StreamSetting,
   workplace: BranchWorkplace,
   task: SwarmTask,
   record: RunStream,
@@ -181,7 +190,7 @@ async function workOnBranch(
     note: (text) => context.note(`stream ${number}: ${text}`),
   });
   const known = { ...record, branch: opened.branch };
-  const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree });
+  const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree, following });
   onStream(stream);
   await work(stream, { context, progress });
   const merged = await turns.take(number, async () => {

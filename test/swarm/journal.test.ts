@@ -1,0 +1,93 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { openStore } from "../../src/store/open.ts";
+import { openRuns, type StepHead } from "../../src/store/runs.ts";
+import { createToolCalls, type NewToolCall } from "../../src/store/tool-calls.ts";
+import { createJournal } from "../../src/swarm/run/journal.ts";
+import { temporaryFolder } from "../support/home.ts";
+import { startSwarm, task } from "../support/swarm/index.ts";
+import { split, YAML } from "../support/swarm/streams.ts";
+
+/** A store that tells what it was given to write without waiting for the disk. */
+function watchedStore() {
+  const store = openStore(join(temporaryFolder(), "io.db"));
+  onTestFinished(() => store.close());
+  const watched = { isSoft: false };
+  const soft: typeof store.soft = (work) => {
+    watched.isSoft = true;
+    try {
+      return store.soft(work);
+    } finally {
+      watched.isSoft = false;
+    }
+  };
+  return { store: { ...store, soft }, watched };
+}
+
+/** The steps whose ends were waited for. */
+function waitedFor({ store, watched }: ReturnType<typeof watchedStore>): string[] {
+  const waited: string[] = [];
+  store.db.function("noted", (key: unknown) => {
+    if (!watched.isSoft) waited.push(String(key));
+    return 0;
+  });
+  store.db.exec(
+    "CREATE TEMP TRIGGER ended AFTER UPDATE OF finished_at ON run_steps WHEN NEW.finished_at IS NOT NULL BEGIN SELECT noted(NEW.key); END",
+  );
+  return waited;
+}
+
+test("an answer and a decision wait for the disk; what git or a check says does not, since it can be asked again", async () => {
+  const watching = watchedStore();
+  const { store } = watching;
+  const waited = waitedFor(watching);
+  const runs = openRuns(store);
+  const at = new Date("2030-01-01T00:00:00Z");
+  runs.create({ id: "r_1", projectPath: "/somewhere", issue: "Greet", inputs: "{}", now: at.toISOString() });
+  const signal = new AbortController().signal;
+  const journal = createJournal({ runs, runId: "r_1", life: 1, emit: () => undefined, signal, now: () => at });
+  const steps: StepHead[] = [
+    { key: "an answer", kind: "call", phase: "spec" },
+    { key: "a commit", kind: "git", phase: "implement" },
+    { key: "a check", kind: "checks", phase: "implement" },
+    { key: "who comes next", kind: "git", phase: "implement", decides: true },
+  ];
+  for (const head of steps) await journal.step(z.number(), head, {}, async () => ({ value: 1 }));
+  expect(waited).toEqual(["an answer", "who comes next"]);
+  expect(runs.steps("r_1").map(({ state, result }) => [state, result])).toEqual(steps.map(() => ["done", "1"]));
+});
+
+test("in a run those are the answers, and which stream is merged next", async () => {
+  const watching = watchedStore();
+  const waited = waitedFor(watching);
+  const { swarm, project, settings } = await startSwarm({
+    script: split(task("T1", "One"), task("T2", "Two")),
+    files: { "swarm.config.yaml": YAML() },
+    parts: { store: watching.store },
+  });
+  const run = await (await swarm.start({ projectPath: project, issue: "Do it", settings })).finished;
+  const calls = run.steps.filter(({ kind }) => kind === "call").map(({ key }) => key);
+  expect(run).toMatchObject({ outcome: "approved", streams: [{ merged: true }, { merged: true }] });
+  expect([...waited].sort()).toEqual([...calls, "implement/turn/1", "implement/turn/2"].sort());
+});
+
+test("that an effect is about to happen waits for the disk, and how it ended does not", () => {
+  const { store, watched } = watchedStore();
+  const waited: string[] = [];
+  store.db.function("noted", (what: unknown) => {
+    if (!watched.isSoft) waited.push(String(what));
+    return 0;
+  });
+  store.db.exec("CREATE TEMP TRIGGER begun AFTER INSERT ON tool_calls BEGIN SELECT noted(NEW.kind || ' begun'); END");
+  store.db.exec("CREATE TEMP TRIGGER ended AFTER UPDATE ON tool_calls BEGIN SELECT noted(NEW.kind || ' ended'); END");
+  const calls = createToolCalls(store);
+  for (const kind of ["read", "effect"] as const) {
+    const call: NewToolCall = {
+      ...{ callId: kind, sessionId: "s", owner: "o", attempt: 1, actor: "a", tool: "shell", kind },
+      ...{ args: "{}", argsHash: "h", state: "begun", createdAt: "2030-01-01T00:00:00.000Z" },
+    };
+    calls.end(calls.begin(call), { state: "done", result: "", resultHash: "", durationMs: 1 });
+  }
+  expect(waited).toEqual(["effect begun"]);
+});
