@@ -1,38 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../support/home.ts";
-import { scriptedModel } from "../support/model.ts";
-import { git, makeProject, play, sh, taskIn } from "../support/swarm/index.ts";
-import { asked, type Life, live, runOf, TWO_TASKS } from "../support/swarm/lives.ts";
+import { asked, conflictScene, expectBothSides, type Life, live, runOf } from "../support/swarm/lives.ts";
 
 test("a run that is killed each time a step's work is done and not yet written down repeats no work and ends in the same result", async () => {
-  const home = temporaryFolder();
-  const project = makeProject({
-    "list.txt": "start\n",
-    "swarm.config.yaml": `
-pipeline:
-  - {phase: decompose, agent: pm}
-  - phase: implement
-    parallel: true
-    agent: engineer
-    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
-    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSED}
-`,
-  });
-  const model = await scriptedModel(
-    play(({ role, prompt, afterTool }) => {
-      if (role === "pm") return { say: TWO_TASKS };
-      if (role === "tester" && !afterTool) return sh("echo left > leftover.txt");
-      if (role !== "engineer" || afterTool) return undefined;
-      return prompt.includes("conflicts with work")
-        ? sh("grep -v '^[<=>]\\{7\\}' list.txt > n; mv n list.txt")
-        : sh(`grep -qx ${taskIn(prompt)} list.txt || echo ${taskIn(prompt)} >> list.txt`);
-    }),
-  );
+  const { home, project, model, base: scene } = await conflictScene();
   const killBefore = join(home, "killed-before.txt");
   writeFileSync(killBefore, "");
-  const base = { home, project, modelUrl: model.url, issue: "Do two things", killBefore };
+  const base = { ...scene, killBefore };
   let resume: string | undefined;
   const inFlight: (number | null)[] = [];
   let last: Life | undefined;
@@ -46,15 +21,7 @@ pipeline:
     inFlight.push(...cutOff.map(({ stream }) => stream));
   }
   expect(JSON.parse(last!.said)).toMatchObject({ status: "done", outcome: "approved", reason: null });
-  const lines = git(project, "show", `swarm/${resume}:list.txt`).split("\n");
-  expect(lines.sort()).toEqual(["T1", "T2", "start"]);
-  expect(git(project, "ls-tree", "--name-only", `swarm/${resume}`).split("\n").sort()).toEqual([
-    "README.md",
-    "list.txt",
-    "swarm.config.yaml",
-  ]);
-  const merges = git(project, "log", "--merges", "--format=%s", `swarm/${resume}`).split("\n");
-  expect(merges.filter((subject) => subject.startsWith("Merge stream"))).toHaveLength(2);
+  expectBothSides(project, resume!);
   const killed = readFileSync(killBefore, "utf8").trim().split("\n");
   for (const kind of [/\/open$/, /\/commit\/1$/, /\/merge\/1$/, /\/conflict\/1$/, /\/tidy$/, /^implement\/result$/, /\/draft$/])
     expect(killed.some((key) => kind.test(key))).toBe(true);

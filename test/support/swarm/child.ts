@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createEngine } from "../../../src/engine/engine.ts";
 import { Config } from "../../../src/lib/config.ts";
@@ -11,7 +11,9 @@ import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";
 
 /** A swarm in a process of its own, that ends itself without warning when told to. */
-const { home, project, modelUrl, resume, killAt, killOn, killBefore, issue } = JSON.parse(process.argv[2]!) as {
+const { home, project, modelUrl, resume, killAt, killOn, killBefore, killAfter, onDisk, issue } = JSON.parse(
+  process.argv[2]!,
+) as {
   home: string;
   project: string;
   modelUrl: string;
@@ -22,9 +24,14 @@ const { home, project, modelUrl, resume, killAt, killOn, killBefore, issue } = J
   killOn?: "step.started" | "step.finished";
   /** Ends the process when a step's work is done and its result not yet written down; each key in this file has had its turn. */
   killBefore?: string;
+  /** Ends it when that is written and told, each key once in the same way. */
+  killAfter?: string;
+  /** Where the database is kept as a power cut may leave it: without anything that was written since it last waited for the disk. */
+  onDisk?: string;
 };
 
-const store = openStore(join(home, "io.db"));
+const opened = openStore(join(home, "io.db"));
+const store = onDisk === undefined ? opened : copyingStore(opened, onDisk);
 const config = Config.parse({});
 const engine = await createEngine({
   folder: join(home, "sessions"),
@@ -46,6 +53,7 @@ const swarm = createSwarm({
   store: killBefore === undefined ? store : dyingStore(store, killBefore),
   engine,
   emit: (news) => {
+    if (killAfter !== undefined && news.type === "step.finished") dieOnce(killAfter, news.data.key);
     if (news.type !== killOn) return;
     steps += 1;
     if (steps === killAt) process.kill(process.pid, "SIGKILL");
@@ -70,18 +78,20 @@ process.stdout.write(
   JSON.stringify({ id: run.id, status: run.status, outcome: run.outcome, reason: run.reason, tree: run.tree, steps }),
 );
 
+/** Ends the process, unless this step has done so before. */
+function dieOnce(file: string, key: string): void {
+  if (readFileSync(file, "utf8").split("\n").includes(key)) return;
+  appendFileSync(file, `${key}\n`);
+  process.kill(process.pid, "SIGKILL");
+}
+
 /** A store that ends the process when a step's result is to be written for the first time. */
 function dyingStore(inner: Store, file: string): Store {
-  const isDue = (key: string) =>
-    !/^(?:loop|phase|stream|note|run\/decisions)/.test(key) && !readFileSync(file, "utf8").split("\n").includes(key);
   const watched = (statement: ReturnType<Store["db"]["prepare"]>) =>
     withOwn(statement, {
       run: (...values: Parameters<typeof statement.run>) => {
         const key = String(values.at(-1));
-        if (isDue(key)) {
-          appendFileSync(file, `${key}\n`);
-          process.kill(process.pid, "SIGKILL");
-        }
+        if (!/^(?:loop|phase|stream|note|run\/decisions)/.test(key)) dieOnce(file, key);
         return statement.run(...values);
       },
     });
@@ -90,6 +100,37 @@ function dyingStore(inner: Store, file: string): Store {
     return sql.startsWith("UPDATE run_steps SET state") ? watched(statement) : statement;
   };
   return { ...inner, db: withOwn(inner.db, { prepare }) };
+}
+
+/** A store that copies itself each time it has waited for the disk. */
+function copyingStore(inner: Store, file: string): Store {
+  let isSoft = false;
+  const copied = <T>(result: T): T => {
+    if (isSoft || inner.db.isTransaction) return result;
+    rmSync(`${file}.new`, { force: true });
+    inner.db.exec(`VACUUM INTO '${file}.new'`);
+    renameSync(`${file}.new`, file);
+    return result;
+  };
+  const prepare = (sql: string) => {
+    const statement = inner.db.prepare(sql);
+    const run = (...values: Parameters<typeof statement.run>) => copied(statement.run(...values));
+    return /^\s*(?:INSERT|UPDATE|DELETE)/.test(sql) ? withOwn(statement, { run }) : statement;
+  };
+  return {
+    ...inner,
+    db: withOwn(inner.db, { prepare }),
+    transaction: (work) => copied(inner.transaction(work)),
+    soft(work) {
+      const before = isSoft;
+      isSoft = true;
+      try {
+        return inner.soft(work);
+      } finally {
+        isSoft = before;
+      }
+    },
+  };
 }
 
 /** The same object but for these methods. */

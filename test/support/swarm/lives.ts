@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { expect } from "vitest";
 import { packageRoot } from "../../../src/lib/paths.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { openRuns } from "../../../src/store/runs.ts";
 import { bundled } from "../bundled.ts";
 import { temporaryFolder } from "../home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../model.ts";
-import { makeProject, play, roleOf, task } from "./index.ts";
+import { git, makeProject, play, roleOf, sh, task, taskIn } from "./index.ts";
 
 const program = bundled(join(packageRoot, "test", "support", "swarm", "child.ts"));
 
@@ -56,6 +57,47 @@ export async function scene() {
     }),
   );
   return { home, project, model, base: { home, project, modelUrl: model.url, issue: "Do two things" } };
+}
+
+/** The same with two streams that change the same line, and testers that leave something behind. */
+export async function conflictScene() {
+  const home = temporaryFolder();
+  const project = makeProject({
+    "list.txt": "start\n",
+    "swarm.config.yaml": `
+pipeline:
+  - {phase: decompose, agent: pm}
+  - phase: implement
+    parallel: true
+    agent: engineer
+    reviews: [{agent: eng-code-reviewer, maxIterations: 1, approvalKeyword: APPROVED}]
+    qa: {agent: tester, maxIterations: 1, approvalKeyword: ALL_PASSED}
+`,
+  });
+  const model = await scriptedModel(
+    play(({ role, prompt, afterTool }) => {
+      if (role === "pm") return { say: TWO_TASKS };
+      if (role === "tester" && !afterTool) return sh("echo left > leftover.txt");
+      if (role !== "engineer" || afterTool) return undefined;
+      return prompt.includes("conflicts with work")
+        ? sh("grep -v '^[<=>]\\{7\\}' list.txt > n; mv n list.txt")
+        : sh(`grep -qx ${taskIn(prompt)} list.txt || echo ${taskIn(prompt)} >> list.txt`);
+    }),
+  );
+  return { home, project, model, base: { home, project, modelUrl: model.url, issue: "Do two things" } };
+}
+
+/** What a run of that has to come to, however often it was cut off. */
+export function expectBothSides(project: string, run: string): void {
+  const lines = git(project, "show", `swarm/${run}:list.txt`).split("\n");
+  expect(lines.sort()).toEqual(["T1", "T2", "start"]);
+  expect(git(project, "ls-tree", "--name-only", `swarm/${run}`).split("\n").sort()).toEqual([
+    "README.md",
+    "list.txt",
+    "swarm.config.yaml",
+  ]);
+  const merges = git(project, "log", "--merges", "--format=%s", `swarm/${run}`).split("\n");
+  expect(merges.filter((subject) => subject.startsWith("Merge stream"))).toHaveLength(2);
 }
 
 /** What the model was asked, one line a question, in no order. */
