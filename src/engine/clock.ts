@@ -50,6 +50,12 @@ export function createTurnClock(): TurnClock {
       };
       return {
         start() {
+          // Every sign of life begins it anew, so that is done with the timer that is there.
+          if (timer && left === ms && pauses.size === 0 && countdowns.has(running)) {
+            since = performance.now();
+            timer.refresh();
+            return;
+          }
           stop();
           left = ms;
           countdowns.add(running);

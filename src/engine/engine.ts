@@ -2,6 +2,7 @@ import type { ResumeSessionConfig } from "@github/copilot-sdk";
 import type { Config } from "../lib/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { createTurnTaking } from "../lib/turn-taking.ts";
 import { aboutModels } from "./about-models.ts";
 import { createAttempt } from "./attempt.ts";
 import { createExplainer } from "./explain.ts";
@@ -113,6 +114,7 @@ export async function createEngine({
     clean,
     log,
   });
+  // One thing at a time for each session.
   const inTurn = createTurnTaking();
   const preparations = createPreparations((spec) => inTurn(spec.id, () => prepare(spec)));
 
@@ -171,18 +173,5 @@ function accessOf({ login, provider }: Choice): Pick<ResumeSessionConfig, "gitHu
       wireApi: provider?.wireApi ?? "completions",
       maxPromptTokens: NO_LIMIT,
     },
-  };
-}
-
-/** One thing at a time for each session. */
-function createTurnTaking() {
-  const latest = new Map<string, Promise<unknown>>();
-  return <T>(id: string, work: () => Promise<T>): Promise<T> => {
-    const before = latest.get(id)?.catch(() => undefined) ?? Promise.resolve();
-    const turn = before.then(work);
-    latest.set(id, turn);
-    return turn.finally(() => {
-      if (latest.get(id) === turn) latest.delete(id);
-    });
   };
 }

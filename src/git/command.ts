@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
+import { createTurnTaking } from "../lib/turn-taking.ts";
 import { isWithin } from "../lib/within.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
@@ -22,6 +23,8 @@ export interface GitOptions {
   /** A text of `scripts.ts` that runs the command and more in one go. */
   script?: string;
   input?: string;
+  /** It waits for others like it in the same folder: git stumbles over what another of its kind has half made. */
+  alone?: boolean;
   signal?: AbortSignal;
   deadlineMs?: number;
   maxOutput?: number;
@@ -59,6 +62,7 @@ const LOCK_TRIES = 30;
 export function createGit({ program, wrap, shells, environment, user, home }: GitDeps): Git {
   const dataFolder = realOf(home);
   const holdsData = (folder: string) => isWithin(folder, dataFolder);
+  const inTurn = createTurnTaking();
   const isSpelledInside = (folder: string) => [home, dataFolder].some((data) => isWithin(data, resolve(folder)));
 
   async function run(cwd: string, args: readonly string[], options: GitOptions): Promise<ExecResult> {
@@ -113,8 +117,10 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
       writable: [...new Set([...(base.writable ?? []), ...(options.writable ?? [])])],
       env: { ...base.env, ...options.env },
     });
-    const own = (cwd: string, args: readonly string[], options: GitOptions = {}) =>
-      run(cwd, args, { ...options, ...merged(options) });
+    const own = (cwd: string, args: readonly string[], options: GitOptions = {}) => {
+      const work = () => run(cwd, args, { ...options, ...merged(options) });
+      return options.alone ? inTurn(cwd, work) : work();
+    };
     return {
       run: own,
       async must(cwd, args, options) {

@@ -61,7 +61,10 @@ function follow(repo: Repo, path: string, branch: string, isLeft: (old: string) 
   writeFileAtomic(join(record, "gitdir"), `${join(realOf(path), ".git")}\n`);
 }
 
-/** Makes a worktree on a branch of its own, or finds it. One that is `kept` may hold work and is left as it is. */
+/**
+ * Makes a worktree on a branch of its own, or finds it. One that is `kept` may hold work and is left as it is. Those of one
+ * repository are made one after the other, each with as many workers as there are processors.
+ */
 export async function addWorktree(
   repo: Repo,
   {
@@ -89,14 +92,16 @@ export async function addWorktree(
     rmSync(path, { recursive: true, force: true });
   }
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const fresh = await git.run(root, ["worktree", "add", "-q", "--no-track", "-b", branch, path, base]);
+  const add = ["-c", "checkout.workers=0", "worktree", "add", "-q"];
+  const fresh = await git.run(root, [...add, "--no-track", "-b", branch, path, base], { alone: true });
   if (fresh.code === 0) {
     await fillSubmodules(repo, treeOf(repo, path, branch));
     return "made";
   }
-  await git.must(root, ["worktree", "prune"]);
+  await git.must(root, ["worktree", "prune"], { alone: true });
   const known = await git.run(root, ["rev-parse", "-q", "--verify", `refs/heads/${branch}`]);
-  await git.must(root, ["worktree", "add", "-q", ...(known.code === 0 ? [path, branch] : ["-b", branch, path, base])]);
+  const wanted = known.code === 0 ? [path, branch] : ["-b", branch, path, base];
+  await git.must(root, [...add, ...wanted], { alone: true });
   await fillSubmodules(repo, treeOf(repo, path, branch));
   return "found";
 }

@@ -35,13 +35,13 @@ export async function tryChecks({ workplace, checks, run, signal }: TrialDeps): 
   if (broken.length === 0 || checks.length === 0) return { files: 0, noticed: [] };
   // An earlier life may have been cut off in the middle of it.
   const remove = async () => {
-    await repo.git.run(repo.root, ["worktree", "remove", "--force", path]);
+    await repo.git.run(repo.root, ["worktree", "remove", "--force", path], { alone: true });
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });
-    await repo.git.run(repo.root, ["worktree", "prune"]);
+    await repo.git.run(repo.root, ["worktree", "prune"], { alone: true });
   };
   if (existsSync(path)) await remove();
   try {
-    await repo.git.must(repo.root, ["worktree", "add", "-q", "--detach", path, base]);
+    await repo.git.must(repo.root, ["worktree", "add", "-q", "--detach", path, base], { alone: true });
     await shareInstalled(workplace, path);
     const count = await breakFiles(path, broken, signal);
     const noticed: Trial["noticed"] = [];
