@@ -150,7 +150,8 @@ export async function createEngine({
       id: spec.id,
       run(request) {
         preparations.leave(spec.id);
-        return inTurn(spec.id, () => run(spec, request));
+        preparations.stir();
+        return inTurn(spec.id, () => run(spec, request)).finally(preparations.stir);
       },
       prepare: () => preparations.add(spec),
     }),

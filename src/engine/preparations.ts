@@ -1,12 +1,17 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionSpec } from "./port.ts";
 
+/** So long nobody was asked and nobody has answered when a session is made ready. */
+const CALM_MS = 150;
+
 /**
- * Makes sessions ready before they are asked, one at a time: a runtime does everything in one thread, and whoever is asked
- * meanwhile should not have to wait for many of them. One that is asked before it was begun is left to its own turn.
+ * Makes sessions ready before they are asked, one at a time and when there is nothing else to do: a runtime does everything in
+ * one thread, and whoever is asked meanwhile should not have to wait. One that is asked before it was begun is left to its turn.
  */
-export function createPreparations(prepare: (spec: SessionSpec) => Promise<void>) {
+export function createPreparations(prepare: (spec: SessionSpec) => Promise<void>, calmMs = CALM_MS) {
   const waiting = new Map<string, { spec: SessionSpec; over: () => void }>();
   let isAtWork = false;
+  let stirredAt = Number.NEGATIVE_INFINITY;
 
   const leave = (id: string): void => {
     waiting.get(id)?.over();
@@ -15,7 +20,13 @@ export function createPreparations(prepare: (spec: SessionSpec) => Promise<void>
 
   async function work(): Promise<void> {
     isAtWork = true;
-    for (let next = [...waiting.values()][0]; next; next = [...waiting.values()][0]) {
+    while (waiting.size > 0) {
+      const calmIn = stirredAt + calmMs - performance.now();
+      if (calmIn > 0) {
+        await sleep(calmIn, undefined, { ref: false });
+        continue;
+      }
+      const next = [...waiting.values()][0]!;
       waiting.delete(next.spec.id);
       await prepare(next.spec);
       next.over();
@@ -34,6 +45,10 @@ export function createPreparations(prepare: (spec: SessionSpec) => Promise<void>
     leave,
     leaveAll(): void {
       for (const id of [...waiting.keys()]) leave(id);
+    },
+    /** Somebody is asked, or has answered. */
+    stir(): void {
+      stirredAt = performance.now();
     },
   };
 }

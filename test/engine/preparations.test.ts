@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
 import type { SessionSpec } from "../../src/engine/port.ts";
 import { createPreparations } from "../../src/engine/preparations.ts";
+import { until } from "../support/until.ts";
 
 const spec = (id: string): SessionSpec => ({ id, systemMessage: () => "", tools: [], workingDirectory: "/" });
 
 /** Preparations whose work ends when a test says so. */
-function begun() {
+function begun(calmMs?: number) {
   const order: string[] = [];
   const ends = new Map<string, () => void>();
   const preparations = createPreparations(({ id }) => {
     order.push(id);
     return new Promise<void>((end) => ends.set(id, end));
-  });
+  }, calmMs);
   return { ...preparations, order, end: (id: string) => ends.get(id)?.() };
 }
 
@@ -57,4 +58,25 @@ test("one that is asked for twice is made ready once, as it was asked for last",
   end("b");
   await late;
   expect(order).toEqual(["a", "b"]);
+});
+
+test("nothing is made ready while somebody is asked or answers, and everything once that is over", async () => {
+  const { add, stir, leave, order, end } = begun(500);
+  const started = performance.now();
+  let stirredAt = started;
+  const stirs = setInterval(() => {
+    stir();
+    stirredAt = performance.now();
+  }, 5);
+  stir();
+  const [first, second] = [add(spec("a")), add(spec("b"))];
+  await until("it has had the time to begin", () => stirredAt - started > 700);
+  expect(order).toEqual([]);
+  leave("a");
+  await first;
+  clearInterval(stirs);
+  await until("it has begun", () => order.length > 0);
+  expect([order, performance.now() - stirredAt >= 499]).toEqual([["b"], true]);
+  end("b");
+  await second;
 });
