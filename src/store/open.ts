@@ -1,4 +1,4 @@
-import { chmodSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, fdatasync, openSync, renameSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
@@ -15,6 +15,8 @@ export interface Store {
   afterCommit(work: () => void): void;
   /** Writes without waiting for the disk: for what may be lost in a power cut, though not in a crash. */
   soft<T>(work: () => T): T;
+  /** The same, and has it brought to the disk meanwhile: for what should last, and which nobody outside counts on yet. */
+  soon<T>(work: () => T): T;
   /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
   atOnce<T>(work: () => T): T;
   close(): void;
@@ -37,11 +39,21 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
   }
   if (path !== ":memory:") chmodSync(path, 0o600);
 
+  const flusher = createFlusher(path);
   let kept: (() => void)[] = [];
   const due = () => {
     const all = kept;
     kept = [];
     return all;
+  };
+  const soft: Store["soft"] = (work) => {
+    if (db.isTransaction) return work();
+    db.exec("PRAGMA synchronous = NORMAL");
+    try {
+      return work();
+    } finally {
+      db.exec("PRAGMA synchronous = FULL");
+    }
   };
   return {
     db,
@@ -55,14 +67,11 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
       if (db.isTransaction) kept.push(work);
       else work();
     },
-    soft(work) {
-      if (db.isTransaction) return work();
-      db.exec("PRAGMA synchronous = NORMAL");
-      try {
-        return work();
-      } finally {
-        db.exec("PRAGMA synchronous = FULL");
-      }
+    soft,
+    soon(work) {
+      const result = soft(work);
+      flusher.flush();
+      return result;
     },
     atOnce(work) {
       if (db.isTransaction) return work();
@@ -73,7 +82,41 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
         db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
       }
     },
-    close: () => db.close(),
+    close() {
+      flusher.close();
+      db.close();
+    },
+  };
+}
+
+/** Brings what was written so far to the disk, without keeping this thread from its work. */
+function createFlusher(path: string) {
+  let file: number | undefined;
+  let isAtWork = false;
+  let isWanted = false;
+  let isClosed = false;
+  const flush = (): void => {
+    isWanted = true;
+    if (isAtWork || isClosed || path === ":memory:") return;
+    try {
+      file ??= openSync(`${path}-wal`, "r");
+    } catch {
+      // Without the file there is nothing in it; what was written waits for the next write that waits for the disk.
+      return;
+    }
+    [isAtWork, isWanted] = [true, false];
+    fdatasync(file, () => {
+      isAtWork = false;
+      if (isClosed) closeSync(file!);
+      else if (isWanted) flush();
+    });
+  };
+  return {
+    flush,
+    close(): void {
+      isClosed = true;
+      if (file !== undefined && !isAtWork) closeSync(file);
+    },
   };
 }
 

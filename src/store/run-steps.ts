@@ -78,6 +78,9 @@ export interface RunSteps {
   begin(id: string, head: StepHead, inputsHash: string, now: string): void;
   /** Notes which conversation and prompt a call is, so that a later life can find it again. */
   track(id: string, key: string, call: { attempts: number; sessionId: string; promptId: string | null }): void;
+  /** Writes what an agent answered. */
+  answer(id: string, key: string, end: StepEnd, now: string): void;
+  /** Writes what is acted on and could not be found again. On disk when this returns. */
   end(id: string, key: string, end: StepEnd, now: string): void;
   /** Writes a fact that follows from steps already written, and so can be found again. */
   conclude(id: string, key: string, end: StepEnd, now: string): void;
@@ -179,6 +182,8 @@ function writers(store: Store) {
     begin: ((id, head, hash, now) => store.soft(() => start(id, head, hash, now))) satisfies RunSteps["begin"],
     track: ((id, key, { attempts, sessionId, promptId }) =>
       store.soft(() => void track.run(attempts, sessionId, promptId, id, key))) satisfies RunSteps["track"],
+    // An answer has been paid for; nobody but this run has heard of it yet.
+    answer: ((id, key, ending, now) => store.soon(() => write(id, key, ending, now))) satisfies RunSteps["answer"],
     end: write,
     conclude: ((id, key, ending, now) => store.soft(() => write(id, key, ending, now))) satisfies RunSteps["conclude"],
     note: (id: string, key: string, result: string) => store.soft(() => void note.run(result, id, key)),

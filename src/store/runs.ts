@@ -97,7 +97,8 @@ export function openRuns(store: Store): Runs {
     get: (id) => RunRow.safeParse(one.get(id)).data,
     list: (limit, from) => readable(many.all(from ?? "", limit)),
     unfinished: () => readable(unfinished.all()),
-    claim: (id, pid, now) => void claim.run(pid, now, id),
+    // Whatever is done in this life is written after it: should a power cut take this, it takes all of that too.
+    claim: (id, pid, now) => store.soft(() => void claim.run(pid, now, id)),
     setInputs: (id, to) => void inputs.run(to, id),
     beat: (id, now) => store.soft(() => void beat.run(now, id)),
     projects() {
@@ -108,7 +109,7 @@ export function openRuns(store: Store): Runs {
     },
     askToCancel: (id) => void ask.run(id),
     cancelAsked: (id) => (asked.get(id) as { asked: number } | undefined)?.asked === 1,
-    setTree: (id, to) => void tree.run(to.branch, to.base, to.tree, id),
+    setTree: (id, to) => store.soon(() => void tree.run(to.branch, to.base, to.tree, id)),
     setApplied: (id) => void applied.run(id),
     finish: (id, { status, outcome, reason, now }) => void finish.run(status, outcome, reason, now, id),
     release: (id) => void release.run(id),

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { existsSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { packageRoot } from "../../src/lib/paths.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -86,6 +87,47 @@ test("a transaction that throws leaves nothing behind, one inside another is par
   expect(store.db.prepare("SELECT text FROM notes").all()).toEqual([{ text: "kept" }]);
   expect(store.db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
   store.close();
+});
+
+test("what is written soon is there at once, and brought to the disk while this goes on", async () => {
+  const path = pathOf();
+  const store = openStore(path, [FIRST]);
+  const add = store.db.prepare("INSERT INTO notes VALUES (?)");
+  const count = () => store.db.prepare("SELECT COUNT(*) AS count FROM notes").get();
+  for (let at = 0; at < 100; at += 1) store.soon(() => add.run(`note ${at}`));
+  expect(count()).toEqual({ count: 100 });
+  expect(store.db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
+  // Closed while one is on its way.
+  store.soon(() => add.run("the last"));
+  store.close();
+  const again = openStore(path, [FIRST]);
+  expect(again.db.prepare("SELECT COUNT(*) AS count FROM notes").get()).toEqual({ count: 101 });
+  again.close();
+  const memory = openStore(":memory:", [FIRST]);
+  memory.soon(() => memory.db.exec("INSERT INTO notes VALUES ('kept')"));
+  memory.close();
+});
+
+test("what is written soon is followed by a flush of the file it stands in", async () => {
+  const path = pathOf();
+  const store = openStore(path, [FIRST]);
+  const flushed: string[] = [];
+  const real = fs.fdatasync;
+  onTestFinished(() => {
+    fs.fdatasync = real;
+    syncBuiltinESMExports();
+    store.close();
+  });
+  fs.fdatasync = ((file: number, done: (error: Error | null) => void) =>
+    real(file, (error) => {
+      flushed.push(`${readlinkSync(`/proc/self/fd/${file}`)} ${error}`);
+      done(error);
+    })) as typeof real;
+  syncBuiltinESMExports();
+  store.soft(() => store.db.exec("INSERT INTO notes VALUES ('later')"));
+  store.soon(() => store.db.exec("INSERT INTO notes VALUES ('soon')"));
+  await until("a flush", () => flushed.length > 0);
+  expect(flushed).toEqual([`${realpathSync(path)}-wal null`]);
 });
 
 test("processes that open a new database at once all open it", { timeout: 180_000 }, async () => {

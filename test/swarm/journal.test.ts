@@ -13,23 +13,25 @@ import { split, YAML } from "../support/swarm/streams.ts";
 function watchedStore() {
   const store = openStore(join(temporaryFolder(), "io.db"));
   onTestFinished(() => store.close());
-  const watched = { isSoft: false };
-  const soft: typeof store.soft = (work) => {
-    watched.isSoft = true;
-    try {
-      return store.soft(work);
-    } finally {
-      watched.isSoft = false;
-    }
-  };
-  return { store: { ...store, soft }, watched };
+  const watched: { how: "waited for" | "soon" | "later" } = { how: "waited for" };
+  const watch =
+    (how: "soon" | "later", write: <T>(work: () => T) => T) =>
+    <T>(work: () => T): T => {
+      watched.how = how;
+      try {
+        return write(work);
+      } finally {
+        watched.how = "waited for";
+      }
+    };
+  return { store: { ...store, soft: watch("later", store.soft), soon: watch("soon", store.soon) }, watched };
 }
 
-/** The steps whose ends were waited for. */
+/** The steps whose ends were brought to the disk, and how. */
 function waitedFor({ store, watched }: ReturnType<typeof watchedStore>): string[] {
   const waited: string[] = [];
   store.db.function("noted", (key: unknown) => {
-    if (!watched.isSoft) waited.push(String(key));
+    if (watched.how !== "later") waited.push(`${key}: ${watched.how}`);
     return 0;
   });
   store.db.exec(
@@ -38,7 +40,7 @@ function waitedFor({ store, watched }: ReturnType<typeof watchedStore>): string[
   return waited;
 }
 
-test("an answer and a decision wait for the disk; what git or a check says does not, since it can be asked again", async () => {
+test("a decision waits for the disk, an answer is brought there meanwhile, and what git or a check says can be asked again", async () => {
   const watching = watchedStore();
   const { store } = watching;
   const waited = waitedFor(watching);
@@ -54,7 +56,7 @@ test("an answer and a decision wait for the disk; what git or a check says does 
     { key: "who comes next", kind: "git", phase: "implement", decides: true },
   ];
   for (const head of steps) await journal.step(z.number(), head, {}, async () => ({ value: 1 }));
-  expect(waited).toEqual(["an answer", "who comes next"]);
+  expect(waited).toEqual(["an answer: soon", "who comes next: waited for"]);
   expect(runs.steps("r_1").map(({ state, result }) => [state, result])).toEqual(steps.map(() => ["done", "1"]));
 });
 
@@ -67,16 +69,16 @@ test("in a run those are the answers, and which stream is merged next", async ()
     parts: { store: watching.store },
   });
   const run = await (await swarm.start({ projectPath: project, issue: "Do it", settings })).finished;
-  const calls = run.steps.filter(({ kind }) => kind === "call").map(({ key }) => key);
+  const calls = run.steps.filter(({ kind }) => kind === "call").map(({ key }) => `${key}: soon`);
   expect(run).toMatchObject({ outcome: "approved", streams: [{ merged: true }, { merged: true }] });
-  expect([...waited].sort()).toEqual([...calls, "implement/turn/1", "implement/turn/2"].sort());
+  expect([...waited].sort()).toEqual([...calls, "implement/turn/1: waited for", "implement/turn/2: waited for"].sort());
 });
 
 test("that an effect is about to happen waits for the disk, and how it ended does not", () => {
   const { store, watched } = watchedStore();
   const waited: string[] = [];
   store.db.function("noted", (what: unknown) => {
-    if (!watched.isSoft) waited.push(String(what));
+    if (watched.how !== "later") waited.push(String(what));
     return 0;
   });
   store.db.exec("CREATE TEMP TRIGGER begun AFTER INSERT ON tool_calls BEGIN SELECT noted(NEW.kind || ' begun'); END");

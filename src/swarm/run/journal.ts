@@ -103,7 +103,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
         },
       });
       // What git and the checks say can be asked again; an answer has been paid for, and a decision is acted on.
-      const write = head.kind === "call" || head.decides ? runs.end : runs.conclude;
+      const write = head.decides ? runs.end : head.kind === "call" ? runs.answer : runs.conclude;
       write(
         runId,
         head.key,

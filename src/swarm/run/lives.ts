@@ -4,6 +4,7 @@ import { z } from "zod";
 import { CLOSING } from "../../away/closing.ts";
 import { messageOf, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { Conventions } from "../../project/conventions.ts";
 import type { Run } from "../../protocol/runs.ts";
 import { whenFree } from "../../store/open.ts";
 import type { Runs } from "../../store/runs.ts";
@@ -43,6 +44,7 @@ export interface Launch {
   settings: RunSettings;
   /** What was just found out about the project, if anything was. */
   looked?: LookedAt | undefined;
+  conventions?: Promise<Conventions> | undefined;
   /** Sessions of an earlier life whose questions are asked afresh. */
   staleSessions?: readonly string[];
 }
@@ -69,7 +71,7 @@ export function createLives(deps: LivesDeps) {
 
   return {
     /** Works on a run until it ends or is stopped. */
-    launch({ id, loaded, inputs, settings, looked, staleSessions = [] }: Launch): RunHandle {
+    launch({ id, loaded, inputs, settings, looked, conventions, staleSessions = [] }: Launch): RunHandle {
       const stop = new AbortController();
       const { signal } = stop;
       runs.claim(id, process.pid, now().toISOString());
@@ -79,7 +81,7 @@ export function createLives(deps: LivesDeps) {
       tell("run.started", { ...records.summary(id) });
       for (const note of loaded.notes) log.warn(note, { run: id });
       const finished = forget(staleSessions)
-        .then(() => work(deps, { row, loaded, inputs, settings, looked, signal, tell }))
+        .then(() => work(deps, { row, loaded, inputs, settings, looked, conventions, signal, tell }))
         .then(({ ending, cleanUp }) => {
           if (cleanUp) inBackground(forget(cleanUp.sessions).then(cleanUp.putAway));
           return ending;

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createStands } from "../../git/stand.ts";
-import { findConventions, tellConventions } from "../../project/conventions.ts";
+import { type Conventions, findConventions, tellConventions } from "../../project/conventions.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
@@ -33,6 +33,7 @@ export interface RunLife {
   inputs: Inputs;
   settings: RunSettings;
   looked?: LookedAt | undefined;
+  conventions?: Promise<Conventions> | undefined;
   signal: AbortSignal;
   tell: RunContext["tell"];
 }
@@ -62,7 +63,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const standIn = createStands({ projectPath: row.project_path, folder, height: held.sandbox });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
-  const found = await findConventions(row.project_path);
+  const found = await (life.conventions ?? findConventions(row.project_path));
   const conventions = (window: number) => tellConventions(found, window);
   const ended = new AbortController();
   const untilEnd = AbortSignal.any([signal, ended.signal]);

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../../engine/port.ts";
 import { conflict, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
+import { findConventions } from "../../project/conventions.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { Spending } from "../../protocol/usage.ts";
 import { readJson } from "../../store/read-json.ts";
@@ -114,6 +115,8 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       // Reading the pipeline keeps this thread busy: git is at work meanwhile, once it is begun.
       await setImmediate();
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
+      const conventions = findConventions(projectPath);
+      conventions.catch(() => undefined);
       const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
       const written = [...documents, settings.summaryFileName];
       const [{ notes, looked }, models] = await Promise.all([
@@ -141,7 +144,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return lives.launch({ id, loaded, inputs, settings, looked });
+      return lives.launch({ id, loaded, inputs, settings, looked, conventions });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { asideRef, setAside } from "../../git/aside.ts";
 import type { Git } from "../../git/command.ts";
 import { bring, installedIn } from "../../git/dependencies.ts";
@@ -115,6 +116,8 @@ export async function openWorkplace(
   const path = join(folder, "worktrees", "run");
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
+  // To start a program keeps this thread busy: whoever was told of the place is at work meanwhile, once it was told.
+  await setImmediate();
   let baseTree: string;
   try {
     await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });

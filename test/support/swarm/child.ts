@@ -121,6 +121,7 @@ function copyingStore(inner: Store, file: string): Store {
     ...inner,
     db: withOwn(inner.db, { prepare }),
     transaction: (work) => copied(inner.transaction(work)),
+    soon: (work) => copied(inner.soon(work)),
     soft(work) {
       const before = isSoft;
       isSoft = true;
