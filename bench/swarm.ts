@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../src/client/client.ts";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { readDaemonFile } from "../src/lib/daemon-file.ts";
@@ -8,17 +9,19 @@ import type { Event } from "../src/protocol/events.ts";
 import type { Run } from "../src/protocol/runs.ts";
 import { walledGit } from "../test/support/git.ts";
 import { answer, CHECK, CHECK_MS, expectApproved, makeProject } from "./run.ts";
-import { build, describe, judge, startBenchDaemon, temporaryFolder } from "./support.ts";
+import { build, describe, judge, median, startBenchDaemon, temporaryFolder } from "./support.ts";
 import { clock, HELD, startBare } from "./turn.ts";
 
 const CONCURRENCY = 4;
 const TIMES = 9;
+const GOES = 3;
 /** Every effect is looked at, and those of the agents' own tool for files are let through. */
 const LET_THROUGH = JSON.parse('[{ "tool": "file_ops", "match": "*", "then": "allow" }]');
 
 /**
  * The default pipeline in a daemon as a user runs it, with approvals and every budget on, on a scripted model of fixed latency;
- * against the critical path of those latencies.
+ * against the critical path of those latencies. Each daemon runs it several times: the first time its code is new to it, and
+ * what counts is the median.
  */
 export async function run(args: string[]): Promise<void> {
   const latency = Number(args[0] ?? 1_000);
@@ -26,57 +29,83 @@ export async function run(args: string[]): Promise<void> {
   console.log(`default pipeline, ${latency} ms a model request, a check of ${CHECK_MS} ms, ${CONCURRENCY} streams at once`);
   await describeMachine();
   for (const tasks of [1, 3, 8]) {
-    const { wallMs, result, requests, runtimeMs, ioMs } = await measureInDaemon(tasks, latency);
+    const goes = await measureInDaemon(tasks, latency);
     const { pathMs, steps } = criticalPath(tasks, latency);
-    const ownMs = (wallMs - pathMs) / steps;
+    const [{ result, requests }] = goes as [Go];
+    const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
+    const each = (of: (go: Go) => string | number) => goes.map(of).join(", ");
+    const ownMs = ({ wallMs }: Go) => (wallMs - pathMs) / steps;
     console.log(
-      `\n${tasks} tasks: ${(wallMs / 1000).toFixed(2)} s, critical path ${(pathMs / 1000).toFixed(2)} s; ${requests} model requests, ` +
+      `\n${tasks} tasks: ${each(({ wallMs }) => seconds(wallMs))}, critical path ${seconds(pathMs)}; ${requests} model requests, ` +
         `${result.steps.length} steps, ${steps} of them on the path; ${result.usage.inputTokens} tokens sent`,
     );
-    console.log(`       processor time: the Copilot runtime ${runtimeMs} ms, IO ${ioMs} ms`);
+    console.log(`       our own a step: ${each((go) => ownMs(go).toFixed(1))} ms, the first of a daemon first`);
+    console.log(`       processor time: the Copilot runtime ${each((go) => go.runtimeMs)} ms, IO ${each((go) => go.ioMs)} ms`);
+    const wallMs = median(goes.map((go) => go.wallMs));
     if (latency >= 1_000) judge(`${tasks} tasks, times the critical path`, wallMs / pathMs, 1.15);
-    judge(`${tasks} tasks, our own a step on the path`, ownMs, 40, " ms");
+    judge(`${tasks} tasks, our own a step on the path`, median(goes.map(ownMs)), 40, " ms");
   }
 }
 
-/** From the request for a run until its end is told. */
-async function measureInDaemon(tasks: number, latency: number) {
+/** One run, from the request for it until its end is told. */
+interface Go {
+  wallMs: number;
+  result: Run;
+  requests: number;
+  runtimeMs: number;
+  ioMs: number;
+}
+
+/** Runs one after the other in one daemon. */
+async function measureInDaemon(tasks: number, latency: number): Promise<Go[]> {
   const folder = temporaryFolder();
   let delayMs = 0;
   const model = await startModelServer((request) => ({ ...answer(request, tasks), delayMs }));
-  const pipeline = readFileSync(join(packageRoot, "pipelines", "default.yaml"), "utf8");
-  const projectPath = makeProject(folder.path, { "swarm.config.yaml": `${pipeline}\nchecks: ["${CHECK}"]\n` });
   const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"), { ...HELD, approvalRules: LET_THROUGH });
+  const pipeline = readFileSync(join(packageRoot, "pipelines", "default.yaml"), "utf8");
+  const files = { "swarm.config.yaml": `${pipeline}\nchecks: ["${CHECK}"]\n` };
+  const paths = pathsOf({ IO_HOME: daemon.home });
+  const client = connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
+  const spent = () => [daemon.runtimePid(), daemon.pid].map(processorMs);
   try {
     // The first turn of a runtime loads its tokenizer; a daemon has done that long before a run.
     await daemon.ask("hello", "warm-up");
-    [model.requests.length, delayMs] = [0, latency];
-    const paths = pathsOf({ IO_HOME: daemon.home });
-    const client = connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
-    const over = new AbortController();
-    let finished = Promise.resolve();
-    await new Promise<void>((onOpen) => {
-      finished = untilRunEnds(client.events({ signal: over.signal, onOpen }));
-    });
-    const spent = () => [daemon.runtimePid(), daemon.pid].map(processorMs);
-    const before = spent();
-    const started = performance.now();
-    const { id } = await client.request<Run>("POST", "/api/runs", {
-      projectPath,
-      issue: "Add the functions that the list names.",
-    });
-    await finished;
-    const wallMs = performance.now() - started;
-    const [runtimeMs, ioMs] = spent().map((ms, index) => ms - before[index]!);
-    over.abort();
-    const result = await client.request<Run>("GET", `/api/runs/${id}`);
-    expectApproved(result);
-    return { wallMs, result, requests: model.requests.length, runtimeMs, ioMs };
+    delayMs = latency;
+    const goes: Go[] = [];
+    for (let go = 0; go < GOES; go += 1) {
+      model.requests.length = 0;
+      const projectPath = makeProject(join(folder.path, String(go)), files);
+      const over = new AbortController();
+      let finished = Promise.resolve();
+      await new Promise<void>((onOpen) => {
+        finished = untilRunEnds(client.events({ signal: over.signal, onOpen }));
+      });
+      const before = spent();
+      const started = performance.now();
+      const { id } = await client.request<Run>("POST", "/api/runs", {
+        projectPath,
+        issue: "Add the functions that the list names.",
+      });
+      await finished;
+      const wallMs = performance.now() - started;
+      const [runtimeMs, ioMs] = spent().map((ms, index) => ms - before[index]!) as [number, number];
+      over.abort();
+      const result = await client.request<Run>("GET", `/api/runs/${id}`);
+      expectApproved(result);
+      goes.push({ wallMs, result, requests: model.requests.length, runtimeMs, ioMs });
+      await untilPutAway(join(paths.runs, id, "worktrees"));
+    }
+    return goes;
   } finally {
     await daemon.stop();
     await model.close();
     folder.remove();
   }
+}
+
+/** What a run leaves is put away after its end is told, and would be in the way of the next. */
+async function untilPutAway(worktrees: string): Promise<void> {
+  while (existsSync(worktrees) && readdirSync(worktrees).length > 0) await sleep(20);
 }
 
 /** How long a process has worked so far. The system counts in hundredths of a second. */
