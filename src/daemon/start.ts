@@ -5,14 +5,11 @@ import type { Choice } from "../engine/ladder.ts";
 import { ensureToken } from "../lib/api-token.ts";
 import { writeFileAtomic } from "../lib/atomic.ts";
 import type { DaemonFile } from "../lib/daemon-file.ts";
-import { messageOf } from "../lib/errors.ts";
 import { createLiveConfig } from "../lib/live-config.ts";
-import type { Log } from "../lib/log.ts";
-import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
+import { ensureHome, type Paths, pathsOf } from "../lib/paths.ts";
 import { packageVersion } from "../lib/version.ts";
 import { openRuns } from "../store/runs.ts";
 import { createSquadStore } from "../store/squads.ts";
-import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { unlessAborted } from "./abort.ts";
 import { addressOf, urlOf } from "./address.ts";
 import { buildRooms, type Rooms } from "./build.ts";
@@ -98,7 +95,6 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     for (const channel of channels) closers.add(channel.close);
     for (const channel of channels) await channel.start();
     const bound = http.port();
-    warmUp(rooms, log);
     await unlessAborted(starting, signal);
 
     closers.add(logFailures(hub, log));
@@ -109,13 +105,6 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     log.info("IO serves", { host, port: bound, engine: choice.kind, model: choice.model });
     return { url: urlOf({ host, port: bound }), choice, paths, stop: closers.close };
   });
-}
-
-/** Reads a pipeline while there is nothing to do but wait for the runtime: the first run need not wait for that code to load. */
-function warmUp({ swarm }: Rooms, log: Log): void {
-  swarm
-    .validate({ projectPath: packageRoot, settings: readRunSettings({}) })
-    .catch((error: unknown) => log.debug("the pipeline that ships with IO was not read in advance", { error: messageOf(error) }));
 }
 
 /** Whether a job is of something that is still under way. */
