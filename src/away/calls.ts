@@ -65,13 +65,13 @@ export function createRemoteCalls({ journal, redactor }: RemoteCallsDeps) {
       const text = redactor.clean(outcome.text);
       const row = journal.latest(sessionId, outcome.call);
       const state = ok ? ("done" as const) : refused ? ("refused" as const) : ("failed" as const);
-      if (row?.state === "begun") journal.end(row.seq, { state, result: text, resultHash: "", durationMs: 0 });
+      if (row?.state === "begun") journal.end(row.seq, row.kind, { state, result: text, resultHash: "", durationMs: 0 });
       return { ok, text };
     },
     /** What a lost worker began and nobody knows the end of. */
     settle(owner: string): void {
       const lost = { state: "unknown" as const, result: "its worker was lost", resultHash: "", durationMs: 0 };
-      for (const row of journal.callsOf(owner)) if (row.state === "begun") journal.end(row.seq, lost);
+      for (const row of journal.callsOf(owner)) if (row.state === "begun") journal.end(row.seq, row.kind, lost);
     },
   };
 }

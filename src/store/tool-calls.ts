@@ -40,7 +40,7 @@ export interface ToolCalls {
   interrupted(of: { owner: string; attempt: number; tool: string; argsHash: string }): ToolCall[];
   /** Writes the intent and answers with its number. An effect's is on disk when this returns. */
   begin(call: NewToolCall): number;
-  end(seq: number, end: ToolCallEnd): void;
+  end(seq: number, kind: ToolCall["kind"], end: ToolCallEnd): void;
   /** Makes a call of an earlier attempt one of this attempt: begun anew, or only told again. */
   carryOver(call: ToolCall, attempt: number, state: ToolCallState): void;
   /** Puts one call in the place of an earlier one, whose outcome it carries on. */
@@ -93,9 +93,12 @@ export function createToolCalls(store: Store): ToolCalls {
       );
     return call.kind === "effect" ? write() : store.soft(write);
   };
-  // A power cut may have taken what a call did as well: without its end it is one of which nobody knows.
-  const end: ToolCalls["end"] = (seq, { state, result, resultHash, durationMs }) =>
-    void store.soft(() => update.run(state, result, resultHash, durationMs, seq));
+  // A power cut in the next moment may have taken what a call did as well: without its end it is one of which nobody knows.
+  const end: ToolCalls["end"] = (seq, kind, { state, result, resultHash, durationMs }) => {
+    const write = () => update.run(state, result, resultHash, durationMs, seq);
+    if (kind === "effect") store.soon(write);
+    else store.soft(write);
+  };
 
   return {
     find: (sessionId, callId) => byId.get(sessionId, callId) as ToolCall | undefined,
@@ -107,7 +110,7 @@ export function createToolCalls(store: Store): ToolCalls {
     supersede(earlier, call, outcome) {
       store.transaction(() => {
         replayed.run(outcome.state, earlier);
-        end(begin(call), outcome);
+        end(begin(call), call.kind, outcome);
       });
     },
     callsOf: (owner) => all.all(owner) as unknown as ToolCall[],

@@ -66,7 +66,7 @@ export function createGate(deps: GateDeps): Gate {
 
     const refuse = (text: string, earlier: ToolCall | undefined): Answer => {
       const answer = { ok: false, text: redactor.clean(text) };
-      if (!earlier) journal.end(journal.begin({ ...call, state: "refused" }), audit.outcome("refused", answer.text, 0));
+      if (!earlier) journal.end(journal.begin({ ...call, state: "refused" }), kind, audit.outcome("refused", answer.text, 0));
       return answer;
     };
     if (!parsed.success) return refuse(explainArguments(tool.name, parsed.error, schema, raw), before);
@@ -97,7 +97,7 @@ export function createGate(deps: GateDeps): Gate {
     const started = performance.now();
     const { state, answer } = await perform({ ...wanted, args: leave.args, scope: leave.scope }, { redactor, log, graceMs });
     try {
-      journal.end(seq, audit.outcome(state, answer.text, performance.now() - started));
+      journal.end(seq, kind, audit.outcome(state, answer.text, performance.now() - started));
     } catch (error) {
       log.error("a tool's result could not be recorded", { tool: tool.name, owner, error });
     }

@@ -37,7 +37,7 @@ export function replay(
     if (earlier.state === "refused") return undefined;
     const answer = unknownOutcome(tool);
     journal.carryOver(earlier, call.attempt, "unknown");
-    journal.end(earlier.seq, outcome("unknown", answer.text, earlier.durationMs ?? 0));
+    journal.end(earlier.seq, kind, outcome("unknown", answer.text, earlier.durationMs ?? 0));
     return answer;
   }
   const lost = journal.interrupted(call).find((each) => !isSettled(each, invocation));

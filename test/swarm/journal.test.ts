@@ -74,11 +74,11 @@ test("in a run those are the answers, and which stream is merged next", async ()
   expect([...waited].sort()).toEqual([...calls, "implement/turn/1: waited for", "implement/turn/2: waited for"].sort());
 });
 
-test("that an effect is about to happen waits for the disk, and how it ended does not", () => {
+test("that an effect is about to happen waits for the disk, and how it ended is brought there meanwhile", () => {
   const { store, watched } = watchedStore();
   const waited: string[] = [];
   store.db.function("noted", (what: unknown) => {
-    if (watched.how !== "later") waited.push(String(what));
+    if (watched.how !== "later") waited.push(`${what}: ${watched.how}`);
     return 0;
   });
   store.db.exec("CREATE TEMP TRIGGER begun AFTER INSERT ON tool_calls BEGIN SELECT noted(NEW.kind || ' begun'); END");
@@ -89,7 +89,7 @@ test("that an effect is about to happen waits for the disk, and how it ended doe
       ...{ callId: kind, sessionId: "s", owner: "o", attempt: 1, actor: "a", tool: "shell", kind },
       ...{ args: "{}", argsHash: "h", state: "begun", createdAt: "2030-01-01T00:00:00.000Z" },
     };
-    calls.end(calls.begin(call), { state: "done", result: "", resultHash: "", durationMs: 1 });
+    calls.end(calls.begin(call), kind, { state: "done", result: "", resultHash: "", durationMs: 1 });
   }
-  expect(waited).toEqual(["effect begun"]);
+  expect(waited).toEqual(["effect begun: waited for", "effect ended: soon"]);
 });
