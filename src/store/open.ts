@@ -6,7 +6,7 @@ import { MIGRATIONS, type Migration } from "./migrations.ts";
 
 export type Database = InstanceType<typeof DatabaseSync>;
 
-/** One SQLite file, and the two ways of writing to it. */
+/** One SQLite file, and the three ways of writing to it. */
 export interface Store {
   readonly db: Database;
   /** Runs it whole or not at all; a transaction inside another is part of it. On disk when this returns. */
