@@ -53,6 +53,7 @@ const MAY_OPEN: Record<string, string> = {
   "lib/daemon-file.ts": "daemon.json, which no command can write",
   "lib/stack.ts": "IO's own code",
   "lib/version.ts": "IO's own code",
+  "store/flusher.ts": "the database's own log, which no command can write",
   "store/lock.ts": "reads /proc",
   "process/exec.ts": "a file that the caller names, made before the program starts",
   "process/leftover-processes.ts": "reads /proc",

@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, fdatasync, openSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, renameSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
+import { createFlusher } from "./flusher.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 
 export type Database = InstanceType<typeof DatabaseSync>;
@@ -85,37 +86,6 @@ export function openStore(path: string, migrations: readonly Migration[] = MIGRA
     close() {
       flusher.close();
       db.close();
-    },
-  };
-}
-
-/** Brings what was written so far to the disk, without keeping this thread from its work. */
-function createFlusher(path: string) {
-  let file: number | undefined;
-  let isAtWork = false;
-  let isWanted = false;
-  let isClosed = false;
-  const flush = (): void => {
-    isWanted = true;
-    if (isAtWork || isClosed || path === ":memory:") return;
-    try {
-      file ??= openSync(`${path}-wal`, "r");
-    } catch {
-      // Without the file there is nothing in it; what was written waits for the next write that waits for the disk.
-      return;
-    }
-    [isAtWork, isWanted] = [true, false];
-    fdatasync(file, () => {
-      isAtWork = false;
-      if (isClosed) closeSync(file!);
-      else if (isWanted) flush();
-    });
-  };
-  return {
-    flush,
-    close(): void {
-      isClosed = true;
-      if (file !== undefined && !isAtWork) closeSync(file);
     },
   };
 }
