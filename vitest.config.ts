@@ -1,45 +1,96 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** A kill sweep takes minutes: `npm run test:crash` runs those. */
-export const CRASHES = "test/**/*.crash.ts";
-/** Provider by provider: every wire, window after window, setup and doctor. `npm run test:providers` runs those. */
-export const PROVIDERS = ["test/engine/wire/**/*.test.ts", "test/daemon/doctor.test.ts", "test/orchestrator/setup.test.ts"];
+/** Tests that take long or need programs of their own. `npm test` leaves them out, `npm run test:slow` runs them. */
+const SLOW = [
+  // Kill sweeps: a run is killed after, before and during every step.
+  "test/**/*.crash.ts",
+  // Every provider's protocol, window after window; setup and doctor.
+  "test/engine/wire/**/*.test.ts",
+  "test/daemon/doctor.test.ts",
+  // Every mode by what happens on disk, with a sandbox and without.
+  "test/daemon/modes.test.ts",
+  // Commands that outlive their turns, and everything that has to end them.
+  "test/daemon/background.test.ts",
+  // Starts daemons on the default port.
+  "test/cli/words.test.ts",
+  "test/orchestrator/setup.test.ts",
+  // Ten windows, one after another.
+  "test/orchestrator/rules.test.ts",
+  // Daemons that are restarted, and more rows than are counted in one go.
+  "test/news/**/*.test.ts",
+  // Waits for real times.
+  "test/schedules/daemon.test.ts",
+  // GitHub held against its own description, with real git over HTTP; daemons that are killed at each request.
+  "test/forge/contract.test.ts",
+  "test/forge/pulls.test.ts",
+  "test/forge/watch*.test.ts",
+  // In a real terminal, and in a real browser.
+  "test/screens/**/*.test.ts",
+  "test/web/**/*.web.ts",
+  // Whole runs of the pipeline, and projects made with the real tools of their languages.
+  "test/swarm/**/*.test.ts",
+  "test/forge/several-repositories.test.ts",
+  "test/repositories/**/*.test.ts",
+  // Folders that are exchanged while they are copied.
+  "test/git/exchanged-copies.test.ts",
+  // Attacks on the sandbox, with real bubblewrap.
+  "test/walls/**/*.test.ts",
+  // MCP clients of both eras, also with a daemon that is killed under them.
+  "test/channels/mcp/**/*.test.ts",
+  // Editors with the official clients of ACP, also with a daemon that is killed under them.
+  "test/channels/acp/**/*.test.ts",
+  "test/cli/connect.test.ts",
+  // Files that come with messages, with a backup and a daemon that is killed.
+  "test/channels/http/files.test.ts",
+  // MCP servers of the user's: published ones, hostile ones, and kills.
+  "test/mcp/{servers,hostile,projects,addresses,logins,loaded}.test.ts",
+  // Clients of others, which are fetched from their registries the first time.
+  "test/channels/real-clients.test.ts",
+  // OpenAI clients whose daemon is killed or stopped under them.
+  "test/channels/openai/kills.test.ts",
+  // The Telegram channel, against a Bot API server on loopback.
+  "test/channels/telegram/**/*.test.ts",
+  // What a newcomer meets: setup by keys, backups, shells, the tour and the README.
+  "test/first-hour/**/*.test.ts",
+  // Workers on a real nats-server, with kills, freezes and cuts.
+  "test/workers/jobs/**/*.test.ts",
+  "test/workers/cluster/**/*.test.ts",
+];
 
-/** What needs a terminal: `npm run test:screens` runs those, and `npm test` everything else. */
-export const SCREENS = ["test/screens/**/*.test.ts"];
+/** Files that take over a minute. Whichever of them began last would be waited for alone. */
+const LONG = [
+  ...["walls/sweep", "telegram/outage", "web/access", "repositories/compiled", "wire/aimock", "wire/windows"],
+  ...["repeated.crash", "after-steps.crash", "before-writing.crash", "swarm/outcomes", "screens/rendering"],
+];
 
-/** Whole runs of the pipeline: `npm run test:swarm` runs those. */
-export const SWARM = "test/swarm/**/*.test.ts";
-
-/** Projects made with the real tools of their languages: `npm run test:repositories` runs those. */
-export const REPOSITORIES = "test/repositories/**/*.test.ts";
-
-/** Attacks on the wall, with real bubblewrap: `npm run test:walls` runs those. */
-export const WALLS = "test/walls/**/*.test.ts";
-
-/** The Telegram channel, against a Bot API server on loopback: `npm run test:telegram` runs those. */
-export const TELEGRAM = "test/channels/telegram/**/*.test.ts";
-
-/** The page in a real browser: `npm run test:web` runs those. */
-export const WEB = "test/web/**/*.web.ts";
-
-/** What a newcomer meets: setup by keys, backups, shells, the tour and the README. `npm run test:first-hour` runs those. */
-export const FIRST_HOUR = "test/first-hour/**/*.test.ts";
-
-/** Workers on a real nats-server, with kills, freezes and cuts: `npm run test:workers` runs those. */
-export const WORKERS = ["test/dispatch/**/*.test.ts", "test/cluster/**/*.test.ts"];
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => LONG.some((name) => moduleId.includes(name));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [...PROVIDERS, ...SCREENS, SWARM, REPOSITORIES, WALLS, TELEGRAM, FIRST_HOUR, ...WORKERS],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
-    // No module of ours keeps state, so files of tests share what they have loaded.
+    // No module of ours keeps state, so test files share what they have loaded.
     isolate: false,
-    // One more than the two cores we count on: half of a test's time is waiting for programs that it started.
+    // One more than the two cores we count on: half of a test's time is spent waiting for programs that it started.
     maxWorkers: 3,
-    testTimeout: 60_000,
     hookTimeout: 60_000,
+    sequence: { sequencer: LongFirst },
+    projects: [
+      { extends: true, test: { name: "fast", include: ["test/**/*.test.ts"], exclude: SLOW, testTimeout: 60_000 } },
+      { extends: true, test: { name: "slow", include: SLOW, testTimeout: 300_000, env: { IO_TEST_MODE: "full" } } },
+      // Programs that take minutes to build or gigabytes to install: the gate leaves them out.
+      {
+        extends: true,
+        test: { name: "nightly", include: ["test/**/*.nightly.ts"], testTimeout: 3_600_000, env: { IO_TEST_MODE: "full" } },
+      },
+      { extends: true, test: { name: "pictures", include: ["test/web/**/*.pictures.ts"], testTimeout: 600_000 } },
+    ],
   },
 });

@@ -9,20 +9,26 @@ export function packagesIn(root, metafile) {
   );
   const packages = [...folders].map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    return { name, version, license: license ?? "NOASSERTION", folder: join(root, folder) };
+    return { name, version, license: license ?? licenceIn(join(root, folder)) ?? "NOASSERTION", folder: join(root, folder) };
   });
   return packages.sort((a, b) => `${a.name} ${a.version}`.localeCompare(`${b.name} ${b.version}`, "en"));
 }
 
 /** What is bundled keeps its authors' terms: their texts, one after the other. */
 export function licencesOf(packages) {
-  const texts = packages.map(({ name, version, license, folder }) => {
-    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-    const text = file ? readFileSync(join(folder, file), "utf8").trim() : `Licence: ${license}`;
-    return `${name} ${version}\n\n${text}`;
-  });
+  const texts = packages.map(
+    ({ name, version, license, folder }) => `${name} ${version}\n\n${licenceText(folder) ?? `Licence: ${license}`}`,
+  );
   return `${texts.join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
+
+function licenceText(folder) {
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+  return file && readFileSync(join(folder, file), "utf8").trim();
+}
+
+/** For a package that names its licence in no field; undefined for a text that is not known. */
+const licenceIn = (folder) => (/^(?:the )?MIT license\b/i.test(licenceText(folder) ?? "") ? "MIT" : undefined);
 
 /** The same for every build of the same sources: it has no date and no serial number. */
 export function billOfMaterials(own, packages) {
