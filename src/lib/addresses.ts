@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Networks that are not the public internet though a plain reading takes them for it. */
+/** Networks that a naive classification would take for public. */
 const ALSO_PRIVATE = ["168.63.129.16/32", "64:ff9b:1::/48", "::/96", "fec0::/10", "2001::/23", "3fff::/20", "5f00::/16"].map(
   (cidr) => ipaddr.parseCIDR(cidr),
 );
@@ -14,7 +14,7 @@ export function isPublic(address: string): boolean {
   return parsed.range() === "unicast" && !ALSO_PRIVATE.some((network) => within(parsed, network));
 }
 
-/** Whether the user's own list opens this host or address. An entry is a host, `*.domain`, an address or a network. */
+/** Whether the user's allow list contains this host or address. An entry is a host, `*.domain`, an address or a network. */
 export function isAllowed(entries: readonly string[], host: string, address: string): boolean {
   const name = host.toLowerCase().replace(/\.$/, "");
   return entries.some((entry) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { codeOf } from "./errors.ts";
 
-/** Whether a process runs. One that has ended but was not yet collected by its parent does not. */
+/** Whether a process is running. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,7 +12,7 @@ export function isAlive(pid: number): boolean {
   return status === undefined || !/^State:\s+Z/m.test(status);
 }
 
-/** A file of what Linux tells about a process; undefined elsewhere, or for a process that is gone or not ours. */
+/** Reads a file of `/proc/<pid>`; undefined without /proc, or if the process is gone or belongs to another user. */
 export function readProc(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
@@ -21,11 +21,11 @@ export function readProc(pid: number, file: string): string | undefined {
   }
 }
 
-/** Whether the terminal listens to us, and not to the shell that put us behind; also true where nobody can tell. */
+/** Whether we are the terminal's foreground process group; also true where this cannot be told. */
 export function isInForeground(): boolean {
   const stat = readProc(process.pid, "stat");
   if (stat === undefined) return true;
-  // What follows the name, which may hold anything: state, parent, group, session, terminal, the group in front of it.
+  // After the command name, which may contain anything: state, ppid, pgrp, session, tty, foreground pgrp.
   const [, , group, , , front] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return front === "-1" || front === group;
 }

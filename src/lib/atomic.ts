@@ -3,7 +3,7 @@ import { withFolder } from "./pinned/folder.ts";
 import { replaceFile } from "./pinned/write.ts";
 import { realOf } from "./real-path.ts";
 
-/** Replaces a file of a folder that is IO's own, or that was judged already, by a path that may pass links. */
+/** Replaces a file by a path that may contain links. Only for IO's own folders, or paths that were already checked. */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   withFolder(realOf(dirname(path)), (folder) => replaceFile(folder, basename(path), content, { mode }));
 }

@@ -3,7 +3,7 @@ const SLICE_MS = 10;
 /** Awaited between the steps of long work. */
 export type Breath = () => Promise<void> | undefined;
 
-/** Lets everything else have its turn every few milliseconds, and stops when told to. */
+/** Yields to the event loop every few milliseconds, and throws when the signal aborts. */
 export function createBreath(signal?: AbortSignal): Breath {
   let until = performance.now() + SLICE_MS;
   return () => {

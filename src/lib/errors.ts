@@ -2,15 +2,15 @@
 export const ExitCode = { done: 0, failed: 1, usage: 2, unapproved: 3, unreachable: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** What kind of trouble a person is in, where a program needs to know. */
+/** The kind of trouble, for callers that must tell them apart. */
 export type Trouble = "missing" | "conflict" | "too large" | "unavailable";
 
-/** Something the person can mend: its message is shown as it stands. Anything else that is thrown is a bug. */
+/** Something the user can fix: its message is shown as it is. Anything else that is thrown is a bug. */
 export class UserError extends Error {
   override readonly name = "UserError";
   readonly exitCode: ExitCode;
   readonly trouble: Trouble | undefined;
-  /** What the API called it, for an error that came from there. */
+  /** The API's code, for an error that came from there. */
   readonly code: string | undefined;
   constructor(message: string, options: { exitCode?: ExitCode; trouble?: Trouble; code?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -20,17 +20,17 @@ export class UserError extends Error {
   }
 }
 
-/** What was asked for is not there. */
+/** What was asked for does not exist. */
 export function missing(message: string): UserError {
   return new UserError(message, { trouble: "missing" });
 }
 
-/** It is there already, or in a state that does not allow it. */
+/** It exists already, or its state does not allow the operation. */
 export function conflict(message: string): UserError {
   return new UserError(message, { trouble: "conflict" });
 }
 
-/** Something that IO needs for it is out of reach or out of order, whatever was asked for. */
+/** Something IO depends on is unreachable or broken. */
 export function unavailable(message: string, cause?: unknown): UserError {
   return new UserError(message, { trouble: "unavailable", cause });
 }
@@ -40,7 +40,7 @@ export function usageError(message: string, cause?: unknown): UserError {
   return new UserError(message, { exitCode: ExitCode.usage, cause });
 }
 
-/** The text of anything that can be thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

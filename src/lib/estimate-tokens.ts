@@ -1,7 +1,7 @@
-/** What a letter costs: one token for each 3.6 ASCII characters, one for each other character. */
+/** The estimate: one token per 3.6 ASCII characters, one per other character. */
 const PLAIN = 1 / 3.6;
 
-/** How many tokens a text costs, rather too many than too few. */
+/** Estimates the tokens of a text, rather too many than too few. */
 export function estimateTokens(text: string): number {
   let plain = 0;
   let other = 0;
@@ -13,7 +13,7 @@ export function estimateTokens(text: string): number {
   return Math.ceil(plain / 3.6 + other);
 }
 
-/** As much of the beginning of a text as fits, cut at a line where possible. */
+/** The longest beginning of a text that fits, cut at a line end where possible. */
 export function clipToTokens(text: string, maxTokens: number): string {
   if (text.length <= maxTokens) return text;
   const { end, isWhole } = fitting(text, maxTokens);
@@ -23,7 +23,34 @@ export function clipToTokens(text: string, maxTokens: number): string {
   return `${line > end / 2 ? cut.slice(0, line) : cut}…`.toWellFormed();
 }
 
-/** Where a text has to end to fit with a mark behind it, and whether it fits whole. Looks no further than it has to. */
+/** The longest end of a text that fits, starting at a line where possible. */
+export function lastOfTokens(text: string, maxTokens: number): string {
+  if (estimateTokens(text) <= maxTokens) return text;
+  let cost = 0;
+  let from = text.length;
+  for (; from > 0; from -= 1) {
+    const code = text.charCodeAt(from - 1);
+    if (code < 128) cost += PLAIN;
+    else if (!isSecondHalf(code)) cost += 1;
+    if (Math.ceil(cost - 1e-6) > maxTokens - 1) break;
+  }
+  const cut = text.slice(from);
+  const line = cut.indexOf("\n");
+  return `…${line >= 0 && line < cut.length / 2 ? cut.slice(line) : cut}`.toWellFormed();
+}
+
+/** Splits a text into pieces that each fit. */
+export function splitToTokens(text: string, maxTokens: number): string[] {
+  const pieces: string[] = [];
+  for (let rest = text; ; ) {
+    const { end, isWhole } = fitting(rest, maxTokens);
+    if (isWhole || end === 0) return [...pieces, rest];
+    pieces.push(rest.slice(0, end).toWellFormed());
+    rest = rest.slice(end);
+  }
+}
+
+/** Where to cut a text so that it fits together with a mark, and whether it fits whole. Reads no further than needed. */
 function fitting(text: string, maxTokens: number): { end: number; isWhole: boolean } {
   let cost = 0;
   let end = 0;

@@ -1,5 +1,9 @@
 import { codeOf, UserError } from "./errors.ts";
 
+/** Error codes that concern the disk, not the file that was asked for. */
+const OF_THE_DISK = ["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE"];
+const FULL = ["ENOSPC", "EDQUOT"];
+
 const REMEDIES: Record<string, [string, string]> = {
   EACCES: ["may not be used by you", "Check its owner and mode"],
   EPERM: ["may not be used by you", "Check its owner and mode"],
@@ -19,16 +23,25 @@ const REMEDIES: Record<string, [string, string]> = {
   EIO: ["cannot be read or written: the disk reports an error", "Check the disk"],
 };
 
-/** A failure of the file system as a sentence that names the file and what to do; undefined for any other error. */
+/** Turns a file system error into a sentence that names the file and what to do; undefined for any other error. */
 export function fileError(error: unknown): UserError | undefined {
   const code = codeOf(error);
   const remedy = code === undefined ? undefined : REMEDIES[code];
   if (!remedy || !(error instanceof Error)) return undefined;
   const [what, advice] = remedy;
-  return new UserError(`${pathIn(error) ?? "A file"} ${what} (${code}). ${advice}.`, { cause: error });
+  return new UserError(`${pathIn(error) ?? "A file"} ${what} (${code}). ${advice}.`, {
+    cause: error,
+    ...(OF_THE_DISK.includes(code!) && { trouble: "unavailable" }),
+    ...(FULL.includes(code!) && { code: "disk_full" }),
+  });
 }
 
-/** Any refusal of the system as a sentence: a person can mend what is missing, full or forbidden, and a stack is no help. */
+/** An error with the file that it is about: the system does not name the one that a write through an open file fails on. */
+export function withPath(error: unknown, path: string): unknown {
+  return error instanceof Error && codeOf(error) !== undefined && !("path" in error) ? Object.assign(error, { path }) : error;
+}
+
+/** Turns any system error into a sentence. People can fix a missing, full or forbidden path; a stack trace does not help them. */
 export function systemError(error: unknown): UserError | undefined {
   const known = fileError(error);
   if (known || !(error instanceof Error) || !("syscall" in error)) return known;
@@ -37,7 +50,7 @@ export function systemError(error: unknown): UserError | undefined {
   return new UserError(`${what}: the system says ${said} (${codeOf(error) ?? "no code"}).`, { cause: error });
 }
 
-/** A write through an open file fails without naming it. */
+/** Errors of a write through an open handle carry no path, so it is added here. */
 function pathIn(error: Error): string | undefined {
   if ("path" in error && typeof error.path === "string") return error.path;
   return undefined;

@@ -1,9 +1,9 @@
-/** `*` stands for anything, `\*` for a star; everything else for itself. */
+/** `*` matches anything, `\*` a star; everything else matches itself. */
 const STAR = /\\\*|\*/g;
-/** Stands for what a `*` of another pattern stands for: no text that is matched holds it. */
+/** Represents the `*` of another pattern when two patterns are compared; no matched text contains it. */
 const ANYTHING = "\0";
 
-/** Whether the whole text fits, in a time that grows with the two lengths alone. */
+/** Whether the whole text matches, in linear time. */
 export function fits(pattern: string, text: string): boolean {
   const parts = partsOf(pattern);
   const first = parts[0]!;
@@ -20,17 +20,17 @@ export function fits(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Whether everything that fits one pattern fits the other. */
+/** Whether every text that matches one pattern also matches the other. */
 export function covers(wide: string, narrow: string): boolean {
   return fits(wide, partsOf(narrow).join(ANYTHING));
 }
 
-/** A pattern that only this text fits. */
+/** A pattern that matches exactly this text. */
 export function exactly(text: string): string {
   return text.replaceAll("*", "\\*");
 }
 
-/** Whether only one text fits it. */
+/** Whether a pattern matches exactly one text. */
 export function isExact(pattern: string): boolean {
   return partsOf(pattern).length === 1;
 }
@@ -50,7 +50,7 @@ function partsOf(pattern: string): string[] {
   return [...parts, part + pattern.slice(at)];
 }
 
-/** Where a part first stands between two places, by the method of Knuth, Morris and Pratt: a hostile text costs no more than any other. */
+/** Finds a part by Knuth-Morris-Pratt, so that a hostile text costs no more than any other. */
 function indexOf(text: string, part: string, from: number, end: number): number {
   if (part === "") return from <= end ? from : -1;
   const borders = bordersOf(part);
@@ -65,7 +65,7 @@ function indexOf(text: string, part: string, from: number, end: number): number 
   return -1;
 }
 
-/** For each beginning of a text, how long its longest beginning is that is also its end. */
+/** The failure function: for each prefix, the length of its longest proper prefix that is also a suffix. */
 function bordersOf(part: string): Uint32Array {
   const borders = new Uint32Array(part.length);
   let matched = 0;

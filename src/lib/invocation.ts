@@ -1,8 +1,8 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
-import { packageRoot } from "./paths.ts";
+import { packageRoot } from "./package-root.ts";
 
-/** How IO's programs are typed where the person stands now. */
+/** How IO's commands are typed in the current folder. */
 export interface Invocation {
   io: string;
   swarm: string;
@@ -11,11 +11,11 @@ export interface Invocation {
 export interface InvocationDeps {
   env: NodeJS.ProcessEnv;
   cwd: string;
-  /** The folder that holds `bin`. */
+  /** The folder that contains `bin`. */
   root?: string;
 }
 
-/** `io` where that is found as a command, else what was typed to get here: through npx, or Node with the file itself. */
+/** `io` if that is on the PATH, else how this process was started: through npx, or Node with the file. */
 export function invocationOf({ env, cwd, root = packageRoot }: InvocationDeps): Invocation {
   const how = (name: "io" | "swarm"): string => {
     const file = join(root, "bin", `${name}.js`);
@@ -27,13 +27,13 @@ export function invocationOf({ env, cwd, root = packageRoot }: InvocationDeps): 
   return { io: how("io"), swarm: how("swarm") };
 }
 
-/** Our own sentences name commands as `io stop`; a person is shown what works as typed. */
+/** Rewrites commands such as `io stop` in our messages so that they work when pasted. */
 export function asTyped(text: string, { io, swarm }: Invocation): string {
   if (io === "io" && swarm === "swarm") return text;
   return text.replace(COMMAND, (name) => (name === "io" ? io : swarm));
 }
 
-/** How to have `io` itself as a command; undefined where it is one. */
+/** How to get `io` onto the PATH; undefined if it is there. */
 export function howToType({ env, cwd, root = packageRoot }: InvocationDeps): string | undefined {
   if (invocationOf({ env, cwd, root }).io === "io") return undefined;
   const file = quotedForShell(join(root, "bin", "io.js"));
@@ -47,7 +47,7 @@ const COMMAND = new RegExp(
   "g",
 );
 
-/** The folders of PATH that a person's own shell looks in; npm adds some for as long as it runs. */
+/** The PATH of the user's own shell, without the folders that npm adds while it runs. */
 function foldersOf(env: NodeJS.ProcessEnv): string[] {
   return (env.PATH ?? "")
     .split(delimiter)
@@ -58,12 +58,12 @@ function isSame(candidate: string, file: string): boolean {
   try {
     return realpathSync(candidate) === realpathSync(file);
   } catch {
-    // There is no such command.
+    // No such command.
     return false;
   }
 }
 
-/** A word as a shell takes it. */
+/** Quotes a word for a shell. */
 export function quotedForShell(word: string): string {
   return /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 
-/** Whether a folder is there, and may be looked at. */
+/** Whether a folder exists and is accessible. */
 export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Gone, or behind a folder that is closed to us: no use either way.
+    // Missing, or behind an inaccessible folder: unusable either way.
     return false;
   }
 }

@@ -1,22 +1,22 @@
-/** Work in lanes: one thing at a time within a lane, lanes side by side. */
+/** Queues by name: one job at a time within a lane, lanes in parallel. */
 export interface Lanes {
-  /** There is something to do in a lane. Does nothing while the lanes are closed. */
+  /** Tells a lane that it has work. Does nothing while the lanes are closed. */
   kick(lane: string): void;
   open(): void;
   isOpen(): boolean;
-  /** Begins nothing new, and waits for what is under way. */
+  /** Starts nothing new, and waits for running work. */
   close(): Promise<void>;
 }
 
 export interface LanesDeps {
-  /** Does everything there is to do in a lane. */
+  /** Does all the work of a lane. */
   work: (lane: string) => Promise<void>;
-  /** Told of work that failed; it is tried again after a while. */
+  /** Called when work failed; it is retried after a delay. */
   onFailure: (lane: string, error: unknown) => void;
   retryMs?: number;
 }
 
-/** How long a lane waits that could not go on, for instance because the disk was full. */
+/** The delay before a failed lane is retried, for instance after a full disk. */
 const RETRY_MS = 3_000;
 
 export function createLanes({ work, onFailure, retryMs = RETRY_MS }: LanesDeps): Lanes {
@@ -27,7 +27,7 @@ export function createLanes({ work, onFailure, retryMs = RETRY_MS }: LanesDeps):
     if (!open) return;
     const current = busy.get(lane);
     if (current) {
-      // It may just have seen that nothing was left.
+      // It may have just decided that nothing was left.
       current.kicked = true;
       return;
     }

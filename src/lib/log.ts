@@ -18,12 +18,12 @@ export interface Log {
 }
 
 export interface LogDeps {
-  /** The folder for `io.log`; without one, nothing goes to a file. */
+  /** The folder for `io.log`; without it nothing is written to a file. */
   folder?: string;
-  /** Asked at every line, so that it can be changed while the daemon runs. */
+  /** Called for every line, so that the level can change while the daemon runs. */
   level?: () => LogLevel;
   redactor: Redactor;
-  /** Also told every line, for a person who watches a daemon in the foreground. */
+  /** Also receives every line, for a daemon in the foreground. */
   echo?: (line: string) => void;
   maxBytes?: number;
   keep?: number;
@@ -32,7 +32,7 @@ export interface LogDeps {
 
 const FILE = "io.log";
 
-/** One JSON object a line, secrets removed from the finished line, the file rotated by size. */
+/** One JSON object per line; secrets are removed from the finished line; the file rotates by size. */
 export function createLog({
   folder,
   level = () => "info",
@@ -62,14 +62,14 @@ export function createLog({
         });
         size += line.length + 1;
       } catch (error) {
-        // A full disk must not end the daemon; the line is still shown to whoever watches.
+        // A full disk must not end the daemon; a foreground daemon still shows the line.
         echo?.(`the log cannot be written: ${error}`);
       }
     };
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-/** Errors become their message and stack; everything else is left to JSON. */
+/** Errors become message and stack; everything else is left to JSON. */
 function plain(fields: Fields): Fields {
   const entries = Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? describe(value) : value]);
   return Object.fromEntries(entries);
@@ -94,7 +94,7 @@ function sizeAt(folder: string): number {
   try {
     return withFolder(folder, (logs) => sizeOf(logs, FILE));
   } catch {
-    // The folder is not made yet; each line says so where somebody watches.
+    // The folder does not exist yet; each failed line is shown in the foreground.
     return 0;
   }
 }

@@ -1,6 +1,6 @@
-/** The known name closest to what was typed, if any is close enough to be meant. */
+/** The known name closest to what was typed, if one is close enough to be meant. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
-  // Nobody mistypes that much.
+  // Too long to be a typing error.
   if (typed.length > 100) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(typed.length / 3)) + 1;
@@ -14,7 +14,7 @@ export function nearest(typed: string, known: readonly string[]): string | undef
   return best;
 }
 
-/** How many letters were left out, put in, mistaken or swapped with their neighbour. */
+/** Edit distance: omitted, inserted, wrong and swapped characters. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

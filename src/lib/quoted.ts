@@ -1,11 +1,11 @@
-/** Letters that end a line, turn the writing round, or are read by a model and seen by nobody. */
+/** Characters that end a line, reverse the direction, or are invisible to people but not to a model. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
-/** A name that can be nothing but a name: no space, no quote, and no mark that begins a heading, a list or a fence. */
+/** A name that can only be a name: no spaces, no quotes, no mark that starts a heading, list or fence. */
 const PLAIN = /^[\p{L}\p{N}_./@~][\p{L}\p{N}_./@~+:=,%-]*$/u;
 
 /**
- * A name from outside (a file, a package, a branch, a model, a page …) as it may stand in a prompt or a sentence of
- * IO's: on one line and not too long, in quotes unless it is a plain word. Letters that nobody would see are spelled out.
+ * Makes a foreign name (file, package, branch, model, page …) safe for a prompt or message: on one line, bounded, and in
+ * quotes unless it is a plain word. Invisible characters are spelled out.
  */
 export function named(text: string, max = 120): string {
   return text.length <= max && PLAIN.test(text) ? text : quoted(text, max);
@@ -22,7 +22,7 @@ export function namedList(names: readonly string[], most: number, max = 120): st
   return [...shown, ...(names.length > most ? [`… (${names.length})`] : [])].join(", ");
 }
 
-/** Words from outside on one line, for a place where quotes would be in the way. */
+/** Foreign words on one line, for a place where quotes would disturb. */
 export function oneLine(text: string, max: number): string {
   const line = text
     .slice(0, max * 4 + 64)
@@ -32,7 +32,7 @@ export function oneLine(text: string, max: number): string {
   return shorten(line, max);
 }
 
-/** A text of several lines, none of which can pass for a line of what it stands in. */
+/** A text of several lines, indented so that none can pass for a line of the surrounding text. */
 export function indented(text: string, by = "  "): string {
   return `${by}${text.replace(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, `\n${by}`)}`;
 }

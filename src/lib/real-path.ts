@@ -1,32 +1,51 @@
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { codeOf } from "./errors.ts";
 
-/** A path as a model spells it, made absolute: `~` is the home folder, anything relative stands in the folder. */
+/** Makes a model's path absolute: `~` is the home folder, relative paths start in the given folder. */
 export function locate(path: string, cwd: string): string {
   const spelled = path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
   return resolve(cwd, spelled);
 }
 
-/** The path with every link followed, also when its end does not exist yet. */
+/** Resolves every link in a path, also if its end does not exist yet. */
 export function realOf(path: string, links = 0): string {
   try {
     return realpathSync.native(path);
   } catch (error) {
-    // Not there yet, or not to be looked into: the part that exists decides.
+    // Missing or inaccessible: the existing part decides.
     if (dirname(path) === path || codeOf(error) === "ELOOP" || links > 40) return path;
   }
-  const here = join(realOf(dirname(path), links), basename(path));
-  const target = linkOf(here);
-  return target === undefined ? here : realOf(resolve(dirname(here), target), links + 1);
+  // From the top down, so that a long path of missing folders costs one lookup and not one each.
+  const parts = path.split(sep);
+  for (let count = 2; count <= parts.length; count += 1) {
+    const here = parts.slice(0, count).join(sep);
+    const kind = kindOf(here);
+    if (kind === "folder") continue;
+    const rest = parts.slice(count);
+    const real = join(realOf(dirname(here), links), basename(here));
+    const target = kind === "link" ? linkOf(real) : undefined;
+    return target === undefined ? join(real, ...rest) : realOf(resolve(dirname(real), target, ...rest), links + 1);
+  }
+  return path;
+}
+
+function kindOf(path: string): "folder" | "link" | "other" | undefined {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    return stats && (stats.isSymbolicLink() ? "link" : stats.isDirectory() ? "folder" : "other");
+  } catch {
+    // It cannot exist, or is inaccessible.
+    return undefined;
+  }
 }
 
 function linkOf(path: string): string | undefined {
   try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+    return readlinkSync(path);
   } catch {
-    // It does not exist, so it is no link.
+    // It disappeared or was replaced meanwhile, so it leads nowhere.
     return undefined;
   }
 }

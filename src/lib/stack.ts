@@ -3,8 +3,8 @@ import { SourceMap } from "node:module";
 import { fileURLToPath } from "node:url";
 
 /**
- * An error's stack, with the files and lines of src in place of the bundle's. The maps are read when something has gone
- * wrong and not before: Node's own switch for them would cost every start 40 ms and the daemon some megabytes.
+ * An error's stack with the files and lines of `src` instead of the bundle's. Source maps are loaded only when an error
+ * occurs: Node's own option costs every start 40 ms and the daemon some megabytes.
  */
 export function stackOf(error: Error): string | undefined {
   const maps = new Map<string, SourceMap | undefined>();
@@ -24,7 +24,7 @@ function mapOf(url: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, "utf8")));
   } catch {
-    // A file without a map, such as one that was not bundled, is named as it is.
+    // A file without a source map keeps its name.
     return undefined;
   }
 }

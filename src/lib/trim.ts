@@ -1,4 +1,4 @@
-/** A text without these letters at its end. Takes no longer than the text is long, which a pattern for it would. */
+/** Removes trailing characters in linear time, which a regular expression would not. */
 export function withoutEnd(text: string, letters: string | RegExp): string {
   const goes =
     typeof letters === "string" ? (letter: string) => letters.includes(letter) : (letter: string) => letters.test(letter);

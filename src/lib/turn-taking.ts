@@ -1,4 +1,4 @@
-/** Does one thing at a time for each name, in the order they came; one that failed does not keep the next from its turn. */
+/** Serialises work per name, in order of arrival; a failed job does not stop the next. */
 export function createTurnTaking() {
   const latest = new Map<string, Promise<unknown>>();
   return <T>(name: string, work: () => Promise<T>): Promise<T> => {

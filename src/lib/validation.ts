@@ -2,19 +2,35 @@ import type { z } from "zod";
 
 type Issue = z.core.$ZodIssue;
 
-/** What is wrong with a value, field by field, in words for a person. */
-export function explainIssues(error: { issues: readonly Issue[] }): string {
-  return error.issues
-    .flatMap((issue) => {
-      const name = issue.path.map(String).join(".");
-      if (issue.code === "unrecognized_keys")
-        return issue.keys.map((key) => `${name === "" ? key : `${name}.${key}`}: there is no such field`);
-      return [name === "" ? ruleOf(issue) : `${name}: ${ruleOf(issue)}`];
-    })
-    .join("; ");
+/** Limits for error messages: how many problems they list, and how much of a foreign name they show. */
+const MOST_FINDINGS = 10;
+const LONG_NAME = 100;
+
+/** The first problems, and how many more there are. */
+export function someOf<T>(findings: readonly T[]): { shown: readonly T[]; more: string | undefined } {
+  const left = findings.length - MOST_FINDINGS;
+  return { shown: findings.slice(0, MOST_FINDINGS), more: left > 0 ? `and ${left} more` : undefined };
 }
 
-/** The rule that was broken: "must be at most 200". A rule that came with words of its own keeps them. */
+/** Describes what is wrong with a value, field by field. */
+export function explainIssues(error: { issues: readonly Issue[] }): string {
+  const { shown, more } = someOf(error.issues);
+  const found = shown.flatMap((issue) => {
+    const name = shortName(issue.path.map(String).join("."));
+    if (issue.code !== "unrecognized_keys") return [name === "" ? ruleOf(issue) : `${name}: ${ruleOf(issue)}`];
+    const keys = someOf(issue.keys);
+    const lines = keys.shown.map((key) => `${name === "" ? "" : `${name}.`}${shortName(key)}: there is no such field`);
+    return keys.more ? [...lines, keys.more] : lines;
+  });
+  return (more ? [...found, more] : found).join("; ");
+}
+
+/** Shortens a foreign name so that it fits into a sentence. */
+export function shortName(name: string): string {
+  return name.length <= LONG_NAME ? name : `${name.slice(0, LONG_NAME)}…`;
+}
+
+/** The broken rule: "must be at most 200". A rule with its own message keeps it. */
 export function ruleOf(issue: Issue): string {
   if (!isValidatorSpeak(issue.message)) return issue.message;
   switch (issue.code) {
@@ -37,13 +53,15 @@ export function ruleOf(issue: Issue): string {
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "unrecognized_keys":
-      return `has no ${issue.keys.map((key) => `"${key}"`).join(", ")}`;
+      return `has no ${someOf(issue.keys)
+        .shown.map((key) => `"${shortName(key)}"`)
+        .join(", ")}`;
     default:
       return "is not allowed";
   }
 }
 
-/** The rule as a sentence about the value: "it must be at most 200". */
+/** The broken rule as a sentence: "it must be at most 200". */
 export function sentenceOf(issue: Issue): string {
   const rule = ruleOf(issue);
   return isValidatorSpeak(issue.message) ? `it ${rule}` : rule;
@@ -82,7 +100,7 @@ function isMissing(issue: Issue): boolean {
   return issue.message.endsWith("received undefined");
 }
 
-/** The validator's own words, as against those that a schema was given. */
+/** Messages of the validator itself, as opposed to those written in a schema. */
 function isValidatorSpeak(message: string): boolean {
   return /^(?:Invalid (?:input|option|string|number|URL|key|element|discriminator|ISO|email|\S+$)|Too (?:big|small)|Unrecognized key)/.test(
     message,

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "./paths.ts";
+import { packageRoot } from "./package-root.ts";
 
-/** The name that this package is published by. */
+/** The npm name of this package. */
 export const PACKAGE = "io-orchestrator";
 
 /** This package's version. */

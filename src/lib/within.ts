@@ -1,4 +1,4 @@
-/** Whether a path is the folder or lies in it. */
+/** Whether a path is the folder or inside it. */
 export function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

@@ -3,12 +3,12 @@ import { dirname } from "node:path";
 import { messageOf } from "./errors.ts";
 import { fileError } from "./file-errors.ts";
 
-/** The path itself, or the deepest folder above it that exists. */
+/** The path itself, or its deepest existing parent. */
 export function nearestThere(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestThere(dirname(path));
 }
 
-/** Why nothing can be written into a folder, or the folder not be made; undefined if it can. */
+/** Why a folder cannot be written or created; undefined if it can. */
 export function obstacleTo(folder: string): string | undefined {
   const there = nearestThere(folder);
   if (!statSync(there).isDirectory()) return `${there} is a file where a folder is needed. Move that file away.`;

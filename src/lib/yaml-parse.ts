@@ -1,13 +1,13 @@
 import { isMap, isNode, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import { messageOf } from "./errors.ts";
 
-/** What a YAML text holds, with the line of each place in it; or everything that is wrong with it. */
+/** The value of a YAML text with the line of each part, or the list of its errors. */
 export type YamlRead = { value: unknown; lines: ReadonlyMap<string, number> } | { problems: { line: number; message: string }[] };
 
 const MOST_ALIASES = 50;
 const MOST_PROBLEMS = 50;
 
-/** Reads YAML whatever it costs; `yaml.ts` sees to it that it costs little. */
+/** Parses YAML without a budget; `yaml.ts` checks the budget first. */
 export function parseYaml(text: string): YamlRead {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, logLevel: "silent" });
@@ -24,7 +24,7 @@ export function parseYaml(text: string): YamlRead {
   }
 }
 
-/** The line of every place, by the keys and indexes that lead there. */
+/** The line of every value, keyed by the path of keys and indexes that leads to it. */
 function linesOf(root: ParsedNode | null, counter: LineCounter): Map<string, number> {
   const lines = new Map<string, number>();
   const lineAt = (node: unknown) => (isNode(node) && node.range ? counter.linePos(node.range[0]).line : undefined);

@@ -1,13 +1,13 @@
 import { offThread } from "./off-thread.ts";
 import { parseYaml, type YamlRead } from "./yaml-parse.ts";
 
-/** What one text may weigh. The library goes down a level of its own for each level of the text, and falls if there are too many. */
+/** Limits of one text. The parser recurses once per nesting level and overflows if there are too many. */
 const MOST = { letters: 256_000, brackets: 400, indent: 100, dashes: 10, explicitKeys: 10 };
-/** What is read at once: so few marks that it takes a few milliseconds, whatever they are. */
+/** Texts with fewer marks than this are parsed on the main thread: it takes a few milliseconds at most. */
 const SMALL = { letters: 16_000, marks: 1_500, brackets: 100 };
 const DEADLINE_MS = 3_000;
 
-/** Reads YAML from outside. A large one is read in a thread of its own, which is ended when it takes too long. */
+/** Parses foreign YAML. A large text is parsed in a worker thread, which is terminated when it takes too long. */
 export async function readYaml(text: string): Promise<YamlRead> {
   const flaw = flawIn(text);
   if (flaw !== undefined) return { problems: [{ line: 1, message: flaw }] };
@@ -16,7 +16,7 @@ export async function readYaml(text: string): Promise<YamlRead> {
   return read ?? { problems: [{ line: 1, message: "takes too long to read; make it smaller, without anchors and repetition" }] };
 }
 
-/** Reads a small YAML at once, such as the front matter of a page; one that is not small is not read. */
+/** Parses small YAML synchronously, such as front matter; refuses larger texts. */
 export function readSmallYaml(text: string): YamlRead {
   const flaw =
     flawIn(text) ?? (isSmall(text) ? undefined : `is too long or too tangled to be read (at most ${SMALL.letters} letters)`);
@@ -36,7 +36,7 @@ function isSmall(text: string): boolean {
   return (text.match(/[^\p{L}\p{N} ]/gu)?.length ?? 0) <= SMALL.marks;
 }
 
-/** How deep a text can go at most: brackets are counted and never taken off, since one that closes may stand in quotes. */
+/** An upper bound of the nesting depth: counts opening brackets only, since closing ones may stand in quotes. */
 function shapeOf(text: string) {
   const shape = { brackets: text.match(/[[{]/g)?.length ?? 0, indent: 0, dashes: 0, explicitKeys: 0 };
   for (const line of text.split(/[\n\r]/)) {

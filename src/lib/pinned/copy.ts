@@ -3,10 +3,16 @@ import { withFolder } from "./folder.ts";
 import { type Absent, readPlainAt } from "./read.ts";
 import { createFile } from "./write.ts";
 
-/** Copies a regular file to a place where nothing is yet, both by their real paths; says what was there instead if it is none. */
-export function copyPlainAt(from: string, to: string, max: number): Absent | undefined {
+/**
+ * Copies a regular file to a path that does not exist yet; both are real paths. Returns what stands there if it is no file.
+ * With `keepTime` the copy gets the same modification time, or up to two milliseconds earlier.
+ */
+export function copyPlainAt(from: string, to: string, max: number, { keepTime = false } = {}): Absent | undefined {
   const read = readPlainAt(from, max);
   if ("absent" in read) return read.absent;
-  withFolder(dirname(to), (folder) => createFile(folder, basename(to), read.bytes, { durable: false }));
+  const atMs = Number(read.stats.mtimeNs / 1_000_000n) - 1;
+  withFolder(dirname(to), (folder) =>
+    createFile(folder, basename(to), read.bytes, { durable: false, ...(keepTime && { atMs }) }),
+  );
   return undefined;
 }

@@ -1,30 +1,31 @@
 import { closeSync, constants, lstatSync, mkdirSync, openSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
+import { realOf } from "../real-path.ts";
 
-/** Linux has it; Node does not name it. Opens a folder as a place alone, so that it need not be readable. */
+/** O_PATH: Linux has it, Node does not export it. Opens a folder as a location only, so read permission is not needed. */
 const O_PATH = 0o10000000;
 
 const SINGLE = /^[^/\0]+$/;
 
-/** A folder that was found without passing a link, and stays the same one while it is held, whatever its path leads to by then. */
+/** A folder that was reached without links. While it is held open it stays the same one, even if its path is replaced. */
 export interface Folder {
   readonly path: string;
-  /** How the system is told of an entry of this very folder; `name` is a single name, never a path. */
+  /** The path of an entry of exactly this folder; `name` is a single name, never a path. */
   entry(name: string): string;
-  /** How the system is told of the folder itself. */
+  /** The path of exactly this folder. */
   readonly self: string;
-  /** Throws if the folder is no longer where it was found; only needed where the system cannot hold a folder. */
+  /** Throws if the folder was moved; needed only where the system cannot hold a folder open. */
   check(): void;
   close(): void;
 }
 
-/** Opens a folder by its real path. Throws ELOOP if a part of the path is a link, as the system does for the last one. */
+/** Opens a folder by its real path. Throws ELOOP if any part of the path is a link. */
 export function openFolder(path: string): Folder {
   return (process.platform === "linux" ? hold(path) : undefined) ?? watch(path);
 }
 
-/** Opens a folder for as long as the work takes. */
+/** Holds a folder open while the work runs. */
 export function withFolder<T>(path: string, work: (folder: Folder) => T): T {
   const folder = openFolder(path);
   try {
@@ -34,7 +35,24 @@ export function withFolder<T>(path: string, work: (folder: Folder) => T): T {
   }
 }
 
-/** Opens a folder by its real path, and makes it and those above it where they are missing. */
+const CLOSED = ["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM", "ENAMETOOLONG"];
+
+/**
+ * Opens a folder by a relative path that may come from a repository. Undefined if it is missing, not a folder, unreadable,
+ * or outside: links and ".." are never followed.
+ */
+export function openBelow(top: string, path: string): Folder | undefined {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (path.startsWith("/") || parts.includes("..") || path.includes("\0")) return undefined;
+  try {
+    return openFolder([realOf(top).replace(/\/$/, ""), ...parts].join("/"));
+  } catch (error) {
+    if (CLOSED.includes(codeOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+/** Opens a folder by its real path, creating it and missing parents. */
 export function makeFolder(path: string, mode = 0o700): Folder {
   try {
     return openFolder(path);
@@ -52,7 +70,7 @@ export function makeFolder(path: string, mode = 0o700): Folder {
   return openFolder(path);
 }
 
-/** Lets an error name the file as people know it. */
+/** Puts the path that people know into an error. */
 export function named<T>(folder: Folder, work: () => T): T {
   try {
     return work();
@@ -65,7 +83,7 @@ export function named<T>(folder: Folder, work: () => T): T {
   }
 }
 
-/** Where the system tells which folder a handle really is, one that was reached by a link gives itself away. */
+/** /proc shows which folder a handle really is, so a link on the way is noticed. */
 function hold(path: string): Folder | undefined {
   const handle = openPlace(path);
   const self = `/proc/self/fd/${handle}`;
@@ -73,7 +91,7 @@ function hold(path: string): Folder | undefined {
   try {
     real = readlinkSync(self);
   } catch {
-    // There is no /proc here, so the folder cannot be reached by its handle.
+    // Without /proc the folder cannot be reached through its handle.
     closeSync(handle);
     return undefined;
   }
@@ -88,7 +106,7 @@ function openPlace(path: string): number {
   try {
     return openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch (error) {
-    // The system calls a link in the last place no folder.
+    // The system reports a link in the last place as "not a folder".
     throw codeOf(error) === "ENOTDIR" && isLink(path) ? linked(path) : error;
   }
 }
@@ -97,12 +115,12 @@ function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
   } catch {
-    // A file stands where a folder above it is needed.
+    // A file stands where a parent folder is needed.
     return false;
   }
 }
 
-/** Looks which folder it is, before and after. */
+/** Compares the folder's identity before and after. */
 function watch(path: string): Folder {
   const id = identity(path);
   const check = () => {

@@ -1,8 +1,9 @@
-import { type BigIntStats, type Dirent, lstatSync, readdirSync } from "node:fs";
+import { type BigIntStats, type Dirent, lstatSync, opendirSync, readdirSync } from "node:fs";
+import { type Breath, createBreath } from "../breath.ts";
 import { codeOf } from "../errors.ts";
 import { type Folder, named, withFolder } from "./folder.ts";
 
-/** The entries of a folder, links not followed. */
+/** The entries of a folder; links are not followed. */
 export function entriesOf(folder: Folder): Dirent[] {
   return named(folder, () => {
     const entries = readdirSync(folder.self === folder.path ? folder.path : `${folder.self}/.`, { withFileTypes: true });
@@ -11,7 +12,23 @@ export function entriesOf(folder: Folder): Dirent[] {
   });
 }
 
-/** The entries of a folder by its real path; none if there is no such folder, a link is in the way, or it is kept from us. */
+/** Yields the entries one by one, unordered, so that a folder of any size does not block the event loop. */
+export async function* eachEntryOf(folder: Folder, breathe: Breath = createBreath()): AsyncGenerator<Dirent> {
+  const listing = named(folder, () =>
+    opendirSync(folder.self === folder.path ? folder.path : `${folder.self}/.`, { bufferSize: 256 }),
+  );
+  try {
+    for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
+      yield entry;
+      await breathe();
+    }
+    folder.check();
+  } finally {
+    listing.closeSync();
+  }
+}
+
+/** The entries of a folder by its real path; empty if it is missing, unreadable, or reached through a link. */
 export function entriesAt(path: string): Dirent[] {
   try {
     return withFolder(path, entriesOf);
@@ -21,7 +38,7 @@ export function entriesAt(path: string): Dirent[] {
   }
 }
 
-/** What an entry is, a link not followed; undefined if there is none. */
+/** The type of an entry, without following a link; undefined if it does not exist. */
 export function statsOf(folder: Folder, name: string): BigIntStats | undefined {
   return named(folder, () => lstatSync(folder.entry(name), { bigint: true, throwIfNoEntry: false }));
 }

@@ -4,20 +4,20 @@ import { codeOf } from "../errors.ts";
 import { realOf } from "../real-path.ts";
 import { type Folder, withFolder } from "./folder.ts";
 
-/** What stands where a regular file was looked for. */
+/** What was found in place of a regular file. */
 export type Absent = "missing" | "a link" | "a folder" | "not a regular file" | "too large" | "not permitted";
 export type OpenFile<T = Stats> = { handle: number; stats: T } | { absent: Absent };
 export type ReadFile = { bytes: Buffer; stats: BigIntStats } | { absent: Absent };
 
-// A terminal that stands in the place of a file must not become ours, a pipe must not wait for its other end.
+// O_NOCTTY and O_NONBLOCK: opening a terminal must not make it ours, and a pipe must not block.
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
-/** Opens a regular file of a folder to be read; the caller closes it. One that was just listed as a file is not looked at first. */
+/** Opens a regular file of a folder for reading; the caller closes it. `isListed` skips the type check. */
 export function openPlain(folder: Folder, name: string, { isListed = false } = {}): OpenFile {
   return openAndLook(folder, name, isListed, (handle) => fstatSync(handle));
 }
 
-/** Reads a regular file of a folder whole, or says what is there instead. One that is longer than `max` bytes is not read at all. */
+/** Reads a regular file of a folder whole, or returns what is there instead. A file over `max` bytes is not read. */
 export function readPlain(folder: Folder, name: string, max: number): ReadFile {
   const opened = openAndLook(folder, name, false, (handle) => fstatSync(handle, { bigint: true }));
   if ("absent" in opened) return opened;
@@ -31,18 +31,18 @@ export function readPlain(folder: Folder, name: string, max: number): ReadFile {
   }
 }
 
-/** Reads a regular file by its real path: no part of it may be a link. */
+/** Reads a regular file by its real path; no part of it may be a link. */
 export function readPlainAt(path: string, max: number): ReadFile {
   return inFolderOf(path, (folder) => readPlain(folder, basename(path), max));
 }
 
-/** The text of a small file in a folder that may itself be reached by links; undefined if it is not a readable regular file. */
+/** The text of a small file in a folder whose path may contain links; undefined if it is not a readable regular file. */
 export function smallTextAt(path: string, max = 10_000): string | undefined {
   const read = readPlainAt(join(realOf(dirname(path)), basename(path)), max);
   return "bytes" in read ? read.bytes.toString("utf8") : undefined;
 }
 
-/** Works in the folder of a file, named by its real path; a folder that cannot be opened holds no file. */
+/** Works in the parent folder of a file, given by real path; a folder that cannot be opened contains no file. */
 export function inFolderOf<T>(path: string, work: (folder: Folder) => T): T | { absent: Absent } {
   let folderIsOpen = false;
   try {
@@ -56,7 +56,7 @@ export function inFolderOf<T>(path: string, work: (folder: Folder) => T): T | { 
   }
 }
 
-/** The words for what is there instead of a file, to stand behind its name. */
+/** Words for what is there instead of a file, to follow its name in a message. */
 export function tellAbsent(absent: Absent): string {
   if (absent === "missing") return "is not there";
   if (absent === "a link") return "is a link or lies behind one, and links are not followed here";
@@ -75,7 +75,7 @@ function openAndLook<T extends Stats | BigIntStats>(folder: Folder, name: string
 
 function openChecked<T extends Stats | BigIntStats>(folder: Folder, name: string, isListed: boolean, look: Look<T>): OpenFile<T> {
   const entry = folder.entry(name);
-  // Opening a device can do something already, so it is looked at first.
+  // Opening a device can have effects, so its type is checked first.
   const kind = isListed ? undefined : kindOf(lstatSync(entry));
   if (kind !== undefined) return { absent: kind };
   const handle = openSync(entry, FLAGS);
@@ -98,7 +98,7 @@ function kindOf(stats: Stats | BigIntStats): Absent | undefined {
   return stats.isDirectory() ? "a folder" : "not a regular file";
 }
 
-/** The file may grow while it is read; what is longer than `max` by then is not taken. */
+/** The file may grow while it is read; anything past `max` is refused. */
 function readUpTo(handle: number, size: number, max: number): Buffer | undefined {
   let buffer = Buffer.allocUnsafe(Math.min(size, max) + 1);
   let length = 0;

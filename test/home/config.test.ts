@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { PRESETS } from "../../src/engine/presets.ts";
-import { Config, loadConfig, ProviderConfig, RetentionConfig, SECRET_KEYS, updateConfig } from "../../src/lib/config.ts";
+import { PRESETS } from "../../src/engine/models/presets.ts";
+import { Config, loadConfig, ProviderConfig, RetentionConfig, SECRET_KEYS, updateConfig } from "../../src/home/config.ts";
 import { ExitCode, UserError } from "../../src/lib/errors.ts";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 function fileWith(text: string): string {
@@ -68,17 +68,13 @@ test("an update with a bad value changes nothing", () => {
   expect(readFileSync(file, "utf8")).toBe('{"port": 4000}');
 });
 
-test("docs/configuration.md has a row for each key of config.json, of its provider and of retention, and for no other", () => {
-  const text = readFileSync(join(packageRoot, "docs", "configuration.md"), "utf8");
-  const rowsBetween = (from: string, to: string) => {
-    const table = text.slice(text.indexOf(from), text.indexOf(to));
-    return [...table.matchAll(/^\| `([A-Za-z]+)` +\|/gm)].map((match) => match[1]!).sort();
-  };
-  const provider = "## A model provider of your own";
-  const kept = "## What is kept, and for how long";
-  expect(rowsBetween("## config.json", kept)).toEqual(Object.keys(Config.shape).sort());
-  expect(rowsBetween(kept, provider)).toEqual(Object.keys(RetentionConfig.shape).sort());
-  expect(rowsBetween(provider, "## Environment")).toEqual(Object.keys(ProviderConfig.shape).sort());
+test("docs/reference/config.md has a row for each key of config.json, of its provider and of retention, and for no other", () => {
+  const text = readFileSync(join(packageRoot, "docs", "reference", "config.md"), "utf8");
+  const rows = [...text.matchAll(/^\| `([A-Za-z.]+)` \|/gm)].map((match) => match[1]!);
+  const below = (name: string) => rows.filter((row) => row.startsWith(`${name}.`)).map((row) => row.slice(name.length + 1));
+  expect(rows.filter((row) => !row.includes(".")).sort()).toEqual(Object.keys(Config.shape).sort());
+  expect(below("retention").sort()).toEqual(Object.keys(RetentionConfig.shape).sort());
+  expect(below("provider").sort()).toEqual(Object.keys(ProviderConfig.shape).sort());
 });
 
 test("docs/configuration.md has a section for each provider that setup knows, with its address and variable", () => {

@@ -1,25 +1,31 @@
-import { ApprovalMode, type Budgets, type Limit, SandboxHeight, type SquadSafety } from "./safety-config.ts";
+import { higherWall, moreApprovals, type Protection, squadProtection, stricterMode } from "./modes.ts";
+import type { Budgets, Limit, Mode, SquadSafety } from "./safety-config.ts";
 
-/** What holds for all, where nothing tighter is said. */
-export interface Safety {
-  sandbox: SandboxHeight;
-  approvals: ApprovalMode;
+/** Global settings. A squad may only be stricter. */
+export interface Safety extends Protection {
+  mode: Mode;
   budgets: Budgets;
 }
 
-/** What holds for a squad: the tighter of what is said for all and for it. */
-export function tightened({ sandbox, approvals, budgets }: Safety, own: SquadSafety): Safety {
+/** The settings of a squad: the stricter of the global ones and its own. */
+export function tightened({ mode, sandbox, approvals, budgets }: Safety, own: SquadSafety): Safety {
+  const held = squadProtection(own);
   return {
-    sandbox: higher(SandboxHeight.options, sandbox, own.sandbox),
-    approvals: higher(ApprovalMode.options, approvals, own.approvals),
+    mode: stricterMode(mode, own.mode),
+    sandbox: higherWall(sandbox, held.sandbox),
+    approvals: moreApprovals(approvals, held.approvals),
     budgets: smallerBudgets(budgets, own.budgets ?? {}),
   };
 }
 
-/** What a squad says for itself that would loosen what holds for all, each as a sentence. */
+/** The squad's settings that would loosen the global ones, each as a sentence. */
 export function loosenedBy(all: Safety, own: SquadSafety): string[] {
-  const held = tightened(all, own);
-  const rungs = (["sandbox", "approvals"] as const).flatMap((key) =>
+  const held = {
+    mode: stricterMode(all.mode, own.mode),
+    sandbox: higherWall(all.sandbox, own.sandbox),
+    approvals: moreApprovals(all.approvals, own.approvals),
+  };
+  const rungs = (["mode", "sandbox", "approvals"] as const).flatMap((key) =>
     own[key] === undefined || own[key] === held[key]
       ? []
       : [`${key}: ${own[key]} is looser than ${all[key]}, which holds for all.`],
@@ -33,11 +39,6 @@ export function loosenedBy(all: Safety, own: SquadSafety): string[] {
     }),
   );
   return [...rungs, ...limits];
-}
-
-/** The options stand from the loosest to the tightest. */
-function higher<T extends string>(options: readonly T[], all: T, own: T | undefined): T {
-  return own !== undefined && options.indexOf(own) > options.indexOf(all) ? own : all;
 }
 
 function smallerBudgets(all: Budgets, own: Budgets): Budgets {

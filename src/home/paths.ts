@@ -1,37 +1,41 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { messageOf, UserError } from "./errors.ts";
-import { fileError } from "./file-errors.ts";
-import { obstacleTo } from "./writable.ts";
+import { join, resolve } from "node:path";
+import { messageOf, UserError } from "../lib/errors.ts";
+import { fileError } from "../lib/file-errors.ts";
+import { obstacleTo } from "../lib/writable.ts";
 
-/** Every file IO keeps, by name. */
+/** The path of every file that IO keeps. */
 export interface Paths {
   home: string;
   config: string;
   token: string;
   database: string;
   daemon: string;
-  /** Held by the daemon for as long as it lives. */
+  /** Locked by the daemon while it runs. */
   lock: string;
   wiki: string;
   skills: string;
   sessions: string;
   logs: string;
   runs: string;
-  /** What people sent, by conversation. */
+  /** Installed dependencies, reused by runs; hidden from commands. */
+  installed: string;
+  /** Files that people sent, by conversation. */
   files: string;
-  /** Where clones are looked through before anything of them is used; no command sees it. */
+  /** A folder for each conversation without a project. */
+  work: string;
+  /** Clones, while they are inspected; hidden from commands. */
   scratch: string;
-  /** The keys, certificates and data of a server for workers. */
+  /** The data for undo; hidden from commands. */
+  undo: string;
+  /** The Copilot runtime, where the package does not contain it unpacked; hidden from commands. */
+  runtime: string;
+  /** Keys, certificates and data of a NATS server. */
   cluster: string;
-  /** Who this home is as a worker of another. */
+  /** This home's identity as a worker. */
   worker: string;
 }
-
-/** The root of the installed package: the folder that holds `bin`, `dist`, `agents`. */
-export const packageRoot = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
   const home = resolve(env.IO_HOME || join(env.HOME || homedir(), ".io"));
@@ -47,14 +51,18 @@ export function pathsOf(env: NodeJS.ProcessEnv = process.env): Paths {
     sessions: join(home, "sessions"),
     logs: join(home, "logs"),
     runs: join(home, "runs"),
+    installed: join(home, "installed"),
     files: join(home, "files"),
+    work: join(home, "work"),
     scratch: join(home, "scratch"),
+    undo: join(home, "undo"),
+    runtime: join(home, "runtime"),
     cluster: join(home, "cluster"),
     worker: join(home, "worker.json"),
   };
 }
 
-/** Makes the data folder and its rooms, readable by their owner alone. */
+/** Creates the data folder and its subfolders, readable only by their owner. */
 export function ensureHome(paths: Paths): void {
   try {
     for (const folder of [paths.home, paths.wiki, paths.skills, paths.sessions, paths.logs, paths.runs, paths.scratch]) {
@@ -67,10 +75,4 @@ export function ensureHome(paths: Paths): void {
       cause: error,
     });
   }
-}
-
-/** Built code lies flatter than its source, so the root is looked for and not counted. */
-function findRoot(folder: string): string {
-  if (existsSync(join(folder, "package.json")) || dirname(folder) === folder) return folder;
-  return findRoot(dirname(folder));
 }

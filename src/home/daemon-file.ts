@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { isAlive } from "./alive.ts";
+import { isAlive } from "../lib/alive.ts";
 import type { Paths } from "./paths.ts";
 
-/** What `daemon.json` says while a daemon serves. */
+/** The content of `daemon.json`. */
 export const DaemonFile = z.object({
   pid: z.number().int(),
   host: z.string(),
@@ -13,23 +13,23 @@ export const DaemonFile = z.object({
 });
 export type DaemonFile = z.infer<typeof DaemonFile>;
 
-/** Who holds a lock: undefined for nobody, without a pid where the system does not tell. */
+/** The holder of a lock: undefined if nobody, without a pid if the system does not tell. */
 export type LockHolder = (path: string) => { pid?: number } | undefined;
 
-/** The daemon that serves, or nothing. A file that a dead one left does not count, even if its pid lives again as another program. */
+/** The running daemon, if any. A dead daemon's file does not count, even if its pid is reused. */
 export function findDaemon({ daemon, lock }: Pick<Paths, "daemon" | "lock">, lockHolder: LockHolder): DaemonFile | undefined {
   const named = readDaemonFile(daemon);
   const holder = named && lockHolder(lock);
   return holder && (holder.pid ?? named.pid) === named.pid ? named : undefined;
 }
 
-/** What the file says, if its pid lives. Only who holds the lock can say whether that is a daemon: see `findDaemon`. */
+/** The content of the file, if its pid is alive. Only the lock proves that it is a daemon: see `findDaemon`. */
 export function readDaemonFile(path: string): DaemonFile | undefined {
   try {
     const daemon = DaemonFile.parse(JSON.parse(readFileSync(path, "utf8")));
     return isAlive(daemon.pid) ? daemon : undefined;
   } catch {
-    // There is none, or it is half of one.
+    // Missing, or only partly written.
     return undefined;
   }
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, readFileSync, statSync } from "node:fs";
-import { writeFileAtomic } from "./atomic.ts";
-import { codeOf } from "./errors.ts";
+import { writeFileAtomic } from "../lib/atomic.ts";
+import { codeOf } from "../lib/errors.ts";
 
-/** The API token, made at the first start and readable by its owner alone. */
+/** The API token, created at the first start and readable only by its owner. */
 export function ensureToken(path: string): string {
   const existing = readToken(path);
   if (existing) {
