@@ -2,19 +2,19 @@ import type { Redactor } from "../lib/redact.ts";
 
 const SECRET_NAME =
   /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_AUTH$|_AUTH_?(HEADER|BASIC)|^COPILOT_|^TELEGRAM_|^IO_CALL$/i;
-/** A login inside an address, as in https://user:password@host. */
+/** Credentials inside an address, as in https://user:password@host. */
 const LOGIN_IN_ADDRESS = /:\/\/[^\s/@?#:]*:[^\s/@?#]+@/;
-/** One long word of letters of both cases and digits: no path, no list, no hash in hexadecimal. */
+/** A long word of mixed-case letters and digits: not a path, a list or a hexadecimal hash. */
 const RANDOM_WORD = /^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9+_=-]{32,512}$/;
-const NOT_THEIRS = /^(?:IO_|ISSUE_BODY$|GIT_(?!EXEC_PATH$))/;
+const NOT_THEIRS = /^(?:IO_|ISSUE_BODY$|GIT_(?!EXEC_PATH$|LFS_SKIP_SMUDGE$))/;
 const LONGEST = 100_000;
 
-/** Whether a variable is named like a secret. */
+/** Whether a variable's name says that it is a secret. */
 export const isSecretName = (name: string) => SECRET_NAME.test(name);
 
 /**
- * The environment for every program that a model can steer: without what is named like a secret, holds a known one, or looks
- * like one. What only whoever starts IO can set (`LD_PRELOAD`, `NODE_OPTIONS`, `BASH_ENV`) stays: no model and no project can.
+ * The environment of every program that a model can control: without variables that are named like a secret, contain a known
+ * one, or look like one. Variables that only the user can set (`LD_PRELOAD`, `NODE_OPTIONS`, `BASH_ENV`) stay.
  */
 export function cleanEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(
@@ -23,7 +23,7 @@ export function cleanEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): No
   return { ...Object.fromEntries(kept), PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" };
 }
 
-/** The same for git and for a project's own commands: besides, nothing of IO's own, not the request, and nothing that leads git astray. */
+/** The same for git and project commands: also without IO's own variables, the request, and variables that redirect git. */
 export function projectEnvironment(env: NodeJS.ProcessEnv, redactor: Redactor): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(cleanEnvironment(env, redactor)).filter(([name]) => !NOT_THEIRS.test(name)));
 }

@@ -7,37 +7,37 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 export interface ExecOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Ends the program and everything it started. */
+  /** Kills the program and all its children. */
   signal?: AbortSignal;
   deadlineMs?: number;
   input?: string;
-  /** How many characters of the output are kept, half from its head and half from its tail. */
+  /** How many characters of output are kept: half from the beginning, half from the end. */
   maxOutput?: number;
-  /** Where the whole output goes, however long. */
+  /** Receives the complete output. */
   outputFile?: string;
   onOutput?: (chunk: string) => void;
 }
 
 export interface ExecResult {
-  /** The exit code, or null when a signal ended the program. */
+  /** The exit code; null if a signal ended the program. */
   code: number | null;
   ending: "exited" | "deadline" | "aborted" | "not-started";
-  /** Standard output and standard error in the order they came, cut in the middle if long. */
+  /** Standard output and error as they came, with the middle cut out if long. */
   output: string;
-  /** Standard output alone, cut alike. */
+  /** Standard output alone, cut in the same way. */
   stdout: string;
-  /** Standard error alone, cut alike. */
+  /** Standard error alone, cut in the same way. */
   stderr: string;
   bytes: number;
   sha256: string;
   durationMs: number;
 }
 
-/** Runs a program with an argument list in a process group of its own. Never rejects: a program that failed is a result. */
+/** Runs a program with an argument list in its own process group. Never rejects: a failed program is a result. */
 export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   const { cwd, env, signal, deadlineMs, input, maxOutput, outputFile, onOutput } = options;
   const started = performance.now();
-  const heard = createHearing(maxOutput);
+  const heard = captureOutput(maxOutput);
   let ending: ExecResult["ending"] = "exited";
 
   return new Promise((done) => {
@@ -68,7 +68,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       if (ending !== "exited") return;
       ending = why;
       killGroup(child.pid);
-      // A grandchild that left the group may hold the pipes open: what it still says is not waited for.
+      // A grandchild that left the group may hold the pipes open: its output is not awaited.
       closePipes(500);
     };
     const onAbort = () => end("aborted");
@@ -98,7 +98,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     let exitCode: number | null = null;
     child.once("exit", (code) => {
       exitCode = code;
-      // Background children of a finished command keep its pipes open: give them a moment, then close.
+      // Background children of a finished command keep its pipes open: wait briefly, then close.
       closePipes(250);
     });
     child.once("close", () => {
@@ -113,18 +113,18 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
   });
 }
 
-/** A process that was busy meets its timers before what was said to it meanwhile. */
+/** A busy process runs its timers before it reads pending output; waits until that has been read. */
 function afterReading(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }
 
-/** The result of a program that was never begun. */
+/** The result of a program that was never started. */
 export function notStarted(why: string, durationMs = 0): ExecResult {
   const sha256 = createHash("sha256").digest("hex");
   return { code: null, ending: "not-started", output: why, stdout: "", stderr: why, bytes: 0, sha256, durationMs };
 }
 
-/** The system's own words, and those that it leaves out or nobody would understand. */
+/** The system's message, or our own where it is missing or unclear. */
 function whyNotStarted(error: unknown, file: string, cwd: string | undefined): string {
   const code = codeOf(error);
   if (code === "ENOENT" && cwd !== undefined && !existsSync(cwd)) return `the folder ${cwd} does not exist (ENOENT)`;
@@ -134,8 +134,8 @@ function whyNotStarted(error: unknown, file: string, cwd: string | undefined): s
   return messageOf(error);
 }
 
-/** What is heard of a program, from its beginning to its end. */
-export function createHearing(maxOutput = 100_000) {
+/** The output of a program, from start to end. */
+export function captureOutput(maxOutput = 100_000) {
   const started = performance.now();
   const both = createClip(maxOutput);
   const out = createClip(maxOutput);
@@ -156,7 +156,7 @@ export function createHearing(maxOutput = 100_000) {
   return {
     out: hearer(out),
     err: hearer(err),
-    /** Adds words of our own to its errors. */
+    /** Adds our own words to its errors. */
     tell(why: string): void {
       both.add(why);
       err.add(why);
@@ -169,7 +169,7 @@ export function createHearing(maxOutput = 100_000) {
   };
 }
 
-/** Ends a whole process group, at once. */
+/** Kills a whole process group. */
 export function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
@@ -184,7 +184,7 @@ interface Clip {
   text(): string;
 }
 
-/** Keeps the head and the tail of a text that may be endless. */
+/** Keeps the beginning and end of an unbounded text. */
 function createClip(limit: number): Clip {
   const half = Math.floor(limit / 2);
   let head = "";

@@ -1,9 +1,10 @@
 import { accessSync, constants, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, sep } from "node:path";
+import { isExecutable } from "../lib/is-executable.ts";
 import { realOf } from "../lib/real-path.ts";
 
-/** Every program that IO starts by itself. */
+/** Every program that IO itself starts. */
 export const PROGRAMS = [
   "bwrap",
   "git",
@@ -18,29 +19,29 @@ export const PROGRAMS = [
 ] as const;
 export type ProgramName = (typeof PROGRAMS)[number];
 
-/** Where a program lies, or why it may not be started. */
+/** The path of a program, or why it may not be started. */
 export type FoundProgram = { path: string } | { path?: undefined; why: string };
 
 export interface Programs {
-  /** Asked at each start: one that was exchanged in the meantime is not started any more. */
+  /** Checked at every start: a program that was replaced meanwhile is no longer started. */
   find(name: ProgramName): FoundProgram;
 }
 
 export interface ProgramsDeps {
   env: NodeJS.ProcessEnv;
-  /** Folders in which others put files: no program is taken from there. */
+  /** Folders that others write to: no program is taken from there. */
   closed: readonly string[];
 }
 
 interface Pin {
-  /** What is started: the file itself, or a link whose name the file needs in order to know what it is to do. */
+  /** The path that is started: the file itself, or a link whose name the program needs to know its role. */
   path: string;
   real: string;
-  /** What a replaced or changed file cannot keep; undefined where nobody who runs as we do could change it. */
+  /** Values that change when the file is replaced or edited; undefined if nobody with our permissions could do that. */
   state: string | undefined;
 }
 
-/** Finds every program once, as an absolute path; later changes of PATH and new files in its folders make no difference. */
+/** Finds every program once, as an absolute path; later changes of PATH or new files have no effect. */
 export function findPrograms({ env, closed }: ProgramsDeps): Programs {
   const folders = (env.PATH ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter);
   const avoided = closed.map((folder) => realOf(folder));
@@ -71,7 +72,7 @@ export function findPrograms({ env, closed }: ProgramsDeps): Programs {
   };
 }
 
-/** The folders of PATH in which no command that runs as we do could put a program; as root, those of the system. */
+/** The PATH folders in which no command with our permissions could put a program; for root, the system folders. */
 export function lastingPath({ PATH = "", HOME = homedir() }: NodeJS.ProcessEnv): string {
   const isRoot = process.getuid?.() === 0;
   const isLasting = (folder: string) => {
@@ -86,7 +87,7 @@ export function lastingPath({ PATH = "", HOME = homedir() }: NodeJS.ProcessEnv):
   return PATH.split(delimiter).filter(isLasting).join(delimiter);
 }
 
-/** A program whose file tells what it is by its name is started by its own path; others (snap, busybox, version managers) by their link. */
+/** A file that is named like the program is started by its real path; others (snap, busybox, version managers) by link. */
 function pinned(path: string, name: string): Pin {
   const real = realpathSync.native(path);
   const pin = { path: basename(real).startsWith(name) ? real : path, real, state: undefined };
@@ -99,17 +100,17 @@ function stateOf({ path, real }: Pin): string | undefined {
     const { dev, ino, size, mtimeNs, ctimeNs, mode, uid } = statSync(real, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs, mode, uid].join(" ");
   } catch {
-    // It is gone, which is a change like any other.
+    // It is gone, which counts as a change.
     return undefined;
   }
 }
 
-/** Whether a command that runs as we do could put something else in a program's place. */
+/** Whether a command with our permissions could replace a program. */
 function canBeChanged({ path, real }: Pin): boolean {
   return [path, real].flatMap(withAncestors).some((place) => may(place, constants.W_OK));
 }
 
-/** A path and every folder above it but the root. */
+/** A path and all its parents except the root. */
 function withAncestors(path: string): string[] {
   return dirname(path) === path ? [] : [path, ...withAncestors(dirname(path))];
 }
@@ -130,16 +131,12 @@ const isOpenToAll = ({ mode }: Stats) => (mode & 0o002) !== 0;
 const isSticky = ({ mode }: Stats) => (mode & 0o1000) !== 0;
 const isOurs = ({ uid }: Stats) => uid === 0 || uid === process.getuid?.();
 
-function isExecutable(path: string): boolean {
-  return may(path, constants.X_OK) && statSync(path).isFile();
-}
-
 function may(path: string, how: number): boolean {
   try {
     accessSync(path, how);
     return true;
   } catch {
-    // Not there, or not for us.
+    // Missing, or no permission.
     return false;
   }
 }

@@ -1,41 +1,55 @@
+import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { delimiter, dirname, extname, isAbsolute, join, resolve } from "node:path";
+import { findHomesBeside } from "../home/data-folder.ts";
+import { higherWall, protectionOf } from "../home/modes.ts";
+import type { Mode, SandboxHeight } from "../home/safety-config.ts";
 import { UserError } from "../lib/errors.ts";
+import { createFolderNames } from "../lib/folder-names.ts";
 import { realOf } from "../lib/real-path.ts";
-import type { SandboxHeight } from "../lib/safety-config.ts";
+import { isWithin } from "../lib/within.ts";
 import { findPrograms, type Programs } from "./programs.ts";
+import { findDoors } from "./wall/doors.ts";
 import { type Seen, secretsView, type View, workspaceView } from "./wall/heights.ts";
+import { createRecordSearch, hiddenWorktrees, recordsAround } from "./wall/hidden-worktrees.ts";
 import { CONFINED, closedKernelFiles, kernelFiles, OWN_PROCESSES } from "./wall/kernel.ts";
 import { watchOtherPlaces } from "./wall/other-mounts.ts";
 import { probeSandbox, type SandboxStatus } from "./wall/probe.ts";
-import type { Stand } from "./wall/stand.ts";
+import type { SandboxProfile } from "./wall/profile.ts";
+import { projectView } from "./wall/project-view.ts";
+import { createTemporaries } from "./wall/temporary.ts";
 
-export { probeSandbox, type SandboxStatus, type Stand };
+export { probeSandbox, type SandboxProfile, type SandboxStatus };
 
 export interface Sandbox {
   status(): Promise<SandboxStatus>;
-  /** Every program whose own settings a model could have written is run through it. */
+  /** The configured sandbox height for a command, whether or not this machine supports it. */
+  height(stand?: SandboxProfile): SandboxHeight;
+  /** Every program whose settings a model could have written is run through this. */
   wrap: Wrap;
 }
 
 /**
- * The program and arguments that run a command behind the wall. At the height "secrets" as well hidden as this machine can;
- * what cannot be kept at the height "workspace" is a UserError.
+ * The program and arguments that run a command in the sandbox. At "secrets" it hides as much as this machine can; where
+ * "workspace" is not possible, it throws a UserError.
  */
-export type Wrap = (argv: readonly [string, ...string[]], cwd: string, stand?: Stand) => Promise<[string, ...string[]]>;
+export type Wrap = (argv: readonly [string, ...string[]], cwd: string, stand?: SandboxProfile) => Promise<[string, ...string[]]>;
 
-/** Runs a command as it stands. */
+/** Runs a command without a sandbox. */
 export const unwrapped: Wrap = async (argv) => [...argv];
 
-/** What the sandbox asks about IO's own files. */
+/** What the sandbox needs to know about IO's own files. */
 export interface OwnFiles {
-  /** The files and folders that no command may write just now. */
+  /** Files and folders that no command may write at the moment. */
   readOnly(): string[];
 }
 
-/** What config.json says about the wall. */
+/** The sandbox settings of config.json. */
 export interface WallSettings {
-  sandbox: SandboxHeight;
+  /** Without it, as in "full". */
+  mode?: Mode;
+  /** Set explicitly; overrides the mode. */
+  sandbox?: SandboxHeight | undefined;
   /** What a workspace shows besides the project. */
   sandboxRead: readonly string[];
   sandboxNetwork: boolean;
@@ -46,16 +60,16 @@ export interface SandboxDeps {
   home: string;
   guard: OwnFiles;
   settings?: () => WallSettings;
-  /** HOME and PATH say what a workspace hides and what it needs to run programs. */
+  /** HOME and PATH decide what a workspace hides and which program folders it shows. */
   env?: NodeJS.ProcessEnv;
-  /** Where bubblewrap is found. */
+  /** The path of bubblewrap. */
   programs?: Pick<Programs, "find">;
   probe?: () => Promise<SandboxStatus>;
 }
 
-const DEFAULTS: WallSettings = { sandbox: "secrets", sandboxRead: [], sandboxNetwork: true };
+const DEFAULTS: WallSettings = { sandboxRead: [], sandboxNetwork: true };
 
-/** What to do where "workspace" cannot be kept. */
+/** The remedy where "workspace" is not possible. */
 export const WORKSPACE_REMEDY =
   'Install bubblewrap (apt install bubblewrap), allow user namespaces (docs/security.md says how), or set "sandbox" to "secrets" in config.json.';
 
@@ -68,33 +82,71 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   const userHome = realOf(env.HOME || homedir());
   const others = watchOtherPlaces(home);
   const status = probe();
+  const recordsInside = createRecordSearch();
+  const namesIn = createFolderNames();
+  const openTemporary = createTemporaries(join(home, "scratch", "temporary"));
   const kernel = status.then((found) =>
     found.kind === "open" ? { open: [], closed: [] } : { open: kernelFiles(found), closed: closedKernelFiles(found) },
   );
 
+  const heightOf = (stand: SandboxProfile): SandboxHeight => {
+    if (stand.outside) return "secrets";
+    const { mode = "full", sandbox } = settings();
+    return higherWall(protectionOf({ mode, sandbox }, stand.mode).sandbox, stand.height);
+  };
+
   return {
     status: () => status,
+    height: (stand = {}) => heightOf(stand),
     async wrap(argv, cwd, stand = {}) {
-      const { sandbox, sandboxRead, sandboxNetwork } = settings();
-      const height = sandbox === "workspace" || stand.height === "workspace" ? "workspace" : "secrets";
+      const { sandboxRead, sandboxNetwork } = settings();
+      const height = heightOf(stand);
       const found = await status;
       if (found.kind === "open") {
-        if (height === "secrets") return [...argv];
+        // At "project" the shell tool asks a person instead.
+        if (height !== "workspace") return [...argv];
         throw new UserError(
           `Commands are set to run in a workspace, which is not possible here: ${found.detail}. ${WORKSPACE_REMEDY}`,
         );
       }
-      const frozen = [...(stand.frozen ?? []), ...guard.readOnly()];
+      const ownFiles = guard.readOnly();
+      makeMissing(ownFiles, home);
+      const frozen = [...(stand.frozen ?? []), ...ownFiles];
       const folder = realOf(cwd);
+      const inUse = [home, folder, ...(stand.place ? [realOf(stand.place)] : []), ...(stand.writable ?? [])];
+      const [beside, doors] = await Promise.all([findHomesBeside(home, namesIn), findDoors({ env, inUse, namesIn })]);
       const view: View = {
         ...{ home, userHome, env, cwd: folder, kernel: (await kernel)[stand.closed ? "closed" : "open"] },
-        others: others(),
+        others: [...others(), ...beside],
+        doors,
         stand: { ...stand, frozen },
       };
       const readable = sandboxRead.map((path) => resolve(userHome, path.replace(/^~(?:\/|$)/, "")));
       const network = sandboxNetwork || stand.network === true;
-      const seen: Seen = height === "secrets" ? secretsView(view) : workspaceView({ ...view, readable, network });
-      if (!seen.sees(folder)) throw new UserError(outOfSight(folder, height));
+      const viewAt = async (wanted: SandboxHeight): Promise<Seen> => {
+        // A command that writes only to given folders needs neither a temporary folder nor caches.
+        if (wanted === "secrets" || (wanted === "project" && stand.closed)) return secretsView(view);
+        if (wanted === "workspace") {
+          const places = [realOf(stand.place ?? cwd), ...(stand.writable ?? []).map((path) => realOf(path))];
+          return keepingWorktrees(
+            view,
+            (view) => workspaceView({ ...view, readable, network }),
+            async (sees) => [...recordsAround(folder), ...(await Promise.all(places.filter(sees).map(recordsInside))).flat()],
+          );
+        }
+        const agent = env.SSH_AUTH_SOCK && isAbsolute(env.SSH_AUTH_SOCK) ? [dirname(env.SSH_AUTH_SOCK)] : [];
+        const read = [...frozen, ...(stand.readable ?? []), ...pathFolders(env), ...agent];
+        const needed = [...inUse, userHome, ...read].map((path) => realOf(path));
+        const project = realOf(stand.place ?? cwd);
+        const temporary = await openTemporary({ project, needed, argv, hidden: [...view.others, ...doors] });
+        return keepingWorktrees(
+          view,
+          (view) => projectView({ ...view, temporary }),
+          async () => recordsAround(folder),
+        );
+      };
+      const seen = await viewAt(height);
+      if (!seen.sees(folder) || beside.some((path) => isWithin(path, folder))) throw new UserError(outOfSight(folder, height));
       const confined = [...CONFINED, ...(found.processes ? OWN_PROCESSES : [])];
       const bwrap = programs.find("bwrap");
       if (bwrap.path === undefined) throw new UserError(`Nothing was run: ${bwrap.why}.`);
@@ -103,8 +155,39 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   };
 }
 
+/** A sandbox in which git cannot prune the worktrees that are hidden from it. */
+async function keepingWorktrees(
+  view: View,
+  viewOf: (view: View) => Seen,
+  records: (sees: Seen["sees"]) => Promise<string[]>,
+): Promise<Seen> {
+  const seen = viewOf(view);
+  if (view.stand.closed) return seen;
+  const hidden = hiddenWorktrees(await records(seen.sees), seen.sees);
+  if (hidden.length === 0) return seen;
+  return viewOf({ ...view, stand: { ...view.stand, frozen: [...(view.stand.frozen ?? []), ...hidden] } });
+}
+
+/** A missing folder cannot be mounted over, and a command could create it, so it is created first. */
+function makeMissing(paths: readonly string[], home: string): void {
+  const isCovered = (path: string) => isWithin(home, path) || paths.some((other) => other !== path && isWithin(other, path));
+  for (const path of paths) {
+    if (existsSync(path) || extname(path) !== "" || isCovered(path)) continue;
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o755 });
+    } catch {
+      // Where IO may not create it, no command may.
+    }
+  }
+}
+
+/** The folders that programs are searched in. */
+function pathFolders({ PATH = "" }: NodeJS.ProcessEnv): string[] {
+  return PATH.split(delimiter).filter((folder) => isAbsolute(folder));
+}
+
 function outOfSight(folder: string, height: SandboxHeight): string {
-  return height === "secrets"
+  return height !== "workspace"
     ? `${folder} lies in IO's own folder, which commands do not see. Choose a folder outside it.`
     : `${folder} is out of sight: commands see their own project and no other folder. The user can show it with "sandboxRead" in config.json.`;
 }

@@ -3,18 +3,18 @@ import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import { quotedForShell } from "../lib/invocation.ts";
 import { isFolder } from "../lib/is-folder.ts";
-import { createHearing, type ExecResult, killGroup } from "./exec.ts";
-import type { Stand, Wrap } from "./sandbox.ts";
+import { captureOutput, type ExecResult, killGroup } from "./exec.ts";
+import type { SandboxProfile, Wrap } from "./sandbox.ts";
 
-/** A command for a shell that is there already. */
+/** A command for a persistent shell. */
 export interface Told {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** The folder that its wall is put up for. Whoever has the same place, stand and environment may share a shell. */
+  /** The folder of its sandbox. Commands with the same folder, profile and environment may share a shell. */
   place: string;
-  stand: Stand;
+  stand: SandboxProfile;
   env: NodeJS.ProcessEnv;
-  /** What this command is told besides. */
+  /** Extra variables for this command. */
   also?: NodeJS.ProcessEnv | undefined;
   input?: string | undefined;
   signal?: AbortSignal | undefined;
@@ -23,28 +23,31 @@ export interface Told {
 }
 
 /**
- * Shells that stay behind the wall for a while and run one command after the other. A command that is run by one costs neither
- * a wall of its own nor a copy of the daemon's memory map. Each serves one command at a time, and is used again only if that
- * one left no process behind, and for one that would be given the very same wall now.
+ * Persistent shells inside the sandbox that run commands one after another, which saves a new sandbox and a copy of the
+ * daemon's memory map for each. A shell runs one command at a time, and is reused only if that command left no process
+ * behind and the next one needs exactly the same sandbox.
  */
 export interface Shells {
-  /** Runs a command; undefined for one that has to be run by itself, since there is no wall or it is too long. Rejects only as the wall does. */
+  /** Runs a command; undefined if it must be started directly (no sandbox, or too long). Rejects only if the sandbox does. */
   run(told: Told): Promise<ExecResult | undefined>;
-  /** Ends those that wait; those at work end with their commands. */
+  /** Ends idle shells; busy ones end with their commands. */
   close(): void;
 }
 
 const SHELL = "/bin/sh";
 const IDLE_MS = 5_000;
 const MOST_IDLE = 8;
-/** The shell and the first process of its own process list, which waits for it. */
+/** The shell, and the init process of its PID namespace, which waits for it. */
 const ALONE = 2;
-/** A program is not given more in one go by every system. */
+/** A sandbox mounts foreign folders, such as those of key agents in /tmp, which may vanish before it starts. Nothing ran then. */
+const WALL_FAILED = /^bwrap: Can't (?:mkdir|create file|find source path|get type of source)/;
+const MOST_TRIES = 3;
+/** The largest write that every system passes to a program at once. */
 const LONGEST = 100_000;
 
 interface Shell {
   child: ChildProcessWithoutNullStreams;
-  /** Its program and arguments, and its environment. */
+  /** Its program, arguments and environment. */
   key: string;
   timer?: NodeJS.Timeout;
 }
@@ -52,6 +55,13 @@ interface Shell {
 export function createShells(wrap: Wrap): Shells {
   const idle: Shell[] = [];
   let closed = false;
+  let lastStart = Promise.resolve();
+
+  /** Starting a process blocks the event loop for milliseconds, so other work runs between two starts. */
+  const nextStart = (): Promise<void> => {
+    lastStart = lastStart.then(() => new Promise((go) => setImmediate(go)));
+    return lastStart;
+  };
 
   const end = (shell: Shell): void => {
     clearTimeout(shell.timer);
@@ -71,12 +81,23 @@ export function createShells(wrap: Wrap): Shells {
     idle.push(shell);
   }
 
-  function take(key: string, start: () => Shell): Shell {
+  function takeIdle(key: string): Shell | undefined {
     const at = idle.findLastIndex((each) => each.key === key);
-    const shell = at < 0 ? start() : idle.splice(at, 1)[0]!;
+    if (at < 0) return undefined;
+    const shell = idle.splice(at, 1)[0]!;
     clearTimeout(shell.timer);
     hold(shell, true);
     return shell;
+  }
+
+  function begin([file, ...rest]: [string, ...string[]], { place, env }: Told, key: string): Shell {
+    const child = spawn(file, rest, { cwd: place, env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+    const begun: Shell = { child, key };
+    // A dead shell is never chosen; whoever waits for its answer gets an error.
+    child.once("exit", () => end(begun));
+    child.on("error", () => end(begun));
+    child.stdin.on("error", () => undefined);
+    return begun;
   }
 
   return {
@@ -85,22 +106,18 @@ export function createShells(wrap: Wrap): Shells {
       const words = [...argv, cwd, input, ...Object.values(also).map((value) => value ?? "")];
       const length = words.reduce((sum, word) => sum + word.length, 0);
       if (length > LONGEST || words.some((word) => word.includes("\0")) || !isFolder(cwd)) return undefined;
-      const [file, ...rest] = await wrap([SHELL, "-s"], place, stand);
-      if (file === SHELL) return undefined;
-      const key = JSON.stringify([file, rest, env]);
-      const shell = take(key, () => {
-        const child = spawn(file, rest, { cwd: place, env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
-        const begun: Shell = { child, key };
-        // One that is gone is found by nobody; whoever waits for its answer hears of it by itself.
-        child.once("exit", () => end(begun));
-        child.on("error", () => end(begun));
-        child.stdin.on("error", () => undefined);
-        return begun;
-      });
-      const { result, isAlone } = await tell(shell.child, told);
-      if (isAlone) keep(shell);
-      else end(shell);
-      return result;
+      for (let tries = 1; ; tries += 1) {
+        const [file, ...rest] = await wrap([SHELL, "-s"], place, stand);
+        if (file === SHELL) return undefined;
+        const key = JSON.stringify([file, rest, env]);
+        const waiting = takeIdle(key);
+        if (!waiting) await nextStart();
+        const shell = waiting ?? begin([file, ...rest], told, key);
+        const { result, isAlone } = await tell(shell.child, told);
+        if (isAlone) keep(shell);
+        else end(shell);
+        if (isAlone || waiting || tries >= MOST_TRIES || !WALL_FAILED.test(result.stderr)) return result;
+      }
     },
     close() {
       closed = true;
@@ -109,17 +126,17 @@ export function createShells(wrap: Wrap): Shells {
   };
 }
 
-/** Whether this process waits for it before it ends. */
+/** Whether the daemon waits for this process before it exits. */
 function hold({ child }: Shell, wait: boolean): void {
   const pipes = [child.stdin, child.stdout, child.stderr].filter((pipe) => pipe instanceof Socket);
   for (const each of [child, ...pipes]) wait ? each.ref() : each.unref();
 }
 
-/** Has a shell run one command, and hears it to its end. */
+/** Runs one command in a shell and reads its output to the end. */
 function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ result: ExecResult; isAlone: boolean }> {
   const { signal, deadlineMs, maxOutput } = told;
   const mark = randomBytes(16).toString("hex");
-  const heard = createHearing(maxOutput);
+  const heard = captureOutput(maxOutput);
   return new Promise((done) => {
     let last = "";
     let ending: ExecResult["ending"] = "exited";
@@ -167,7 +184,7 @@ function tell(child: ChildProcessWithoutNullStreams, told: Told): Promise<{ resu
   });
 }
 
-/** Passes on what comes before a mark, then what stands behind it up to the end of that line; `rest` is for one that never comes. */
+/** Passes on what precedes a mark, then the rest of the mark's line; `rest` receives the remainder if it never comes. */
 function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: string) => void) {
   let held: Buffer = Buffer.alloc(0);
   const pass = (length: number) => {
@@ -178,7 +195,7 @@ function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: stri
     take(chunk: Buffer): void {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       const at = held.indexOf(mark);
-      // The mark may have been cut in two.
+      // The mark may be split between two chunks.
       pass(at < 0 ? Math.max(0, held.length - mark.length) : at);
       const lineEnd = at < 0 ? -1 : held.indexOf("\n");
       if (lineEnd < 0) return;
@@ -190,7 +207,7 @@ function until(mark: string, hear: (chunk: Buffer) => unknown, over: (told: stri
   };
 }
 
-/** What a shell reads: the command in a shell of its own, then how it ended and how many processes there are. */
+/** The script for the shell: runs the command in a subshell, then prints its exit code and the number of processes. */
 function scriptOf({ argv, cwd, also = {}, input }: Told, mark: string): string {
   const set = Object.entries(also).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${quotedForShell(value)}`]));
   const exported = set.length > 0 ? `export ${set.join(" ")} && ` : "";

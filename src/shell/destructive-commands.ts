@@ -3,10 +3,10 @@ import { basename, isAbsolute, resolve } from "node:path";
 import { assignedIn, expand, type Surroundings } from "./expand.ts";
 import { readShell } from "./read.ts";
 import type { Budget } from "./reading.ts";
-import { type Command, inputOf, isAssignment, type Line } from "./syntax.ts";
+import { type Command, inputOf, isAssignment, type Line, type Redirect } from "./syntax.ts";
 import { type KnownWord, scriptOf, unwrap } from "./wrappers.ts";
 
-export interface RuinOptions {
+export interface DestructiveOptions {
   /** The folder the command stands in, if it is known. */
   cwd: string | undefined;
   /** Folders besides roots and homes that are not to be deleted whole, such as IO's own. */
@@ -36,6 +36,8 @@ const SYSTEM = [
 ];
 const MAC = ["/Applications", "/Library", "/System", "/Users", "/private", "/Volumes"];
 const MAX_ALTERNATIVES = 1_000;
+/** How many letters of what braces stand for are looked at, for a whole command line. */
+const MAX_BRACE_LETTERS = 200_000;
 /** How many scripts within scripts are read, as in `bash -c "eval …"`. */
 const MAX_SCRIPTS = 20;
 /** How many words and commands are looked through: more than anybody writes by hand, and no more than take a moment. */
@@ -44,19 +46,32 @@ const MAX_WORDS_WITHIN = 1_500;
 const FILTERS =
   /^-(i?name|i?path|i?wholename|i?regex|[amc]time|[amc]min|size|empty|newer.*|user|group|inum|perm|links|samefile)$/;
 
+/** Builtins that evaluate a subscript wherever the name of a variable may stand, as in `test -v 'a[$(x)]'`. */
+const EVALUATE_SUBSCRIPTS = new Set(
+  "declare typeset local export readonly let read test [ unset printf mapfile readarray getopts wait".split(" "),
+);
+const BLOCK_DEVICE = /^\/dev\/(?:[shv]d[a-z]|xvd|nvme|mmcblk|disk|rdisk|loop|dm-|md|mapper\/|zd|pmem)/;
+const WRITES_DEVICE = /^(?:mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|fdisk|sfdisk|sgdisk|parted)$/;
+
 /**
- * Says what a shell command would delete whole that must not be: a root, a home, or one of the named folders.
+ * Says what a shell command would destroy that must not be: a root, a home, or one of the named folders, deleted whole, moved
+ * away or made unusable; or a disk. In words that go on "it would …".
  * A seat belt against accidents, not a wall: a program can be told to delete in ways that no reading of a command finds.
  */
-export function findRuin(command: string, { cwd, keep = [], env = process.env, onCut }: RuinOptions): string | undefined {
+export function findDestructiveCommand(
+  command: string,
+  { cwd, keep = [], env = process.env, onCut }: DestructiveOptions,
+): string | undefined {
   const home = env.HOME || homedir();
   const precious = [...new Set([...SYSTEM, ...MAC, home, ...keep].map((path) => resolve(path)))];
   const budget = { left: MAX_WORDS };
-  const judging = { home, env, precious, depth: 0, budget };
+  const braces = { left: MAX_BRACE_LETTERS };
+  const judging = { home, env, precious, depth: 0, budget, braces };
   const line = readShell(command, budget);
-  if (budget.left < 0) onCut?.();
   // What is only handed on as text, such as a file's lines, is mostly no script.
-  return ruinIn(line, cwd, { ...judging, budget: { left: MAX_WORDS_WITHIN } });
+  const ruin = ruinIn(line, cwd, { ...judging, budget: { left: MAX_WORDS_WITHIN } });
+  if (budget.left < 0 || braces.left < 0) onCut?.();
+  return ruin;
 }
 
 interface Judging {
@@ -66,6 +81,8 @@ interface Judging {
   /** How many scripts stand around this one. */
   depth: number;
   budget: Budget;
+  /** Letters of alternatives that may still be looked at. */
+  braces: Budget;
 }
 
 function ruinInScript(script: string, here: string | undefined, judging: Judging, set: Iterable<string> = []) {
@@ -79,11 +96,11 @@ function ruinIn(line: Line, here: string | undefined, judging: Judging, set: Ite
 }
 
 /** The folder that a shell is in, if it is known. */
-interface Place {
+interface TargetPath {
   here: string | undefined;
 }
 
-function ruinInLine(line: Line, place: Place, around: Surroundings, judging: Judging): string | undefined {
+function ruinInLine(line: Line, place: TargetPath, around: Surroundings, judging: Judging): string | undefined {
   for (const command of line.flatMap(({ pipe }) => pipe)) {
     const { within, redirects, group = [], defines = [], isSubshell } = command;
     const ruin =
@@ -97,7 +114,7 @@ function ruinInLine(line: Line, place: Place, around: Surroundings, judging: Jud
   return undefined;
 }
 
-function ruinBy(command: Command, place: Place, around: Surroundings, judging: Judging): string | undefined {
+function ruinBy(command: Command, place: TargetPath, around: Surroundings, judging: Judging): string | undefined {
   const { here } = place;
   const known = command.words.map((word) => (isAssignment(word.text) ? word.text : expand(word, here, around)));
   // What is empty, or may turn out to be, leaves the next word to be the program.
@@ -109,11 +126,86 @@ function ruinBy(command: Command, place: Place, around: Surroundings, judging: J
   if (script !== undefined) return ruinInScript(script, here, judging);
   const program = basename(name);
   if (program === "cd" || program === "pushd") place.here = folderAfter(args, here, around.home);
-  const targets = program === "rm" ? deletedByRm(args) : program === "find" ? deletedByFind(args) : [];
-  return first([...new Set(targets)], (target) =>
-    first(alternatives(target, around.home), (each) => preciousIn(each, here, judging.precious)),
+  // A program that is only known when it runs may be one of them.
+  if ((start > 0 || EVALUATE_SUBSCRIPTS.has(program)) && words.some((word) => /[$`]/.test(word ?? ""))) {
+    const ruin = ruinInScript(`: ${words.map((word) => word ?? "").join(" ")}`, here, judging);
+    if (ruin !== undefined) return ruin;
+  }
+  const device = deviceWritten(program, args) ?? first(command.redirects, deviceRedirectedTo);
+  if (device !== undefined) return `overwrite the disk ${device}`;
+  const { does, targets } = destroyed(program, args);
+  const path = first([...new Set(targets)], (target) =>
+    first(alternatives(target, around.home, judging.braces), (each) => preciousIn(each, here, judging.precious)),
   );
+  return path === undefined ? undefined : does(path);
 }
+
+interface Destroyed {
+  does: (path: string) => string;
+  targets: string[];
+}
+
+const deletes = (path: string) => `delete ${path} and everything in it`;
+
+/** What a program does to the folders it is given, and to which. */
+function destroyed(program: string, args: readonly KnownWord[]): Destroyed {
+  switch (program) {
+    case "rm":
+      return { does: deletes, targets: deletedByRm(args) };
+    case "find":
+      return { does: deletes, targets: deletedByFind(args) };
+    case "rsync":
+      return { does: deletes, targets: args.some((arg) => /^--del/.test(arg ?? "")) ? operandsOf(args).slice(-1) : [] };
+    case "git":
+      return { does: deletes, targets: deletedByGit(args) };
+    case "mv":
+      return { does: (path) => `move ${path} away`, targets: movedByMv(args) };
+    case "chmod":
+    case "chown":
+    case "chgrp": {
+      const isRecursive = flagsOf(args).some((flag) => /^-[a-zA-Z]*R|^--rec/.test(flag));
+      const does = (path: string) => `change the permissions of ${path} and everything in it`;
+      return { does, targets: isRecursive ? operandsOf(args) : [] };
+    }
+    default:
+      return { does: deletes, targets: [] };
+  }
+}
+
+/** The words before `--` that begin with a dash. */
+function flagsOf(args: readonly KnownWord[]): string[] {
+  const end = args.indexOf("--");
+  return args.slice(0, end < 0 ? args.length : end).filter((arg): arg is string => arg?.startsWith("-") ?? false);
+}
+
+function operandsOf(args: readonly KnownWord[]): string[] {
+  const end = args.indexOf("--");
+  return args.filter((arg, index): arg is string => arg !== undefined && (!arg.startsWith("-") || (end >= 0 && index > end)));
+}
+
+/** All but the last, or all where the target is named by an option. */
+function movedByMv(args: readonly KnownWord[]): string[] {
+  const isTargetFirst = flagsOf(args).some((flag) => /^-t|^--target/.test(flag));
+  return isTargetFirst ? operandsOf(args) : operandsOf(args).slice(0, -1);
+}
+
+/** `git clean` takes what is not tracked, which in a home is nearly all there is. */
+function deletedByGit(args: readonly KnownWord[]): string[] {
+  const at = args.indexOf("clean");
+  const flags = flagsOf(args.slice(at + 1)).join(" ");
+  if (at < 0 || !/-[a-zA-Z]*f|--force/.test(flags) || !/-[a-zA-Z]*d/.test(flags) || /-[a-zA-Z]*n|--dry/.test(flags)) return [];
+  const folder = args[args.indexOf("-C") + 1];
+  return [args.includes("-C", 0) && args.indexOf("-C") < at && folder !== undefined ? folder : "."];
+}
+
+function deviceWritten(program: string, args: readonly KnownWord[]): string | undefined {
+  const target = program === "dd" ? args.find((arg) => arg?.startsWith("of="))?.slice(3) : undefined;
+  if (target !== undefined) return BLOCK_DEVICE.test(target) ? target : undefined;
+  return WRITES_DEVICE.test(program) || program === "tee" ? args.find((arg) => BLOCK_DEVICE.test(arg ?? "")) : undefined;
+}
+
+const deviceRedirectedTo = ({ operator, target: { text } }: Redirect) =>
+  operator.startsWith(">") && BLOCK_DEVICE.test(text) ? text : undefined;
 
 function folderAfter(args: readonly KnownWord[], here: string | undefined, home: string): string | undefined {
   if (args.length === 0) return home;
@@ -132,21 +224,29 @@ function first<T>(among: readonly T[], ask: (one: T) => string | undefined): str
 }
 
 /** The words that the braces of a word stand for, as many as anybody would write. */
-function alternatives(word: string, home: string): string[] {
+function alternatives(word: string, home: string, budget: Budget): string[] {
   if (!word.includes("{")) return [word];
   const ready: string[] = [];
   const open = [word];
-  while (open.length > 0 && ready.length + open.length < MAX_ALTERNATIVES) {
+  while (open.length > 0 && ready.length + open.length < MAX_ALTERNATIVES && budget.left >= 0) {
     const next = open.pop()!;
-    const braces = [...next.matchAll(/\{([^{}]*)\}/g)].find(([, inner]) => inner!.includes(","));
+    budget.left -= next.length;
+    const braces = firstBraces(next);
     if (braces === undefined) ready.push(next === word ? next : next.replace(/^~(?=\/|$)/, () => home));
     else {
       const [whole, inner] = braces;
-      const rest = next.slice(braces.index + whole.length);
-      for (const part of inner!.split(",", MAX_ALTERNATIVES)) open.push(next.slice(0, braces.index) + part + rest);
+      const at = next.indexOf(whole);
+      const rest = next.slice(at + whole.length);
+      for (const part of inner!.split(",", MAX_ALTERNATIVES)) open.push(next.slice(0, at) + part + rest);
     }
   }
   return ready;
+}
+
+/** The first braces of a word that hold a comma. */
+function firstBraces(word: string): RegExpMatchArray | undefined {
+  for (const braces of word.matchAll(/\{([^{}]*)\}/g)) if (braces[1]!.includes(",")) return braces;
+  return undefined;
 }
 
 /** Whether a part of a path stands for all that is in its folder, or for nothing of its own. */
@@ -167,12 +267,8 @@ function preciousIn(target: string, here: string | undefined, precious: readonly
 }
 
 function deletedByRm(args: readonly KnownWord[]): string[] {
-  const end = args.indexOf("--");
-  const flags = args.filter((arg, index) => arg?.startsWith("-") && (end < 0 || index < end));
-  const recursive = flags.some((flag) => /^-[a-zA-Z]*[rR]/.test(flag ?? "") || /^--(r|no-pres)/.test(flag ?? ""));
-  return recursive
-    ? args.filter((arg, index): arg is string => arg !== undefined && (!arg.startsWith("-") || (end >= 0 && index > end)))
-    : [];
+  const isRecursive = flagsOf(args).some((flag) => /^-[a-zA-Z]*[rR]|^--(?:r|no-pres)/.test(flag));
+  return isRecursive ? operandsOf(args) : [];
 }
 
 function deletedByFind(args: readonly KnownWord[]): string[] {

@@ -5,14 +5,14 @@ import { addCommands, readWord } from "./words.ts";
 const NONE: readonly never[] = [];
 const BRACE = /\s*\{(?=\s)/y;
 const OPERATOR = /&&|\|\||;+|\n|&/y;
-const REDIRECT = /(?:\d*|&)(<<<|<<-?|<>|<&|<|>>|>&|>\||>)/y;
+const REDIRECT = /(?:\d*|\{[A-Za-z_]\w*\})(?:<<<|<<-?|<>|<&|<|>>|>&|>\||>)|&>>?/y;
 const PIPE = /\|(?!\|)&?\s*/y;
-const KEYWORD = /(?:if|then|elif|else|while|until|do)(?=\s)|time(?=\s+[({])|!(?=[\s(])/y;
-const GAP = /(?:[^\S\n]|\\\r?\n)*(?:(?<![^\s;&|()])#[^\n]*)?/y;
+const KEYWORD = /(?:if|then|elif|else|while|until|do|coproc)(?=\s)|time(?=\s+[({])|!(?=[\s(])/y;
+const GAP = /(?:[^\S\n]|\\\n)*(?:(?<![^\s;&|()])#[^\n]*)?/y;
 // The first signs of the above: a text of a megabyte is read in time only if most patterns are not even tried.
 const MAY_OPERATE = /[&|;\n]/;
-const MAY_REDIRECT = /[\d&<>]/;
-const MAY_BE_KEYWORD = /[itewud!]/;
+const MAY_REDIRECT = /[\d&<>{]/;
+const MAY_BE_KEYWORD = /[itewudc!]/;
 const MAY_BE_GAP = /[\s\\#]/;
 
 /**
@@ -113,7 +113,7 @@ function readCommand(reading: Reading): Command {
     spend(reading);
     const sign = text[reading.at] ?? ")";
     const arrow = MAY_REDIRECT.test(sign) ? take(reading, REDIRECT) : "";
-    if (arrow !== "") readRedirect(reading, command, arrow.replace(/^[\d&]+/, ""));
+    if (arrow !== "") readRedirect(reading, command, arrow.replace(/^[^<>]+/, ""));
     else if (isDefinition(command) && take(reading, BRACE)) command.defines = reading.inner("}");
     else if (sign === ")" || MAY_OPERATE.test(sign)) break;
     else if (sign === "(") {

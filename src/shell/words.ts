@@ -2,7 +2,7 @@ import { MAX_DEPTH, type Reading, take, takeUntil } from "./reading.ts";
 import type { Line, Piece, Variable, Word } from "./syntax.ts";
 
 /** Where a word ends: before a space or a sign of the shell's, at the brace that closes a variable, or with the text. */
-type Ending = "space" | "brace" | "quoted brace" | "text";
+type Ending = "space" | "brace" | "quoted brace" | "bracket" | "text";
 type Mode = Ending | "quote";
 
 const PLAIN: Readonly<Record<Mode, RegExp>> = {
@@ -10,6 +10,7 @@ const PLAIN: Readonly<Record<Mode, RegExp>> = {
   brace: /[^}\\"'`$]+/y,
   "quoted brace": /[^}\\"`$]+/y,
   quote: /[^\\"`$]+/y,
+  bracket: /[^\]\\"`$]+/y,
   text: /[^\\`$]+/y,
 };
 const isInQuotes = (mode: Mode) => mode !== "space" && mode !== "brace";
@@ -60,7 +61,7 @@ export function addCommands(reading: Reading, word: Word, line: Line): void {
 }
 
 function readEscape(reading: Reading, mode: Mode): string {
-  if (take(reading, /\\\r?\n/y)) return "";
+  if (take(reading, /\\\n/y)) return "";
   const next = reading.text[reading.at + 1] ?? "";
   reading.at += 2;
   return !isInQuotes(mode) || /[$`"\\]/.test(next) ? next : `\\${next}`;
@@ -77,6 +78,15 @@ function readDollar(reading: Reading, word: Word, mode: Mode): void {
     return;
   }
   if (!isInQuotes(mode) && take(reading, /\$(?=")/y)) return;
+  if (reading.depth < MAX_DEPTH && take(reading, /\$\[/y)) {
+    // The old spelling of arithmetic: single quotes in it hide nothing.
+    reading.depth += 1;
+    const { pieces } = readWord(reading, "bracket");
+    reading.depth -= 1;
+    word.text += "$()";
+    word.pieces.push({ kind: "commands", line: [] }, ...pieces.filter(({ kind }) => kind === "commands"));
+    return;
+  }
   const variable = readNamed(reading) ?? readBraced(reading, isInQuotes(mode) ? "quoted brace" : "brace");
   if (variable === undefined) {
     reading.at += 1;

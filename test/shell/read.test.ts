@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { findRuin } from "../../src/shell/destructive-commands.ts";
+import { onlyLooks, testIn } from "../../src/project/test-commands.ts";
+import { findDestructiveCommand } from "../../src/shell/destructive-commands.ts";
 import { findDownloadRuns } from "../../src/shell/download-and-run.ts";
 import { expand } from "../../src/shell/expand.ts";
 import { readShell } from "../../src/shell/read.ts";
 import { type Command, commandsIn, inputOf, type Line } from "../../src/shell/syntax.ts";
 import { scriptOf, unwrap } from "../../src/shell/wrappers.ts";
-import { onlyLooks, testIn } from "../../src/squads/test-commands.ts";
 
 const textsOf = ({ words }: Command) => words.map(({ text }) => text);
 /** The words of every command of a text, inner ones first. */
@@ -112,7 +112,7 @@ test.each([
   [`${'"$('.repeat(1_000)}rm -rf /`],
   ["echo 'never closed\necho $(rm -rf /)' ; rm -rf /"],
 ])("the seat belt holds as the reader understands it: %s", (command) => {
-  expect(findRuin(command, { cwd: "/srv/project", env: { HOME: "/home/me", UNKNOWN: undefined } })).toBeDefined();
+  expect(findDestructiveCommand(command, { cwd: "/srv/project", env: { HOME: "/home/me", UNKNOWN: undefined } })).toBeDefined();
 });
 
 test.each([
@@ -122,7 +122,7 @@ test.each([
   ["grep x <<< 'rm -rf /'"],
   ['echo "it\'s" # rm -rf /'],
 ])("the seat belt does not pinch where the reader knows better: %s", (command) => {
-  expect(findRuin(command, { cwd: "/srv/project", env: { HOME: "/home/me" } })).toBeUndefined();
+  expect(findDestructiveCommand(command, { cwd: "/srv/project", env: { HOME: "/home/me" } })).toBeUndefined();
 });
 
 test("a test is found behind arithmetic, and a function that is only defined is none", () => {
@@ -168,7 +168,7 @@ test.each([HOSTILE.at(-1)!, "$(", "a;", "'", "<<A\n", "${a:-"])("a megabyte of %
 test.each(HOSTILE)("fifty thousand characters of %j stop nobody who asks about them", async (piece) => {
   const text = piece.repeat(50_000 / piece.length);
   const started = performance.now();
-  findRuin(text, { cwd: "/srv/project" });
+  findDestructiveCommand(text, { cwd: "/srv/project" });
   testIn(text);
   onlyLooks(text);
   await findDownloadRuns([{ text, line: 1 }]);

@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import type { Model } from "../../src/engine/rehearsal/wire.ts";
 import type { Status } from "../../src/protocol/api.ts";
@@ -9,6 +10,7 @@ import { approvalsOf, asked, decide, finishedMessage, finishedTask } from "../su
 import { cleanEnvironment, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { sessionLogs } from "../support/session-logs.ts";
 import { counted, usageBy } from "../support/spending.ts";
 import { characterOf, delegate, project, squadWith, stepOf } from "../support/squads.ts";
 import { swarm } from "../support/swarm/command.ts";
@@ -91,6 +93,44 @@ test.each(["turn", "conversation", "day"] as const)(
   },
 );
 
+test("a limit that is set to what it was is that again, whatever it was raised by: in the config, by itself, and a squad's own", async () => {
+  const { daemon } = await begin({ budgets: { turn: { calls: 1 } } }, looper(20));
+  const id = await say(daemon);
+  const limitOf = async (name: string) =>
+    (await daemon.json<BudgetReport>("GET", "/api/budgets")).items.find((item) => item.name === name)?.limit;
+  const raisedOnce = async (name: string) => {
+    const [question] = await asked(daemon);
+    await decide(daemon, question!.id, { decision: "allow" });
+    await until("the raise to count", async () => ((await limitOf(name))?.calls ?? 0) > 1);
+    await until("the next question", async () => (await approvalsOf(daemon, "waiting")).some((each) => each.id !== question!.id));
+  };
+  for (const [method, path, body] of [
+    ["PATCH", "/api/config", { budgets: { turn: { calls: 1 } } }],
+    ["PUT", "/api/budgets?kind=turn", { turn: { calls: 1 } }],
+  ] as const) {
+    await raisedOnce(id);
+    const [open] = await approvalsOf(daemon, "waiting");
+    await daemon.json(method, path, body);
+    expect(await limitOf(id)).toEqual({ calls: 1 });
+    expect((await approvalsOf(daemon, "withdrawn")).map((each) => each.id)).toContain(open!.id);
+  }
+  // Another key leaves it as it is.
+  await raisedOnce(id);
+  await daemon.json("PATCH", "/api/config", { logLevel: "info" });
+  expect((await limitOf(id))?.calls).toBeGreaterThan(1);
+  await daemon.json("POST", `/api/messages/${id}/cancel`);
+  await finishedMessage(daemon, id);
+
+  await daemon.json("PATCH", "/api/config", { budgets: null });
+  await squadWith(daemon, project(), "crew", ["Engineer"]);
+  const safety = { safety: { budgets: { task: { calls: 1 } } } };
+  await daemon.json("PATCH", "/api/squads/crew", safety);
+  const task = await delegate(daemon, "crew", { task: "look", conversation: "main" });
+  await raisedOnce(task.id);
+  await daemon.json("PATCH", "/api/squads/crew", safety);
+  expect(await limitOf(task.id)).toEqual({ calls: 1 });
+}, 90_000);
+
 test("refused, expired or cancelled, it ends: with a failure that says why, and no call more", async () => {
   const { daemon, requests } = await begin({ budgets: { turn: { calls: 1 } }, approvalExpiresMs: 60_000 });
   const refused = await say(daemon, "look", "a");
@@ -123,6 +163,9 @@ test("over kill -9 the same question waits and what was used counts; io budget s
   const id = await say(daemon);
   const [question] = await asked(daemon);
   await daemon.kill("SIGKILL");
+  // Whatever was paid for is on disk before anybody is asked.
+  const kept = sessionLogs(home).map((log) => readFileSync(log, "utf8").match(/"tool\.execution_complete"/g)?.length);
+  expect(kept).toEqual([2]);
 
   const second = await start();
   await until(
@@ -139,7 +182,7 @@ test("over kill -9 the same question waits and what was used counts; io budget s
   const raised = await runIo(["budget", "set", "turn", "--calls", "50", "--json"], home);
   expect(JSON.parse(raised.stdout)).toMatchObject({ limits: { turn: { calls: 50 } } });
   expect(await finishedMessage(third, id)).toMatchObject({ status: "done", usage: { calls: 5 } });
-  expect(await approvalsOf(third)).toEqual([expect.objectContaining({ id: question!.id, state: "allowed" })]);
+  expect(await approvalsOf(third)).toEqual([expect.objectContaining({ id: question!.id, state: "withdrawn" })]);
   expect((await usageBy(third, "conversation")).total).toMatchObject(served);
 }, 90_000);
 

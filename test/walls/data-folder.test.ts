@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { attack, EVERYONE, type Ground, makeGround } from "../support/wall.ts";
+import { attack, EVERYONE, type Ground, give, makeGround } from "../support/wall.ts";
 
 /** Every way to the secrets prints what it finds. */
 const WAYS: [string, (ground: Ground) => string][] = [
@@ -75,7 +75,9 @@ test.each(EVERYONE)("nothing of the data folder can be written but the wiki's pa
   const after = picture(home);
   expect(after.get("wiki/pages/a.md")).toBe(height === "secrets" ? "changed\n" : "a page");
   for (const file of targets) expect(after.get(file), file).toBe(before.get(file));
-  expect([...after.keys()].filter((file) => !before.has(file))).toEqual([]);
+  // IO itself keeps there what stands in for /tmp.
+  const added = [...after.keys()].filter((file) => !before.has(file) && !file.startsWith("scratch/temporary/"));
+  expect(added).toEqual([]);
 });
 
 test.each(EVERYONE)("what is not named is out of sight, also another run's worktree (%s, %s)", async (height, user) => {
@@ -83,7 +85,7 @@ test.each(EVERYONE)("what is not named is out of sight, also another run's workt
   const { home } = ground;
   const { stdout } = await attack({ height, user, ground, script: `cd ${home} && find . -type f | sort` });
   const named = ["./skills/one/SKILL.md", "./wiki/pages/a.md", "./wiki/sources/s.txt"];
-  expect(stdout.trim().split("\n").filter(Boolean)).toEqual(height === "secrets" ? named : []);
+  expect(stdout.trim().split("\n").filter(Boolean)).toEqual(height === "workspace" ? [] : named);
   const place = join(home, "runs", "other", "worktrees", "run");
   const own = await attack({
     height,
@@ -96,7 +98,7 @@ test.each(EVERYONE)("what is not named is out of sight, also another run's workt
   expect(own.stdout.trim().split("\n")).toEqual(["theirs", "worktrees"]);
   expect(readFileSync(join(place, "code"), "utf8")).toBe("mine\n");
   await expect(attack({ height, user, ground, cwd: place, script: "true", stand: { place: ground.project } })).rejects.toThrow(
-    height === "secrets" ? "lies in IO's own folder" : "is out of sight",
+    height === "workspace" ? "is out of sight" : "lies in IO's own folder",
   );
 });
 
@@ -130,3 +132,24 @@ for flags in (os.O_RDONLY, os.O_PATH, os.O_DIRECTORY):
     else:
         print(os.read(os.open("/proc/self/fd/%d" % fd, os.O_RDONLY), 100))
 `;
+
+test.each(EVERYONE)("what a restore puts beside the data folder is out of sight (%s, %s)", async (height, user) => {
+  const ground = makeGround(user);
+  const beside = ["before-20260101T000000", "restoring-7", "restored-7"].map((name) => `${ground.home}.${name}`);
+  for (const folder of beside) {
+    mkdirSync(folder);
+    writeFileSync(join(folder, "token"), ground.secret);
+    give(folder, user);
+  }
+  const { stdout } = await attack({
+    ...{ height, user, ground },
+    script: `mkdir ${ground.home}.before-1 ${ground.home}.restored-1; cat ${ground.home}.*/token; grep -rs hush ${ground.userHome}; mv ${beside[0]} ${ground.project}/x; cat x/token; echo owned > ${beside[1]}/new; echo tried`,
+  });
+  expect(stdout.trim()).toBe("tried");
+  for (const folder of beside) expect(readdirSync(folder)).toEqual(["token"]);
+  // From a workspace nothing can be put there either.
+  if (height === "workspace") expect(readdirSync(dirname(ground.home)).filter((name) => name.endsWith("-1"))).toEqual([]);
+  await expect(attack({ height, user, ground, cwd: beside[0]!, script: "ls" })).rejects.toThrow(
+    /lies in IO's own folder|is out of sight/,
+  );
+});

@@ -25,7 +25,10 @@ test("doctor tries to get past the wall at each height, and says what it tried",
   await startDaemonProcess(home);
   const [found, ...more] = findings((await runIo(["doctor", "--json"], home)).stdout);
   expect(more.filter(({ state }) => state === "failed")).toEqual([]);
-  expect(found).toMatchObject({ state: "ok", found: expect.stringMatching(/"secrets" held \(.*"workspace" held \(/) });
+  expect(found).toMatchObject({
+    state: "ok",
+    found: expect.stringMatching(/"secrets" held \(.*"project" held \(.*"workspace" held \(/),
+  });
   for (const held of [
     "secrets are out of sight",
     "cannot be written",
@@ -34,7 +37,7 @@ test("doctor tries to get past the wall at each height, and says what it tried",
     "capability",
     "IO's port",
   ])
-    expect(found?.found.split(held)).toHaveLength(3 + (held === "cannot be written" ? 2 : 0));
+    expect(found?.found.split(held)).toHaveLength(1 + 3 * (held === "cannot be written" ? 2 : 1));
 });
 
 test("where user namespaces are forbidden a workspace is said to be impossible, with what to do", {
@@ -49,6 +52,10 @@ test("where user namespaces are forbidden a workspace is said to be impossible, 
       remedy: expect.stringContaining("user namespaces"),
     },
   ]);
+  const auto = await doctorUnder("bwrap", forbidden, temporaryHome({ mode: "auto" }));
+  expect(auto[0]!.found).toContain(
+    'in the mode "auto" commands run without a sandbox, and every command that is not known to read alone is asked for',
+  );
   const secrets = await doctorUnder("bwrap", forbidden, temporaryHome());
   expect(secrets).toMatchObject([{ state: "warning", remedy: expect.stringContaining("docs/security.md") }]);
 });

@@ -1,9 +1,13 @@
-import { mkdirSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { exec } from "../../src/process/exec.ts";
-import { attack, EVERYONE, give, makeGround } from "../support/wall.ts";
+import { until } from "../support/until.ts";
+import { attack, EVERYONE, give, makeGround, USERS } from "../support/wall.ts";
 
 // Whatever is tried here does no harm where it succeeds: files are opened and not written.
 
@@ -94,4 +98,112 @@ test.each(EVERYONE)("who starts programs for others is out of sight (%s, %s)", a
     ].join("\n"),
   });
   expect(stdout.trim()).toBe("looked");
+});
+
+/** A socket that notes who connects. */
+async function listenAt(path: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  const server = createServer();
+  await new Promise<void>((ready) => server.listen(path, ready));
+  chmodSync(path, 0o777);
+  onTestFinished(() => void server.close());
+}
+
+test.each(EVERYONE)(
+  "no socket that the environment names can be reached, also one that is made while a command runs (%s, %s)",
+  async (height, user) => {
+    const ground = makeGround(user);
+    const at = (name: string) => join(ground.userHome, "sockets", name);
+    const uid = process.getuid?.() ?? 0;
+    const files: Record<string, string> = {
+      ...{ bus: at("dbus/bus"), tmux: at("own-tmux/default"), screen: at("screens/1.host"), wayland: at("runtime/wayland-0") },
+      ...{ editor: at("editor/hook.sock"), terminal: at("mixed/kitty"), project: join(ground.project, "agent.sock") },
+    };
+    for (const path of Object.values(files)) await listenAt(path);
+    writeFileSync(at("mixed/notes"), "plain");
+    mkdirSync(at("made-later"));
+    const later = [
+      join(at("tmux"), `tmux-${uid}`, "default"),
+      at("dbus/second"),
+      at("screens/2.host"),
+      at("made-later/sway.sock"),
+    ];
+    mkdirSync(at("tmux"));
+    give(join(ground.userHome, "sockets"), user);
+    give(ground.project, user);
+    const started = join(ground.project, "started");
+    const connect = (paths: string[]) =>
+      `python3 - <<'END'\nimport socket\nfor path in ${JSON.stringify(paths)}:\n  try:\n    socket.socket(socket.AF_UNIX).connect(path); print("BREACH", path)\n  except OSError: pass\nEND`;
+    const attacking = attack({
+      ...{ height, user, ground, settings: { sandboxRead: [join(ground.userHome, "sockets")] } },
+      env: {
+        DBUS_SESSION_BUS_ADDRESS: `unix:path=${files.bus},guid=0123`,
+        TMUX: `${files.tmux},77,0`,
+        TMUX_TMPDIR: at("tmux"),
+        STY: "1.host",
+        SCREENDIR: at("screens"),
+        XDG_RUNTIME_DIR: at("runtime"),
+        WAYLAND_DISPLAY: "wayland-0",
+        VSCODE_IPC_HOOK_CLI: files.editor,
+        KITTY_LISTEN_ON: `unix:${files.terminal}`,
+        SOME_AGENT: files.project,
+        SWAYSOCK: at("made-later/sway.sock"),
+      },
+      script: [
+        connect(Object.values(files)),
+        `touch ${started}; while [ ! -e ${started}.made ]; do sleep 0.05; done`,
+        connect(later),
+        `cat ${at("mixed/notes")}; echo; echo looked`,
+      ].join("\n"),
+    });
+    await until("the command to run", () => existsSync(started));
+    for (const path of later) await listenAt(path);
+    writeFileSync(`${started}.made`, "");
+    expect((await attacking).stdout.trim()).toBe("plain\nlooked");
+  },
+);
+
+test.each(EVERYONE)("the holders of a person's keys and connections are out of reach (%s, %s)", async (height, user) => {
+  const ground = makeGround(user);
+  const at = (name: string) => join(ground.userHome, name);
+  const tmp = `/tmp/ssh-io${randomBytes(6).toString("hex")}`;
+  onTestFinished(() => rmSync(tmp, { recursive: true, force: true }));
+  const sockets = [
+    ...[".gnupg/S.gpg-agent", ".gnupg/S.gpg-agent.ssh", ".gnupg/S.scdaemon", "keys/S.gpg-agent", ".cache/keyring-x1/control"].map(
+      at,
+    ),
+    ...[".ssh/agent/s.1.agent", ".ssh/user@host:22", ".ssh/control/user@host", `${tmp}/agent.1`].map((path) =>
+      path.startsWith("/") ? path : at(path),
+    ),
+  ];
+  const named = at("own-agent/agent.7");
+  for (const path of [...sockets, named]) await listenAt(path);
+  writeFileSync(at(".gnupg/pubring.kbx"), "public keys");
+  give(ground.userHome, user);
+  give(tmp, user);
+  const { stdout } = await attack({
+    ...{ height, user, ground, settings: { sandboxRead: [ground.userHome] } },
+    env: { GNUPGHOME: at("keys"), SSH_AUTH_SOCK: named },
+    script: [
+      `python3 - <<'END'\nimport socket\nfor path in ${JSON.stringify([...sockets, named])}:\n  try:\n    socket.socket(socket.AF_UNIX).connect(path); print("reached", path)\n  except OSError: pass\nEND`,
+      `cat ${at(".gnupg/pubring.kbx")} 2>/dev/null; echo`,
+    ].join("\n"),
+  });
+  // The agent that the environment names is left, for git over ssh; the files beside a socket are as they were.
+  expect(stdout.trim()).toBe(`reached ${named}\npublic keys`);
+});
+
+test.each(USERS)("without a network, abstract sockets are out of reach of a workspace (%s)", async (user) => {
+  const ground = makeGround(user);
+  const name = `io-test-${process.pid}-${user}`;
+  const listener = spawn("python3", [
+    "-c",
+    `import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind("\\0${name}"); s.listen(); print("ready", flush=True); sys.stdin.read()`,
+  ]);
+  onTestFinished(() => void listener.kill());
+  await once(listener.stdout, "data");
+  const script = `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\\0${name}"); print("connected")' 2>/dev/null; echo looked`;
+  const common = { height: "workspace" as const, user, ground, script };
+  expect((await attack({ ...common, settings: { sandboxNetwork: false } })).stdout.trim()).toBe("looked");
+  expect((await attack(common)).stdout.trim()).toBe("connected\nlooked");
 });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { exec } from "../../src/process/exec.ts";
 import { createProcessesBehind } from "../../src/process/wall/processes-behind.ts";
 import { IO, providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
@@ -55,6 +55,20 @@ describe.each(USERS)("%s", (user) => {
     expect(read[0]).toMatch(/403 Forbidden[\s\S]*"code":"forbidden"/);
     // Not every system lets everybody make namespaces; what needs none has to have come as far as the port.
     expect(read.filter((text) => text.includes("403 Forbidden")).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test("commands with a hundred thousand open files are turned away without holding up the daemon", async () => {
+    const { daemon, shell } = await open("secrets", user);
+    const before = [
+      "import os, resource, time",
+      "most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]",
+      "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))",
+      'for _ in range(min(most, 30000) - 100): os.open("/dev/null", 0)',
+      "for _ in range(6):",
+      "  if os.fork() == 0: time.sleep(4), os._exit(0)",
+    ].join("\n");
+    // The daemon's loop is watched as in every test (support/daemon.ts).
+    expect(await shell(python(portOf(daemon), before))).toContain("403 Forbidden");
   });
 
   test("whoever stands outside is served while commands run, also from a view of its own", { timeout: 120_000 }, async () => {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";

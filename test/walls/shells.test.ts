@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createSandbox, type Stand, unwrapped } from "../../src/process/sandbox.ts";
+import { createSandbox, type SandboxProfile, unwrapped } from "../../src/process/sandbox.ts";
 import { createShells, type Told } from "../../src/process/shells.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { ensureProgram } from "../support/program.ts";
@@ -19,7 +19,7 @@ function ground() {
   const shells = createShells(wrap);
   onTestFinished(shells.close);
   const run = async (argv: Told["argv"], more: Partial<Told> = {}) => {
-    const stand: Stand = { closed: true, writable: [project] };
+    const stand: SandboxProfile = { closed: true, writable: [project] };
     const result = await shells.run({ argv, cwd: project, place: project, stand, env: ENV, deadlineMs: 20_000, ...more });
     if (!result) throw new Error("the command was left to be run by itself");
     return result;
@@ -131,7 +131,7 @@ test("a command that ends its own shell is a result, and harms no other", async 
 test("who is given another wall or another environment is given another shell", async () => {
   const { begun, sh, other } = ground();
   const first = await begun();
-  const both: Stand = { closed: true, writable: [other] };
+  const both: SandboxProfile = { closed: true, writable: [other] };
   expect(await begun({ stand: both })).not.toBe(first);
   expect((await sh(`echo x > ${other}/new`)).stderr).toMatch(/Read-only file system/);
   expect((await sh(`echo x > ${other}/new; cat ${other}/new`, { stand: both })).stdout).toBe("x\n");
@@ -159,4 +159,28 @@ test("those that wait are gone when they are closed, and nobody keeps this proce
   // One that is told after that ends with its command.
   expect(await sh("echo late")).toMatchObject({ code: 0, stdout: "late\n" });
   await until("that one to be gone too", () => processesWith(project).length === 0);
+});
+
+test.each([
+  [1, 0],
+  [9, 1],
+])("a wall that names a folder which has gone meanwhile, %i times, is put up anew: exit %i", async (times, code) => {
+  const root = realpathSync(temporaryFolder());
+  const { wrap } = createSandbox({ home: join(root, "io"), guard: { readOnly: () => [] } });
+  let left = times;
+  const shells = createShells(async (...asked) => {
+    const [bwrap, ...rest] = await wrap(...asked);
+    left -= 1;
+    return left >= 0 ? [bwrap, "--ro-bind", join(root, "gone"), join(root, "gone"), ...rest] : [bwrap, ...rest];
+  });
+  onTestFinished(shells.close);
+  const told: Told = {
+    argv: ["/bin/echo", "ran"],
+    cwd: root,
+    place: root,
+    stand: { closed: true },
+    env: ENV,
+    deadlineMs: 20_000,
+  };
+  expect(await shells.run(told)).toMatchObject({ code, stdout: code === 0 ? "ran\n" : "" });
 });

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createStands } from "../../src/git/stand.ts";
 import { attack, EVERYONE, type Ground, give, makeGround } from "../support/wall.ts";
 
 /** A checkout with a worktree of a run in the data folder, as a pipeline makes them. */
-function makeWorktree(ground: Ground, user: "root" | "ordinary") {
+function makeWorktree(ground: Ground, user: "root" | "ordinary", options: readonly string[] = []) {
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "safe.directory=*", ...args], {
       cwd: ground.project,
@@ -19,7 +19,7 @@ function makeWorktree(ground: Ground, user: "root" | "ordinary") {
   const folder = join(ground.home, "runs", "mine");
   const path = join(folder, "worktrees", "stream-1");
   mkdirSync(join(path, ".."), { recursive: true });
-  git("worktree", "add", "-q", "-b", "swarm/mine", path);
+  git("worktree", "add", "-q", ...options, "-b", "swarm/mine", path);
   mkdirSync(join(folder, "worktrees", "stream-2"));
   writeFileSync(join(folder, "worktrees", "stream-2", "code"), "the other stream's");
   writeFileSync(join(folder, "record"), "a record");
@@ -89,4 +89,77 @@ test.each(EVERYONE)("a stream's agent writes neither the checkout nor its branch
   }
   expect(readFileSync(join(folder, "worktrees", "stream-2", "code"), "utf8")).toBe("the other stream's");
   expect(readFileSync(join(folder, "record"), "utf8")).toBe("a record");
+});
+
+test.each(EVERYONE)(
+  "git in a repository deeper inside a workspace forgets no worktree that it does not see (%s, %s)",
+  async (height, user) => {
+    const ground = makeGround(user);
+    const git = (cwd: string, ...args: string[]) =>
+      execFileSync(
+        "git",
+        [
+          ...["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "safe.directory=*", "-c", "protocol.file.allow=always"],
+          ...args,
+        ],
+        { cwd, encoding: "utf8" },
+      );
+    const start = (cwd: string) => {
+      mkdirSync(cwd, { recursive: true });
+      git(cwd, "init", "-q", "-b", "main");
+      git(cwd, "commit", "-q", "--allow-empty", "-m", "start");
+    };
+    // A repository among the files of another, one in a folder that is none, a submodule and a bare one.
+    start(ground.project);
+    const source = join(ground.userHome, "work", "library");
+    start(source);
+    git(ground.project, "submodule", "--quiet", "add", source, "libs/library");
+    start(join(ground.project, "packages", "one"));
+    start(join(ground.project, "packages", "group", "deep", "two"));
+    git(ground.project, "clone", "-q", "--bare", source, join(ground.project, "mirror.git"));
+    const inside = ["packages/one", "packages/group/deep/two", "libs/library", "mirror.git"];
+    const repositories = inside.map((path) => join(ground.project, path));
+    for (const [index, cwd] of repositories.entries())
+      git(cwd, "worktree", "add", "-q", "--detach", join(ground.userHome, "elsewhere", `of-${index}`));
+    give(ground.userHome, user);
+    const listed = () => repositories.map((cwd) => git(cwd, "worktree", "list", "--porcelain").replace(/^prunable.*\n/gm, ""));
+    const before = listed();
+    for (const script of ["worktree prune -v", "gc -q", "-c gc.worktreePruneExpire=now gc -q"])
+      await attack({
+        ...{ height, user, ground },
+        script: inside.map((path) => `git -C ${path} -c safe.directory='*' ${script}`).join("; "),
+      });
+    expect(listed()).toEqual(before);
+    for (const [index] of repositories.entries())
+      expect(git(join(ground.userHome, "elsewhere", `of-${index}`), "status", "--porcelain")).toBe("");
+  },
+);
+
+test.each(EVERYONE)("git in a workspace forgets no worktree that it does not see there (%s, %s)", async (height, user) => {
+  const ground = makeGround(user);
+  const { path } = makeWorktree(ground, user, ["--lock"]);
+  const theirs = (name: string) => join(ground.userHome, "elsewhere", name);
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "safe.directory=*", ...args], { cwd: ground.project, encoding: "utf8" });
+  for (const name of ["kept", "locked"]) git("worktree", "add", "-q", "--detach", theirs(name));
+  git("worktree", "lock", theirs("locked"));
+  // Git takes one that nobody has touched for three months as old enough to be forgotten by the way.
+  const record = join(ground.project, ".git", "worktrees", "kept", "index");
+  utimesSync(record, 0, 0);
+  const inside = join(ground.project, "inside");
+  git("worktree", "add", "-q", "--detach", inside);
+  give(ground.userHome, user);
+  const before = git("worktree", "list", "--porcelain").replace(/^prunable.*\n/gm, "");
+  const tried = await attack({
+    ...{ height, user, ground },
+    script: `git -c gc.worktreePruneExpire=now -c safe.directory='*' gc -q; git -c safe.directory='*' worktree prune; rm -rf inside; git -c safe.directory='*' worktree prune; git -c safe.directory='*' worktree list`,
+  });
+  // A worktree that is in sight and deleted is forgotten, as anywhere.
+  expect(tried.output).not.toContain(`${inside} `);
+  const after = git("worktree", "list", "--porcelain").replace(/^prunable.*\n/gm, "");
+  expect(after).toBe(before.replace(new RegExp(`^worktree ${inside}\n(?:.+\n)*\n`, "m"), ""));
+  expect(execFileSync("git", ["-c", "safe.directory=*", "status", "--porcelain"], { cwd: path, encoding: "utf8" })).toBe("");
+  expect(
+    execFileSync("git", ["-c", "safe.directory=*", "status", "--porcelain"], { cwd: theirs("kept"), encoding: "utf8" }),
+  ).toBe("");
 });

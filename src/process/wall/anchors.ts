@@ -1,11 +1,11 @@
 import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
 import { isWithin } from "../../lib/within.ts";
-import type { Grant } from "./stand.ts";
+import type { Grant } from "./profile.ts";
 
 /**
- * The folders above what is to stay covered or unwritten that a command could rename, so that the next one would find it
- * uncovered elsewhere. As mounts of their own they cannot be.
+ * The parents of hidden or read-only paths that a command could rename, so that the next command would find the content
+ * unprotected elsewhere. A mount point cannot be renamed, so each becomes one.
  */
 export function anchors(paths: readonly string[], frozen: readonly Grant[]): Grant[] {
   const above = new Set(paths.flatMap(ancestors));
@@ -14,7 +14,7 @@ export function anchors(paths: readonly string[], frozen: readonly Grant[]): Gra
     .map((path) => ({ path, write: true }));
 }
 
-/** Every folder above a path but the root. */
+/** All parents of a path except the root. */
 function ancestors(path: string): string[] {
   const above = dirname(path);
   return dirname(above) === above ? [] : [above, ...ancestors(above)];

@@ -1,28 +1,34 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { opendirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Socket } from "node:net";
 import { networkInterfaces } from "node:os";
+import { type Breath, createBreath } from "../../lib/breath.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { createProcessesBehind } from "./processes-behind.ts";
 
-/** Tells whether a connection to this process was made from behind the wall. */
-export type ConnectionJudge = (socket: Pick<Socket, "remoteAddress" | "remotePort" | "localPort">) => boolean;
+/** Tells whether a connection to this process came from inside the sandbox. */
+export type ConnectionJudge = (socket: Pick<Socket, "remoteAddress" | "remotePort" | "localPort">) => Promise<boolean>;
 
 /**
- * Costs next to nothing while nothing stands behind the wall. While something does, a connection of this machine and this user
- * passes only if its owner is found outside; one whose owner has already left it does not.
+ * Costs almost nothing while the sandbox is empty. Otherwise a local connection of this user passes only if its owner is
+ * found outside; if the owner has already closed it, it does not pass.
  */
 export function createConnectionJudge(home: string): ConnectionJudge {
   const behind = createProcessesBehind(home);
-  return ({ remoteAddress, remotePort, localPort }) => {
+  return async ({ remoteAddress, remotePort, localPort }) => {
     if (remoteAddress === undefined || remotePort === undefined || localPort === undefined) return false;
     const suspects = behind.list();
     if (suspects.length === 0 || !isOfThisMachine(remoteAddress)) return false;
     const client = findSocket(remotePort, localPort);
     if (client === undefined || client.inode === "0") return true;
     if (client.uid !== process.getuid?.()) return false;
-    const holders = suspects.map((pid) => holds(pid, client.inode));
-    if (holders.includes(true)) return true;
-    // One that does not let itself be looked at may hold it, unless somebody else is seen to.
-    return holders.includes(undefined) && !ids().some((pid) => !suspects.includes(pid) && holds(pid, client.inode) === true);
+    const breathe = createBreath();
+    const answers = new Set<boolean | undefined>();
+    for (const pid of suspects) answers.add(await holds(pid, client.inode, breathe));
+    if (answers.has(true)) return true;
+    if (!answers.has(undefined)) return false;
+    // A process that cannot be examined may be the owner, unless another one is found.
+    for (const pid of ids()) if (!suspects.includes(pid) && (await holds(pid, client.inode, breathe)) === true) return false;
+    return true;
   };
 }
 
@@ -38,19 +44,31 @@ function findSocket(clientPort: number, serverPort: number): { inode: string; ui
   const isBetween = ([, from = "", to = ""]: string[]) =>
     from.endsWith(`:${hex(clientPort)}`) && to.endsWith(`:${hex(serverPort)}`);
   for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
-    const rows = read(table).split("\n");
+    const rows = read(table)
+      .split("\n")
+      .filter((row) => row.includes(`:${hex(clientPort)} `));
     const fields = rows.map((row) => row.trim().split(/\s+/)).find(isBetween);
     if (fields) return { uid: Number(fields[7]), inode: fields[9] ?? "0" };
   }
   return undefined;
 }
 
-/** Whether a process has a socket open; undefined where that cannot be seen. */
-function holds(pid: number, inode: string): boolean | undefined {
+/** Whether a process has a socket open; undefined if unknown. It may have a hundred thousand other files open. */
+async function holds(pid: number, inode: string, breathe: Breath): Promise<boolean | undefined> {
+  const wanted = `socket:[${inode}]`;
   try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`);
+    const open = opendirSync(`/proc/${pid}/fd`, { bufferSize: 256 });
+    try {
+      for (let fd = open.readSync(); fd !== null; fd = open.readSync()) {
+        if (linkOf(`/proc/${pid}/fd/${fd.name}`) === wanted) return true;
+        await breathe();
+      }
+      return false;
+    } finally {
+      open.closeSync();
+    }
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT" ? false : undefined;
+    return codeOf(error) === "ENOENT" ? false : undefined;
   }
 }
 
@@ -58,7 +76,7 @@ function linkOf(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
-    // It was closed in between.
+    // It was closed meanwhile.
     return undefined;
   }
 }
@@ -73,7 +91,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, "latin1");
   } catch {
-    // A system without IPv6 has no list of it.
+    // Without IPv6 there is no such list.
     return "";
   }
 }

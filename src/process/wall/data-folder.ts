@@ -1,11 +1,11 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import type { Grant } from "./stand.ts";
+import type { Grant } from "./profile.ts";
 
-/** Lies in the empty folder that stands in for the data folder, so that a process behind the wall can be told from outside. */
+/** A file in the empty folder that replaces the data folder; identifies sandboxed processes from outside. */
 export const MARK = ".behind-the-wall";
 
-/** What commands see of the data folder besides a worktree of their own. What is not named here is not there. */
+/** What commands see of the data folder besides their own worktree. Everything else is hidden. */
 export function shownInside(home: string): Grant[] {
   return [
     { path: join(home, "wiki", "pages"), write: true },
@@ -15,20 +15,20 @@ export function shownInside(home: string): Grant[] {
   ];
 }
 
-/** What people sent, which commands may be told to read. */
+/** Files that people sent, which commands may be asked to read. */
 export const sentFiles = (home: string): string => join(home, "files");
 
-/** Puts an empty folder over the data folder. */
+/** Mounts an empty folder over the data folder. */
 export function cover(home: string): string[] {
   return ["--tmpfs", home, "--dir", join(home, MARK)];
 }
 
-/** Closes that empty folder, once everything that is to be seen in it is there. */
+/** Makes that empty folder read-only, once everything visible is mounted in it. */
 export function seal(home: string): string[] {
   return ["--remount-ro", home];
 }
 
-/** Puts something empty over the other places at which the data folder can be seen. */
+/** Mounts something empty over the other paths at which the data folder is reachable. */
 export function hideOthers(places: readonly string[]): string[] {
   return places
     .filter((place) => existsSync(place))

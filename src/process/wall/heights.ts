@@ -5,32 +5,34 @@ import { isWithin } from "../../lib/within.ts";
 import { anchors } from "./anchors.ts";
 import { cover, hideOthers, seal, sentFiles, shownInside } from "./data-folder.ts";
 import { hideDoors } from "./doors.ts";
-import { bindAll, type Grant, type Stand } from "./stand.ts";
+import { bindAll, type Grant, type SandboxProfile } from "./profile.ts";
 import { toolchains } from "./toolchains.ts";
 
-/** What a view of the machine is made of. All folders are real ones, without links. */
+/** The parts of a sandbox's view of the machine. All folders are real paths. */
 export interface View {
   /** The data folder. */
   home: string;
   userHome: string;
   env: NodeJS.ProcessEnv;
-  /** The devices, processes and settings of the kernel that are shown. */
+  /** Arguments for devices, processes and kernel settings. */
   kernel: readonly string[];
-  /** Other places at which mounts show the data folder. */
+  /** Other mount points of the data folder. */
   others: readonly string[];
-  stand: Stand;
+  /** Sockets, and folders of sockets, of programs that would start commands outside. */
+  doors: readonly string[];
+  stand: SandboxProfile;
   cwd: string;
 }
 
-/** The arguments that make a view, and whether a folder can be seen in it. */
+/** The arguments that set up a view, and whether a folder is visible in it. */
 export interface Seen {
   args: string[];
   sees: (folder: string) => boolean;
 }
 
-/** The whole machine as the user sees it, but for IO's own folder. */
+/** The whole machine as the user sees it, except IO's own folder. */
 export function secretsView(view: View): Seen {
-  const { home, env, kernel, others, stand, cwd } = view;
+  const { home, env, kernel, others, doors, stand, cwd } = view;
   if (stand.closed) return closedView(view);
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd);
@@ -42,26 +44,26 @@ export function secretsView(view: View): Seen {
     ...own.filter(isInside),
     ...frozen.filter((grant) => isInside(grant) && isBelow(own, grant)),
   ];
-  // The user's own files are there already: only what is not to be written has to be said.
+  // The user's own files are visible already: only what is read-only must be named.
   const closed = frozen.filter((each) => !isInside(each));
   const kept = anchors([home, ...closed.map(({ path }) => path)], closed);
   const outside = [...writable.filter((each) => !isInside(each)), ...closed, ...kept];
   return {
     args: [
-      ...["--bind", "/", "/", ...bindAll(outside), ...kernel, ...hideDoors(env), ...hideOthers(others)],
+      ...["--bind", "/", "/", ...bindAll(outside), ...kernel, ...hideDoors(doors, env), ...hideOthers(others)],
       ...withinCover(home, inside),
     ],
     sees: (folder) => isInSight(home, inside, folder),
   };
 }
 
-/** Of IO's own folder only what is shown; of the rest of the machine everything. */
-function isInSight(home: string, inside: readonly Grant[], folder: string): boolean {
+/** Whether a folder is visible: of IO's own folder only what is listed, of the rest of the machine everything. */
+export function isInSight(home: string, inside: readonly Grant[], folder: string): boolean {
   return !isWithin(home, folder) || folder === home || isBelow(inside, { path: folder });
 }
 
-/** The same, where nothing can be written but what is named; for temporary files there is a folder of its own. */
-function closedView({ home, env, kernel, others, stand, cwd }: View): Seen {
+/** The same, but read-only except for listed folders; temporary files get a folder of their own. */
+function closedView({ home, env, kernel, others, doors, stand, cwd }: View): Seen {
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd);
   const shown: Grant[] = [...shownInside(home).map(({ path }) => path), ...(place === undefined ? [] : [place])].map((path) => ({
@@ -78,7 +80,7 @@ function closedView({ home, env, kernel, others, stand, cwd }: View): Seen {
   return {
     args: [
       ...["--ro-bind", "/", "/", ...bindAll(grants.filter((each) => !isInside(each)))],
-      ...[...kernel, ...hideDoors(env), ...hideOthers(others), ...withinCover(home, inside)],
+      ...[...kernel, ...hideDoors(doors, env), ...hideOthers(others), ...withinCover(home, inside)],
       ...["--setenv", "TMPDIR", "/dev/shm"],
     ],
     sees: (folder) => isInSight(home, inside, folder),
@@ -90,9 +92,14 @@ const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", 
 const PRIVATE = ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers.d"];
 const TEMPORARY = ["/tmp", "/var/tmp", "/run"];
 
-/** Programs and nothing else, but for the command's own place. */
-export function workspaceView(view: View & { readable: readonly string[]; network: boolean }): Seen {
-  const { home, userHome, env, kernel, others, stand, cwd, readable, network } = view;
+export interface WorkspaceView extends View {
+  readable: readonly string[];
+  network: boolean;
+}
+
+/** Only programs, and the command's own folder. */
+export function workspaceView(view: WorkspaceView): Seen {
+  const { home, userHome, env, kernel, others, doors, stand, cwd, readable, network } = view;
   const isInside = ({ path }: Grant) => isWithin(home, path);
   const place = placeIn(home, stand.place ?? cwd, userHome);
   const system = SYSTEM.filter((path) => existsSync(path));
@@ -112,15 +119,16 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
     ...frozen.filter((each) => isBelow(own, each)),
   ];
   const shown = [...system, ...grants.map(({ path }) => path)];
+  const isShown = (path: string) => shown.some((folder) => isWithin(folder, path));
   return {
     args: [
       ...(network ? [] : ["--unshare-net"]),
       ...[...system.flatMap(showSystem), ...PRIVATE.flatMap(blank), ...kernel],
       ...[...TEMPORARY.flatMap((path) => ["--tmpfs", path]), ...nameServers(), "--tmpfs", userHome],
       ...bindAll(grants.filter((each) => !isInside(each))),
-      ...hideOthers(others.filter((path) => shown.some((folder) => isWithin(folder, path)))),
+      ...hideOthers([...others, ...doors].filter(isShown)),
       ...withinCover(home, grants.filter(isInside)),
-      // Between the places that are shown lies nothing: what is written there would be lost without a word.
+      // Nothing else exists between the mounted folders: files written there would be lost silently, so it is read-only.
       ...["--remount-ro", "/", "--setenv", "TMPDIR", "/tmp"],
     ],
     sees: (folder) => {
@@ -132,28 +140,28 @@ export function workspaceView(view: View & { readable: readonly string[]; networ
 }
 
 /** The data folder with nothing in it but these. */
-function withinCover(home: string, grants: readonly Grant[]): string[] {
+export function withinCover(home: string, grants: readonly Grant[]): string[] {
   if (!existsSync(home)) return [];
   return [...cover(home), ...bindAll(grants.filter(({ path }) => existsSync(path))), ...seal(home)];
 }
 
-/** A folder that holds the data folder or the user's home is nobody's place, nor is one inside the data folder but for a worktree. */
-function placeIn(home: string, folder: string, userHome = home): string | undefined {
+/** The data folder, its parents and the home are never a project; inside the data folder only worktrees and scratch folders are. */
+export function placeIn(home: string, folder: string, userHome = home): string | undefined {
   const path = realOf(folder);
   if (isWithin(path, home) || isWithin(path, userHome)) return undefined;
-  if (isWithin(home, path) && !/^runs\/[^/]+\/worktrees\/[^/]/.test(relative(home, path))) return undefined;
+  if (isWithin(home, path) && !/^(?:runs\/[^/]+\/worktrees|work)\/[^/]/.test(relative(home, path))) return undefined;
   return path;
 }
 
-function isBelow(grants: readonly Grant[], { path }: { path: string }): boolean {
+export function isBelow(grants: readonly Grant[], { path }: { path: string }): boolean {
   return grants.some((grant) => isWithin(grant.path, path));
 }
 
-function real(paths: readonly string[] | undefined): string[] {
+export function real(paths: readonly string[] | undefined): string[] {
   return (paths ?? []).map((path) => realOf(path));
 }
 
-function frozenIn({ frozen = [] }: Stand): string[] {
+export function frozenIn({ frozen = [] }: SandboxProfile): string[] {
   return real(frozen.filter((path) => existsSync(path)));
 }
 
@@ -161,7 +169,7 @@ function showSystem(path: string): string[] {
   return lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
 }
 
-/** Some systems keep the file that names the name servers in /run. */
+/** Some systems keep resolv.conf in /run. */
 function nameServers(): string[] {
   const file = realOf("/etc/resolv.conf");
   return isWithin("/run", file) ? ["--ro-bind-try", file, file] : [];

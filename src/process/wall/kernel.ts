@@ -1,15 +1,15 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** What every command behind the wall is without, whoever runs IO: powers, other processes' memory and messages, a terminal. */
+/** What every sandboxed command lacks, also as root: capabilities, other processes' memory and messages, a terminal. */
 export const CONFINED = ["--die-with-parent", "--unshare-user-try", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"];
 
-/** A process list of its own; everything in it ends when its first process does. */
+/** A PID namespace: everything in it ends with its first process. */
 export const OWN_PROCESSES = ["--unshare-pid", "--new-session"];
 
 /**
- * Devices of its own, and the kernel's settings read-only. The kernel lets root write many of them by its number alone, so
- * that dropping its capabilities is not enough: a core pattern would run a program outside the wall.
+ * Private devices, and the kernel's settings read-only. Root may write many of them by user id alone, so dropping
+ * capabilities is not enough: a core pattern would run a program outside the sandbox.
  */
 export function kernelFiles({ processes }: { processes: boolean }): string[] {
   const settings = kernelSettings().flatMap((path) => ["--ro-bind-try", path, path]);
@@ -24,12 +24,12 @@ export function kernelFiles({ processes }: { processes: boolean }): string[] {
   ];
 }
 
-/** The same where nobody has a reason to write anything of the kernel's: one mount in place of one for each setting. */
+/** The same where nothing of the kernel needs to be writable: one mount instead of one per setting. */
 export function closedKernelFiles({ processes }: { processes: boolean }): string[] {
   return processes ? ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"] : kernelFiles({ processes });
 }
 
-/** Everything in /proc that is no process and could be written to somebody else's harm. */
+/** Everything in /proc besides processes whose writing could harm others. */
 function kernelSettings(): string[] {
   if (!existsSync("/proc/sys")) return [];
   return readdirSync("/proc")

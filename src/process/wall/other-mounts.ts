@@ -4,13 +4,13 @@ import { isWithin } from "../../lib/within.ts";
 
 interface Mount {
   device: string;
-  /** The folder of the file system that is shown. */
+  /** The folder of the file system that is mounted. */
   root: string;
-  /** Where it is shown. */
+  /** The mount point. */
   at: string;
 }
 
-/** Finds the other places of one folder, again only after something was mounted. */
+/** Finds the other paths of a folder; searches again only after a mount. */
 export function watchOtherPlaces(folder: string, read = readMounts): () => string[] {
   let known = { mountinfo: "", places: [] as string[] };
   return () => {
@@ -20,7 +20,7 @@ export function watchOtherPlaces(folder: string, read = readMounts): () => strin
   };
 }
 
-/** Other places at which mounts show a folder, or a part of it. Where there is no /proc, none are known. */
+/** Other paths at which mounts show a folder or a part of it. None are known without /proc. */
 export function otherPlaces(folder: string, mountinfo = readMounts()): string[] {
   const mounts = mountinfo.split("\n").flatMap(readMount);
   const holder = mounts.findLast(
@@ -43,7 +43,7 @@ function readMounts(): string {
   try {
     return readFileSync("/proc/self/mountinfo", "utf8");
   } catch {
-    // This system does not tell its mounts.
+    // This system does not list its mounts.
     return "";
   }
 }

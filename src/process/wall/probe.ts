@@ -6,13 +6,13 @@ import { exec } from "../exec.ts";
 import type { FoundProgram } from "../programs.ts";
 import { CONFINED, kernelFiles, OWN_PROCESSES } from "./kernel.ts";
 
-/** How far a command can be kept from IO's secrets on this machine. */
+/** How well commands can be kept from IO's secrets on this machine. */
 export type SandboxStatus =
   | { kind: "hidden"; processes: boolean; detail: string }
-  /** The commands run, but see what the user sees. */
+  /** Commands run, but see what the user sees. */
   | { kind: "open"; detail: string };
 
-/** Tries bubblewrap by really hiding something with it: many systems have it and forbid it. */
+/** Tries bubblewrap by actually hiding something: many systems have it installed and forbid it. */
 export async function probeSandbox(bwrap: FoundProgram): Promise<SandboxStatus> {
   if (process.platform !== "linux") return { kind: "open", detail: `there is no bubblewrap on ${process.platform}` };
   if (bwrap.path === undefined) return { kind: "open", detail: `bubblewrap (bwrap) is not installed: ${bwrap.why}` };

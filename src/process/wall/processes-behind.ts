@@ -2,24 +2,24 @@ import { accessSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { MARK } from "./data-folder.ts";
 
-/** The processes that stand behind the wall of one data folder, whichever process of IO put them there. */
+/** The processes inside the sandbox of one data folder, whichever process of IO started them. */
 export interface ProcessesBehind {
-  /** Their ids at this moment; none where there is no /proc. */
+  /** Their current ids; none without /proc. */
   list(): number[];
 }
 
-/** So long no view takes to be made. */
+/** The longest time that setting up a sandbox takes. */
 const MADE_MS = 5_000;
 
-/** A process that is born behind the wall is a new one, so those that were seen outside need no second look until ids may have come round. */
+/** Processes enter the sandbox only when they start, so those seen outside need no second check until ids are reused. */
 export function createProcessesBehind(home: string, now: () => number = () => performance.now()): ProcessesBehind {
   const outside = new Set<number>();
   const firstSeen = new Map<number, number>();
   let forksThen = 0;
-  /** How many forks there had been when nobody was left whose place was not known. */
+  /** The fork count when no process was left unclassified. */
   let forksWhenClear: number | undefined;
 
-  /** A view that is still being made holds no mark yet. */
+  /** A sandbox that is still being set up has no mark yet. */
   function isSurelyOutside(pid: number): boolean {
     const seen = firstSeen.get(pid) ?? now();
     firstSeen.set(pid, seen);
@@ -52,7 +52,7 @@ export function createProcessesBehind(home: string, now: () => number = () => pe
   };
 }
 
-/** Its view holds the mark, or it was started by one whose view does: a view can be changed, a parent cannot. */
+/** Its mounts contain the mark, or those of an ancestor do: mounts can be changed, ancestry cannot. */
 function isBehind(pid: number, home: string, known: Map<number, boolean>): boolean {
   if (pid <= 1) return false;
   const before = known.get(pid);
@@ -71,7 +71,7 @@ function hasMark(pid: number, home: string): boolean {
   }
 }
 
-/** One that does not let itself be looked at may be behind the wall if it lives and is ours: nobody there can become somebody else. */
+/** A process that cannot be examined counts as inside if it is ours: nobody inside can become another user. */
 function mayBeBehind(pid: number): boolean {
   const status = readOr(`/proc/${pid}/status`);
   return !/^State:\s+Z/m.test(status) && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? -1) === process.getuid?.();
@@ -85,7 +85,7 @@ function namespaceOf(pid: number | "self"): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/mnt`);
   } catch {
-    // It has ended, or does not let itself be looked at.
+    // It has ended, or cannot be examined.
     return undefined;
   }
 }
@@ -96,7 +96,7 @@ function processIds(): number[] {
     .filter((pid) => pid > 0);
 }
 
-/** How many processes and threads were ever begun; 0 where the system does not count, undefined where it tells nothing. */
+/** The number of forks since boot; 0 if the system does not count them, undefined without /proc. */
 function forksSoFar(): number | undefined {
   const count = /^processes (\d+)/m.exec(readOr("/proc/stat"))?.[1];
   return count === undefined ? undefined : Number(count);

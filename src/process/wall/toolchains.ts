@@ -3,14 +3,14 @@ import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { realOf } from "../../lib/real-path.ts";
 import { isWithin } from "../../lib/within.ts";
 
-/** What a folder of programs needs beside it, where its whole parent would show too much. */
+/** What a folder of programs needs beside it, where showing its whole parent would be too much. */
 const COMPANIONS: Record<string, readonly string[]> = {
   ".local": ["lib", "share/pipx", "share/uv"],
   ".cargo": ["../.rustup"],
   go: ["pkg"],
 };
 
-/** The folders that programs on the PATH need to run and that a workspace does not show by itself, such as those of nvm or pyenv. */
+/** PATH folders, such as those of nvm or pyenv, that a workspace does not show by default. */
 export function toolchains(path: string, { userHome, shown }: { userHome: string; shown: readonly string[] }): string[] {
   const folders = path
     .split(delimiter)

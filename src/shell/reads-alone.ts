@@ -1,0 +1,137 @@
+import { readdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { privatePlacesAndTargets } from "../home/private-places.ts";
+import { realOf } from "../lib/real-path.ts";
+import { isWithin } from "../lib/within.ts";
+import type { PlainCommand } from "./plain-line.ts";
+
+const wordSet = (text: string) => new Set(text.trim().split(/\s+/));
+
+/** Programs that only read and print, whatever their arguments say. Not git: a repository's settings can make it start others. */
+const READERS = wordSet(`
+  echo printf pwd true false ls cat head tail cut tr nl tac rev fold paste comm join basename dirname realpath readlink
+  stat which whoami id groups uname uptime arch nproc cal sleep seq df free cmp
+  md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum
+`);
+/** Follows links that it finds below a folder, or takes its patterns from a file. */
+const GREP = /^-[^-]*[RSOf]|^--(?:de|f(?:i|il|ile)?(?:$|=))/;
+/** Programs that only read what they name, but for these arguments: those that write, or read what another file names. */
+const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
+  diff: /^-[^-]*[lr]|^--(?:pag|r)/,
+  sort: /^-[^-]*[oT]|^--(?:co|f|o|te)/,
+  tree: /^-[^-]*o|^--o/,
+  date: /^-[^-]*[fs]|^--[fs]/,
+  rg: /^-[^-]*[fzL]|^--(?:pre|host|search-z|fol|file(?:$|=))/,
+  git: /^(?!--version$)/,
+  grep: GREP,
+  egrep: GREP,
+  fgrep: GREP,
+  wc: /^--f/,
+  du: /^--f/,
+  // It can print its environment and read other files from within its own language.
+  jq: /\b(?:env|import|include|modulemeta|input_filename)\b|^-[^-]*[fL]|^--(?:from|lib)/i,
+  // Others than these may print the environment of every process.
+  ps: /^(?!(?:-?aux|ax|-ef?|-A|-Af|-f|-p|\d+)$)/,
+  pgrep: /^--e/,
+};
+/** Programs that read the folder they stand in without being told so. */
+const READS_FOLDER = wordSet("grep egrep fgrep rg");
+const MOST_WORDS = 500;
+const MOST_NAMES = 5_000;
+
+export interface Whereabouts {
+  /** Where the command runs. */
+  cwd: string;
+  /** The user's home, for `~`. */
+  home: string;
+}
+
+/**
+ * Whether a command line is known to do nothing but read, and nothing that holds keys or passwords: none of the user's, of
+ * IO's (in `ioHome`, but for a `border` that lies in it) or of running processes. A line that is not plain is not known, and
+ * neither is where a link of the project leads to outside of its border.
+ */
+export function readsAlone(
+  commands: readonly PlainCommand[] | undefined,
+  where: Whereabouts & { border: string; ioHome: string },
+): boolean {
+  if (commands === undefined || commands.length === 0) return false;
+  if (commands.reduce((sum, { words }) => sum + words.length, 0) > MOST_WORDS) return false;
+  const { cwd, border } = where;
+  const ioHome = realOf(where.ioHome);
+  const secrets = [...privatePlacesAndTargets(where.home), "/proc"];
+  const isOwn = (real: string) => border !== ioHome && isWithin(ioHome, border) && isWithin(border, real);
+  const touches = (place: string, secret: string) => isWithin(secret, place) || isWithin(place, secret);
+  const isOpen = (place: string) => {
+    const real = realOf(place);
+    if (isWithin(cwd, place) && !isWithin(cwd, real) && !isWithin(border, real)) return false;
+    if ([place, real].some((each) => secrets.some((secret) => touches(each, secret)))) return false;
+    return isOwn(real) || ![place, real].some((each) => touches(each, ioHome));
+  };
+  return commands.every(({ words, globs }) => {
+    if (!isReader(words)) return false;
+    const [program = "", ...args] = words;
+    const places = args.flatMap((word) => (globs.includes(word) ? namesFor(word, where) : spellingsOf(word, where)));
+    if (places.includes(undefined)) return false;
+    const named = places.filter((place) => place !== undefined);
+    // Between two folders it compares what links in them lead to.
+    if (program === "diff" && named.some(isFolder)) return false;
+    return (READS_FOLDER.has(program) ? [cwd, ...named] : named).every(isOpen);
+  });
+}
+
+/** What a word may name, as a path of its own or as the value of an option. */
+function spellingsOf(word: string, { cwd, home }: Whereabouts): string[] {
+  const values = word.startsWith("-") ? [word.slice(word.indexOf("=") + 1), word.slice(word.indexOf("/")), word.slice(2)] : [];
+  return [word, ...values].flatMap((each) => [resolve(cwd, each), ...(/^~(?:\/|$)/.test(each) ? [home + each.slice(1)] : [])]);
+}
+
+/** The files that a pattern may stand for; undefined where that is not known. */
+function namesFor(word: string, { cwd, home }: Whereabouts): (string | undefined)[] {
+  const [literal = ""] = word.split(/[*?[]/, 1);
+  if (word.slice(literal.length).includes("/")) return [undefined];
+  const start = literal.replace(/^~(?=\/)/, home);
+  const folder = resolve(cwd, start.endsWith("/") ? start : dirname(start));
+  const begin = literal.slice(literal.lastIndexOf("/") + 1);
+  try {
+    const names = readdirSync(folder).filter((name) => name.startsWith(begin));
+    return names.length > MOST_NAMES ? [undefined] : names.map((name) => resolve(folder, name));
+  } catch {
+    // Where nothing can be listed the shell leaves the pattern as it is.
+    return [resolve(folder, begin)];
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // Not there, or closed to us.
+    return false;
+  }
+}
+
+function isReader([program = "", ...args]: readonly string[]): boolean {
+  if (READERS.has(program)) return true;
+  const not = Object.hasOwn(READERS_BUT_FOR, program) ? READERS_BUT_FOR[program] : undefined;
+  return not !== undefined && args.length > 0 ? !args.some((arg) => not.test(arg)) : not !== undefined && program !== "git";
+}
+
+/** The places that a command line names, in each command that is found in it. */
+export function namedPlaces(
+  line: { plain: readonly PlainCommand[] | undefined; spellings: readonly (readonly string[])[] },
+  where: Whereabouts,
+): string[] {
+  const commands = line.plain?.map(({ words }) => words) ?? line.spellings.map(([text = ""]) => text.split(/\s+/));
+  return [...new Set(commands.flatMap((words) => placesIn(words.slice(1), where)))];
+}
+
+/** Words that look like paths, up to the first sign that stands for several names. */
+function placesIn(words: readonly string[], { cwd, home }: Whereabouts): string[] {
+  return words.flatMap((word) => {
+    const value = word.startsWith("-") ? (word.split("=", 2)[1] ?? "") : word;
+    if (!/^(?:~(?:\/|$)|\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(value)) return [];
+    const [literal = ""] = value.replace(/^~(?=\/|$)/, home).split(/[*?[]/, 1);
+    return [resolve(cwd, literal)];
+  });
+}

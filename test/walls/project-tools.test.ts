@@ -1,0 +1,187 @@
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { expect, test } from "vitest";
+import { exec } from "../../src/process/exec.ts";
+import { createSandbox } from "../../src/process/sandbox.ts";
+import { temporaryFolder } from "../support/home.ts";
+import {
+  ensureFile,
+  ensureNodeManagers,
+  ensureProgram,
+  ensurePython,
+  ensureUv,
+  MANAGERS,
+  PYTHON,
+  UV,
+} from "../support/program.ts";
+
+await ensureProgram("bwrap", "bubblewrap");
+
+/** Where Debian keeps the plugins of Maven. */
+const MAVEN = "/usr/share/maven-repo";
+
+/** Runs a command in a fresh project in the sandbox of the mode "auto", with an empty home that has no caches yet. */
+async function inFreshProject(
+  command: string,
+  files: Record<string, string> = {},
+  programs = "",
+  more: (userHome: string) => Record<string, string> = () => ({}),
+): Promise<string> {
+  const root = realpathSync(temporaryFolder());
+  const userHome = join(root, "user");
+  const project = join(userHome, "project");
+  for (const [name, text] of Object.entries({ "project/.keep": "", ...Object.fromEntries(inProject(files)) })) {
+    mkdirSync(join(userHome, name, ".."), { recursive: true });
+    writeFileSync(join(userHome, name), text);
+  }
+  // Toolchains that a version manager keeps in the real home are found by where they are.
+  const path = [...(programs ? [programs] : []), process.env.PATH].join(delimiter);
+  const env = {
+    ...process.env,
+    PATH: path,
+    HOME: userHome,
+    PYENV_ROOT: join(homedir(), ".pyenv"),
+    RUSTUP_HOME: join(homedir(), ".rustup"),
+    ...more(userHome),
+  };
+  const settings = () => ({ mode: "auto" as const, sandboxRead: [], sandboxNetwork: true });
+  const sandbox = createSandbox({ home: join(userHome, ".io"), guard: { readOnly: () => [] }, settings, env });
+  const [program, ...args] = await sandbox.wrap(["/bin/bash", "-ec", command], project);
+  const { output, code } = await exec(program, args, { env, cwd: project, deadlineMs: 240_000 });
+  if (code !== 0) throw new Error(`exit ${code}: ${output}`);
+  return output;
+}
+
+const inProject = (files: Record<string, string>): [string, string][] =>
+  Object.entries(files).map(([name, text]) => [`project/${name}`, text]);
+/** A wheel that needs nothing, with a command, written by Python itself. */
+const WHEEL = `import zipfile
+with zipfile.ZipFile("dep-1-py3-none-any.whl", "w") as z:
+  z.writestr("dep.py", "WORDS = 'a wheel works'\\ndef main(): print(WORDS)")
+  z.writestr("dep-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: dep\\nVersion: 1\\n")
+  z.writestr("dep-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+  z.writestr("dep-1.dist-info/entry_points.txt", "[console_scripts]\\ndep = dep:main\\n")
+  z.writestr("dep-1.dist-info/RECORD", "")
+`;
+const npmPackage = (name: string, more: object = {}) => JSON.stringify({ name, version: "1.0.0", ...more });
+
+test("npm installs and runs", async () => {
+  const files = {
+    "package.json": npmPackage("app", { dependencies: { dep: "file:./dep" }, scripts: { test: "node -p 'require(\"dep\")'" } }),
+    "dep/package.json": npmPackage("dep", { main: "index.js" }),
+    "dep/index.js": "module.exports = 'npm works';",
+  };
+  expect(await inFreshProject("npm install --offline --no-audit --no-fund && npm cache verify && npm test", files)).toContain(
+    "npm works",
+  );
+});
+
+test("pnpm and yarn install and run", async () => {
+  await ensureNodeManagers();
+  const files = {
+    "package.json": npmPackage("app", { dependencies: { dep: "file:./dep" }, scripts: { words: "node -p 'require(\"dep\")'" } }),
+    "dep/package.json": npmPackage("dep", { main: "index.js" }),
+    "dep/index.js": "module.exports = 'it works';",
+  };
+  const pnpm = await inFreshProject("pnpm install --offline && pnpm run words && pnpm store path", files, MANAGERS);
+  expect(pnpm).toContain("it works\n");
+  expect(pnpm).toMatch(/\/user\/\.local\/share\/pnpm\/store\/v\d+\s*$/);
+  expect(await inFreshProject("yarn install --offline && yarn run words", files, MANAGERS)).toContain("it works");
+});
+
+test("uv makes an environment, installs into it, and runs a tool that the user does not have", async () => {
+  await ensureUv();
+  const wheel = "--no-index ./dep-1-py3-none-any.whl";
+  const install = `uv venv -q -p ${PYTHON} && uv pip install -q ${wheel} && .venv/bin/dep`;
+  const run = `uvx -q -p ${PYTHON} --no-index --from ./dep-1-py3-none-any.whl dep`;
+  const tool = `uv tool install -q -p ${PYTHON} ${wheel} || echo refused`;
+  const script = `export UV_PYTHON_DOWNLOADS=never UV_OFFLINE=1; ${PYTHON} wheel.py; ${install}; ${run}; ${tool}`;
+  const said = await inFreshProject(script, { "wheel.py": WHEEL }, UV);
+  expect(said).toMatch(/^a wheel works\na wheel works\n/);
+  // A command of that name would be on the user's own PATH.
+  expect(said).toContain("refused");
+});
+
+test("maven compiles", async () => {
+  await ensureProgram("javac", "default-jdk-headless");
+  await ensureProgram("mvn", "maven");
+  await ensureFile(`${MAVEN}/org/apache/maven/plugins/maven-compiler-plugin`, "libmaven-compiler-plugin-java");
+  await ensureFile(`${MAVEN}/org/apache/maven/plugins/maven-resources-plugin`, "libmaven-resources-plugin-java");
+  const files = {
+    "pom.xml": `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>a</groupId>
+      <artifactId>app</artifactId><version>1</version><properties><maven.compiler.source>8</maven.compiler.source>
+      <maven.compiler.target>8</maven.compiler.target></properties></project>`,
+    "src/main/java/App.java": 'class App { public static void main(String[] all) { System.out.println("maven works"); } }',
+  };
+  const compile = `mvn -o -B -q -Dmaven.repo.local=${MAVEN} compile && java -cp target/classes App`;
+  expect(await inFreshProject(compile, files)).toContain("maven works");
+});
+
+test("gradle builds and runs", async () => {
+  await ensureProgram("javac", "default-jdk-headless");
+  await ensureProgram("gradle", "gradle");
+  const files = {
+    "build.gradle":
+      "apply plugin: 'java'\ntask run(type: JavaExec, dependsOn: classes) { main = 'App'; classpath = sourceSets.main.runtimeClasspath }",
+    "src/main/java/App.java": 'class App { public static void main(String[] all) { System.out.println("gradle works"); } }',
+  };
+  // Java takes the home of the account, and not HOME.
+  const moved = (userHome: string) => ({ GRADLE_USER_HOME: join(userHome, ".gradle") });
+  expect(await inFreshProject("gradle --offline --no-daemon -q run", files, "", moved)).toContain("gradle works");
+});
+
+test("wrappers that fetch their own program, and caches that were moved, have a place to write", async () => {
+  // Neither Gradle nor Maven is installed for whoever has these programs alone.
+  const bare = temporaryFolder();
+  for (const name of ["sh", "mkdir", "bwrap"]) symlinkSync(`/bin/${name}`, join(bare, name));
+  const made = (...folders: string[]) => `mkdir -p ${folders.map((name) => `$HOME/${name}/made`).join(" ")} && echo written`;
+  const wrappers = { gradlew: "", mvnw: "" };
+  const into = made(".gradle/wrapper", ".gradle/caches", ".m2/wrapper", ".m2/repository");
+  expect(await inFreshProject(into, wrappers, "", () => ({ PATH: bare }))).toBe("written\n");
+  await expect(inFreshProject(into, {}, "", () => ({ PATH: bare }))).rejects.toThrow("Read-only file system");
+  const moved = (userHome: string) => ({ GOCACHE: join(userHome, "moved/go") });
+  expect(await inFreshProject(made("moved/go"), {}, "", moved)).toBe("written\n");
+});
+
+test("git commits", async () => {
+  const commit = "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -q -m first && git log --format=%s";
+  expect(await inFreshProject(commit)).toContain("first");
+});
+
+test("a dev server on loopback answers", async () => {
+  const serve =
+    "require('http').createServer((_, r) => r.end('served')).listen(0, '127.0.0.1', function () { require('http').get({ port: this.address().port, host: '127.0.0.1' }, (r) => r.on('data', (d) => { console.log(String(d)); process.exit(); })); })";
+  expect(await inFreshProject(`node -e "${serve}"`)).toContain("served");
+});
+
+test("python makes an environment and pip installs a package into it", async () => {
+  await ensurePython("ensurepip", "python3-venv");
+  const install = `${PYTHON} wheel.py && ${PYTHON} -m venv .venv && .venv/bin/pip install --no-index ./dep-1-py3-none-any.whl`;
+  expect(
+    await inFreshProject(`${install} && .venv/bin/python -c 'import dep; print(dep.WORDS)'`, { "wheel.py": WHEEL }),
+  ).toContain("a wheel works");
+});
+
+test("cargo builds with a dependency, and go builds and keeps what it built", async () => {
+  await ensureProgram("cargo");
+  const crate = {
+    "Cargo.toml": '[package]\nname = "app"\nversion = "1.0.0"\nedition = "2021"\n[dependencies]\ndep = { path = "dep" }\n',
+    "src/main.rs": 'fn main() { println!("{}", dep::words()); }\n',
+    "dep/Cargo.toml": '[package]\nname = "dep"\nversion = "1.0.0"\nedition = "2021"\n',
+    "dep/src/lib.rs": 'pub fn words() -> &\'static str { "cargo works" }\n',
+  };
+  expect(await inFreshProject("cargo run --offline", crate)).toContain("cargo works");
+  await ensureProgram("go", "golang-go");
+  const module = { "go.mod": "module app\n\ngo 1.20\n", "main.go": 'package main\n\nfunc main() { println("go works") }\n' };
+  expect(await inFreshProject("GOFLAGS=-mod=mod GOPROXY=off go run . && go env GOCACHE", module)).toContain("go works");
+});
+
+test("cmake configures and builds", async () => {
+  await ensureProgram("cmake");
+  const files = {
+    "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(app C)\nadd_executable(app main.c)\n",
+    "main.c": '#include <stdio.h>\nint main(void) { puts("cmake works"); return 0; }\n',
+  };
+  expect(await inFreshProject("cmake -S . -B build && cmake --build build && build/app", files)).toContain("cmake works");
+});
