@@ -9,7 +9,7 @@ import { openRepo, type Repo } from "./repository.ts";
 
 const MOST_NAMED = 20;
 
-/** Why a result was not merged, and the commands by which the user can do it. */
+/** Why a result was not merged, and the commands for doing it by hand. */
 export interface NotApplied {
   why: string;
   commands: readonly string[];
@@ -17,16 +17,16 @@ export interface NotApplied {
 
 export interface ApplyDeps {
   repo: Repo;
-  /** The run's branch, and the commit it began from. */
+  /** The run's branch, and the commit it started from. */
   branch: string;
   base: string;
-  /** Below this the move of the checkout is written down before it begins. */
+  /** The ref that records the move of the checkout before it begins. */
   notes: string;
 }
 
 /**
- * Merges the run's branch into the user's own checkout, or tells why not. The merge is made beside the checkout, which is then
- * moved forward to it: git does that only where nothing is in the way, and there is never a merge in the checkout to abort.
+ * Merges the run's branch into the user's checkout, or says why not. The merge commit is created beside the checkout, which
+ * is then fast-forwarded; git does that only if nothing is in the way, so there is never a merge to abort.
  */
 export async function applyBranch({ repo, branch, base, notes }: ApplyDeps): Promise<NotApplied | undefined> {
   const git = repo.git.with({ writable: [repo.root] });
@@ -60,7 +60,7 @@ export async function applyBranch({ repo, branch, base, notes }: ApplyDeps): Pro
   return moveTo(place, { from: now.head, to: merged.commit }, { notes, merge });
 }
 
-/** The commit that a merge would make, made without touching the checkout. */
+/** The merge commit, created without touching the checkout. */
 async function mergeBeside(
   { git, root }: Checkout,
   identity: readonly string[],
@@ -102,13 +102,13 @@ async function moveTo(
   );
 }
 
-/** Files of the user's are in the way: how to put them aside, merge, and have them back. */
+/** The user's files are in the way: how to stash them, merge, and restore them. */
 function blocked(why: string, files: readonly string[], merge: string): NotApplied {
   if (files.length === 0 || files.length > MOST_NAMED) return { why, commands: [merge] };
   return { why, commands: [`git stash push --all -- ${files.map(quotedForShell).join(" ")}`, merge, "git stash pop"] };
 }
 
-/** An earlier life may have been cut off while it moved the checkout: that is taken back. The reason where it cannot be. */
+/** Reverts an interrupted move of the checkout; returns the reason if that is impossible. */
 async function finishEarlier(place: Checkout, notes: string): Promise<string | undefined> {
   const { git, root } = place;
   const noted = await git.run(root, ["rev-parse", `${notes}/from`, `${notes}/to`, "HEAD"]);

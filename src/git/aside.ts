@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { unnest } from "./nested.ts";
 import { setRef } from "./refs.ts";
 import { NAMELESS } from "./repository.ts";
-import { ADD_ALL } from "./scripts.ts";
-import type { Tree } from "./tree.ts";
+import { resetSubmodules } from "./submodules.ts";
+import { addAll, type Tree } from "./tree.ts";
 
 /**
- * The files of a worktree as they are now, as a commit that stands on others; without a change to what the worktree itself
- * knows. The index for it lies in a folder for a moment, under a name that no git which was cut off can still hold.
+ * Commits a worktree's current files on top of given parents, without changing the worktree's own state. The temporary
+ * index has a name of its own, so that an interrupted git cannot still hold its lock.
  */
 export async function pictureOf(
   { git, path }: Pick<Tree, "git" | "path">,
@@ -19,7 +19,7 @@ export async function pictureOf(
   const env = { GIT_INDEX_FILE: index };
   try {
     await git.must(path, ["read-tree", on[0]], { env });
-    await git.must(path, ADD_ALL, { env });
+    await addAll(git, path, { env });
     const tree = await git.must(path, ["write-tree"], { env });
     const parents = on.flatMap((commit) => ["-p", commit]);
     return await git.must(path, [...NAMELESS, "commit-tree", tree, ...parents], { input: `${message}\n` });
@@ -29,23 +29,24 @@ export async function pictureOf(
   }
 }
 
-/** Where what is put aside of a branch is kept. */
+/** The ref that keeps what was set aside of a branch. */
 export function asideRef(branch: string, label: string): string {
   return `refs/swarm/${branch.replace(/^swarm[/-]/, "")}/${label}`;
 }
 
-/** Puts what is uncommitted in a worktree under a ref of its own and makes the tree clean again; the ref, if there was anything. */
+/** Saves a worktree's uncommitted changes under a ref and cleans the tree; returns the ref if there were any. */
 export async function setAside(tree: Tree, ref: string): Promise<string | undefined> {
   const { git, path, repo, record } = tree;
   const status = await git.must(path, ["status", "--porcelain", "--untracked-files=all"]);
   if (status === "") return undefined;
   await unnest(git, path);
-  // Whoever was cut off while the tree was made clean has put more aside than is still there.
+  // An interrupted cleaning has already saved more than is left in the tree.
   const before = (await git.run(path, ["rev-parse", "-q", "--verify", ref])).stdout.trim();
   const on = before === "" ? (["HEAD"] as const) : (["HEAD", before] as const);
   const commit = await pictureOf(tree, { on, folder: record, message: "left behind in the tree" });
   await setRef(repo, ref, commit);
   await git.must(path, ["reset", "-q", "--hard", "HEAD"]);
   await git.must(path, ["clean", "-q", "-fd"]);
+  await resetSubmodules(tree);
   return ref;
 }

@@ -9,18 +9,18 @@ import { realOf } from "../lib/real-path.ts";
 import type { Git } from "./command.ts";
 import { isAncestor } from "./refs.ts";
 
-/** A repository that commits are taken from or brought to. */
-export interface Place {
+/** A repository that commits are exported from or imported into. */
+export interface BundleTarget {
   git: Git;
-  /** Its checkout, or the repository itself where it has none. */
+  /** Its checkout, or the repository itself if it has none. */
   root: string;
-  /** Where files may lie for a moment; made where it is missing. */
+  /** A folder for temporary files, created if missing. */
   scratch: string;
 }
 
 export interface Wanted {
   commit: string;
-  /** Commits that the other side has: nothing that they hold is sent. */
+  /** Commits that the other side has; their content is not sent. */
   known?: readonly string[];
 }
 
@@ -28,8 +28,8 @@ const MAX_BYTES = 512 * 1024 * 1024;
 const NOTHING = "0".repeat(40);
 const Commit = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** A commit with what it stands on, short of what the other side has; undefined where it has all of it. */
-export async function makeBundle(place: Place, { commit, known = [] }: Wanted): Promise<Uint8Array | undefined> {
+/** A commit with its history up to what the other side has; undefined if it has everything. */
+export async function makeBundle(place: BundleTarget, { commit, known = [] }: Wanted): Promise<Uint8Array | undefined> {
   if (known.includes(commit)) return undefined;
   return withScratch(place, async ({ git, root }, file) => {
     const ref = `refs/io/bundle/${randomBytes(8).toString("hex")}`;
@@ -46,11 +46,11 @@ export async function makeBundle(place: Place, { commit, known = [] }: Wanted): 
 }
 
 /**
- * Puts a commit that came in a bundle under a ref that nobody had before. Refused where the bytes are no whole bundle, do not
- * bring the commit that was promised, or that does not stand on the base.
+ * Imports a commit from a bundle under a new ref. Refused if the bytes are not a complete bundle, or do not contain the
+ * promised commit, or if that is not based on the expected one.
  */
 export async function takeBundle(
-  place: Place,
+  place: BundleTarget,
   bytes: Uint8Array,
   { commit, base, ref, trusted = false }: { commit: string; base?: string; ref: string; trusted?: boolean },
 ): Promise<void> {
@@ -59,7 +59,7 @@ export async function takeBundle(
     withFolder(realOf(scratch), (folder) =>
       replaceFile(folder, file.slice(file.lastIndexOf("/") + 1), bytes, { durable: false }),
     );
-    // Old histories hold objects that git would not take as new ones today.
+    // Old histories contain objects that git would reject as new ones today.
     const settings = trusted ? [] : ["transfer.fsckObjects=true", "fetch.fsckObjects=true"];
     const taken = await git.run(root, ["bundle", "unbundle", file], { settings });
     if (taken.code !== 0) throw refused("it is damaged, or stands on commits that are not here");
@@ -72,7 +72,7 @@ export async function takeBundle(
 
 const refused = (why: string) => new UserError(`A worker's result is refused: ${why}. Nothing of it was taken over.`);
 
-async function withScratch<T>(place: Place, work: (place: Place, file: string) => Promise<T>): Promise<T> {
+async function withScratch<T>(place: BundleTarget, work: (place: BundleTarget, file: string) => Promise<T>): Promise<T> {
   if (!existsSync(place.scratch)) mkdirSync(place.scratch, { recursive: true, mode: 0o700 });
   const file = join(realOf(place.scratch), `${randomBytes(8).toString("hex")}.bundle`);
   try {

@@ -1,16 +1,17 @@
-import { lstatSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { statsAt } from "../lib/stats-at.ts";
 import type { Git } from "./command.ts";
 
 /** A checkout of the user's. */
 export interface Checkout {
   git: Git;
   root: string;
-  /** What git keeps of this checkout alone. */
+  /** Git's private folder for this checkout. */
   gitDir: string;
 }
 
-/** From the commit a checkout stands on to the one it is to stand on. */
+/** The checkout's current commit and the target commit. */
 export interface Move {
   from: string;
   to: string;
@@ -19,14 +20,14 @@ export interface Move {
 export interface MovedFile {
   file: string;
   inFrom: boolean;
-  /** How the checkout has it: as either commit does, cut off on the way, or as somebody else has made it. */
+  /** The state of a file: as in either commit, half-written, or changed by somebody else. */
   state: "from" | "to" | "cut off" | "other";
 }
 
 const MOST = 50_000_000;
 const LINK = "160000";
 
-/** How a checkout has the files that differ between two commits; `forget` takes away the indexes that were made for it. */
+/** Compares the checkout with two commits, for the files that differ between them; `forget` deletes the temporary indexes. */
 export async function surveyMove(
   place: Checkout,
   { from, to }: Move,
@@ -49,11 +50,11 @@ export async function surveyMove(
   ]);
   const stateOf = ({ file, from: entry }: Change): MovedFile["state"] => {
     if (hidden.has(file)) return "from";
-    const there = lstatSync(join(root, file), { throwIfNoEntry: false });
+    const there = statsAt(join(root, file));
     const isFolder = there?.isDirectory() && changes.some((other) => other.file.startsWith(`${file}/`));
     if (entry ? was.has(file) : !there || isFolder) return "from";
     if (becomes.has(file)) return "to";
-    // Git takes a file away before it writes it anew, and it is empty until it is written.
+    // Git deletes a file before it rewrites it, and it is empty until it is written.
     return !there || there.size === 0 ? "cut off" : "other";
   };
   return {
@@ -67,12 +68,12 @@ export async function surveyMove(
 
 interface Change {
   file: string;
-  /** Mode and hash, where the commit has the file. */
+  /** Mode and hash, if the commit contains the file. */
   from: string | undefined;
   to: string | undefined;
 }
 
-/** Links to other repositories are left out: git does not move what they lead to. */
+/** Submodules are left out: git does not move their content. */
 function changesIn(raw: string): Change[] {
   const parts = raw.split("\0");
   const changes: Change[] = [];
@@ -85,7 +86,7 @@ function changesIn(raw: string): Change[] {
   return changes;
 }
 
-/** Which of these the checkout has exactly so, by an index of their own. */
+/** Which of these files match exactly, compared through a temporary index. */
 async function compare(
   { git, root }: Checkout,
   index: string,

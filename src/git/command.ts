@@ -1,58 +1,61 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { diskFull, saysFull } from "../lib/disk-room.ts";
 import { UserError } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
 import { createTurnTaking } from "../lib/turn-taking.ts";
 import { isWithin } from "../lib/within.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
-import type { Stand, Wrap } from "../process/sandbox.ts";
+import type { SandboxProfile, Wrap } from "../process/sandbox.ts";
 import type { Shells } from "../process/shells.ts";
 import { FIXED_ENVIRONMENT, FIXED_SETTINGS } from "./settings.ts";
 import type { UserSettings } from "./user-settings.ts";
 
 export interface GitOptions {
-  /** Variables besides the usual ones. */
+  /** Extra variables. */
   env?: NodeJS.ProcessEnv;
-  /** Settings besides the usual ones, as `name=value`. */
+  /** Extra settings, as `name=value`. */
   settings?: readonly string[];
-  /** Folders that git has to write. */
+  /** Folders that git must write. */
   writable?: readonly string[];
-  /** The transports that something may be fetched by; usually none. */
+  /** Other folders that git must read. */
+  readable?: readonly string[];
+  /** The allowed transports for fetching; usually none. */
   fetchBy?: readonly string[];
-  /** A text of `scripts.ts` that runs the command and more in one go. */
+  /** A script of `scripts.ts` that runs the command and more in one process. */
   script?: string;
   input?: string;
-  /** It waits for others like it in the same folder: git stumbles over what another of its kind has half made. */
+  /** Waits for others of its kind in the same folder, because git fails on another's unfinished work. */
   alone?: boolean;
   signal?: AbortSignal;
   deadlineMs?: number;
   maxOutput?: number;
 }
 
-/** The one runner of git: behind the wall, without the settings of the user, and without what a repository's own could start. */
+/** The only way to run git: in the sandbox, without the user's settings, and without what a repository's settings could start. */
 export interface Git {
-  /** Runs git with an argument list, and waits for a lock that another git holds. Never rejects. */
+  /** Runs git with an argument list, waiting for another git's lock. Never rejects. */
   run(cwd: string, args: readonly string[], options?: GitOptions): Promise<ExecResult>;
-  /** The output of a command that has to work. */
+  /** The output of a command that must succeed. */
   must(cwd: string, args: readonly string[], options?: GitOptions): Promise<string>;
-  /** The same git, which may also write these folders, or is told of these variables. */
+  /** The same git, with more writable folders or variables. */
   with(more: Pick<GitOptions, "writable" | "env">): Git;
-  /** Who commits where a repository names nobody. */
+  /** The committer where a repository names none. */
   user(): Promise<Pick<UserSettings, "name" | "email">>;
-  /** Whether a folder is, holds or lies in the data folder: a repository there is none to work with. */
+  /** Whether a folder is, contains or is inside the data folder: no repository there is used. */
   isOwn(folder: string): boolean;
 }
 
 export interface GitDeps {
   program: () => FoundProgram;
   wrap: Wrap;
-  /** Runs what needs no network, where there is a wall; without them every command is started by itself. */
+  /** Persistent shells for commands without network, where there is a sandbox; otherwise each command is started directly. */
   shells?: Shells;
-  /** What git gets to know of the environment. */
+  /** The environment for git. */
   environment: () => NodeJS.ProcessEnv;
   user: Promise<UserSettings>;
-  /** The data folder, which nothing that git is given to write may bring back into sight. */
+  /** The data folder, which no writable folder of git may expose again. */
   home: string;
 }
 
@@ -77,11 +80,12 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
     const { fetchBy = [], settings = [] } = options;
     const fetches = fetchBy.length > 0;
     const all = [...always, ...FIXED_SETTINGS, ...(fetches ? fetching : []), ...settings];
-    // Git looks at the folder it stands in, and writes there only where that is said.
+    // Git reads the folder it runs in, and writes there only if that is listed.
     const inside = writable.find((folder) => isWithin(folder, realOf(cwd)));
     const place = inside ?? cwd;
     const access = inside === undefined ? "read" : "write";
-    const stand: Stand = { place, writable, readable, network: fetches, access, closed: !fetches };
+    const seen = [...readable, ...(options.readable ?? [])];
+    const stand: SandboxProfile = { place, writable, readable: seen, network: fetches, access, closed: !fetches };
     const env = {
       ...environment(),
       ...FIXED_ENVIRONMENT,
@@ -107,6 +111,9 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
       const result = await inShell()
         .then((ran) => ran ?? alone())
         .catch((error: unknown) => notStarted(whyRefused(error)));
+      // A failed write says nothing about the repository.
+      if (result.code !== 0 && saysFull(result.stderr))
+        throw diskFull(`git ${args.slice(0, 3).join(" ")} failed in ${cwd}: ${whyFailed(result)}`);
       if (result.code === 0 || tries >= LOCK_TRIES || !isLocked(result.stderr)) return result;
       await sleep(100);
     }
@@ -139,7 +146,7 @@ export function createGit({ program, wrap, shells, environment, user, home }: Gi
   return withMore({});
 }
 
-/** Settings count for as much here as on the command line. */
+/** Settings in variables count as much as those on the command line. */
 function asEnvironment(settings: readonly string[]): NodeJS.ProcessEnv {
   const pairs = settings.flatMap((setting, index) => {
     const at = setting.indexOf("=");
@@ -151,7 +158,7 @@ function asEnvironment(settings: readonly string[]): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: String(settings.length) };
 }
 
-/** A wall that cannot be kept, or a folder that is out of sight behind it. */
+/** A sandbox that is not possible, or a folder that is not visible in it. */
 function whyRefused(error: unknown): string {
   if (error instanceof UserError) return error.message;
   throw error;
@@ -162,7 +169,7 @@ function whyFailed({ ending, stderr, output }: ExecResult): string {
   return ending === "exited" ? (stderr.trim() || output.trim()).slice(-600) : ending;
 }
 
-/** Whether git found that another of its kind was at work. */
+/** Whether git failed because another git was at work. */
 function isLocked(said: string): boolean {
   return said.includes(".lock': File exists") || (said.includes("Unable to create ") && said.includes(".lock"));
 }

@@ -1,89 +1,122 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readdirSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
-import { exec } from "../process/exec.ts";
+import { isFolder } from "../lib/is-folder.ts";
+import { type Folder, openBelow } from "../lib/pinned/folder.ts";
+import { statsOf } from "../lib/pinned/list.ts";
+import { realOf } from "../lib/real-path.ts";
+import { statsAt } from "../lib/stats-at.ts";
+import { removeTree } from "../process/remove-tree.ts";
+import { copyTree } from "./copy-tree.ts";
 import { moved, relocate } from "./relocate.ts";
-import type { Repo } from "./repository.ts";
+import type { CheckoutStatus, Repo } from "./repository.ts";
 
-/** What holds what a project has installed; a worktree without it cannot run the project's own checks. */
-const INSTALLED = new Set([
-  ...["node_modules", "bower_components", ".yarn", ".pnp.cjs", ".pnp.loader.mjs"],
+/** Folders of installed dependencies; a worktree without them cannot run the project's checks. */
+const FOLDERS = new Set([
+  ...["node_modules", "bower_components", ".yarn"],
   ...[".venv", "venv", "vendor", ".bundle", "Pods", "deps", "elm-stuff", ".dart_tool"],
 ]);
-/** What tools write in place inside of it, so that it must not be shared. */
+/** Files with the same purpose. */
+const FILES = new Set([".pnp.cjs", ".pnp.loader.mjs"]);
+/** Parts that tools modify in place, and that must therefore not be shared. */
 const CACHES = [".cache", ".vite", ".vitest"];
 
 export interface Bringing {
-  /** The top of the tree that has them, and of the one that is to have them. */
+  /** The roots of the source and the target tree. */
   from: string;
   to: string;
-  /** Relative to the top. */
+  /** Relative to the root. */
   names: readonly string[];
-  /** Where they are made ready, on the same disk as the tree that is to have them. */
+  /** A staging folder on the same disk as the target tree. */
   scratch: string;
-  /** Whether the two trees may share files, because neither is the user's own. */
+  /** Whether the trees may share files by hard links, because neither is the user's own. */
   share: boolean;
   signal: AbortSignal;
 }
 
-/** What the checkout has installed and git ignores, the root's first. */
-export function installedIn({ root, ignored }: Pick<Repo, "root" | "ignored">): string[] {
+/** Installed and ignored by git, the root's first. A name alone proves little: `.env` is a file in most projects. */
+export function installedIn({ root, ignored }: Pick<Repo, "root"> & Pick<CheckoutStatus, "ignored">): string[] {
   const depth = (name: string) => name.split("/").length;
   return ignored
     .map((name) => name.replace(/\/$/, ""))
-    .filter((name) => INSTALLED.has(basename(name)) || lstatSync(join(root, name, "pyvenv.cfg"), { throwIfNoEntry: false }))
+    .filter((name) => isInstalled(join(root, name)))
     .sort((a, b) => depth(a) - depth(b));
 }
 
+function isInstalled(path: string): boolean {
+  if (!isOpen(path)) return false;
+  if (FILES.has(basename(path))) return statsAt(path)?.isFile() ?? false;
+  return isFolder(path) && (FOLDERS.has(basename(path)) || (statsAt(join(path, "pyvenv.cfg"))?.isFile() ?? false));
+}
+
+/** Whether it is readable. */
+function isOpen(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | (isFolder(path) ? constants.X_OK : 0));
+    return true;
+  } catch {
+    // Missing, inaccessible, or a broken link.
+    return false;
+  }
+}
+
 /**
- * Brings what one tree has installed into another, each folder whole or not at all: what leads back into the first tree is
- * made to lead into the second. What an agent installs there does not reach the user's checkout, whose files are copied; file
- * systems that can share blocks do.
+ * Copies installed folders from one tree to another, each atomically, and rewrites paths that point into the first tree.
+ * Later installs there do not affect the user's checkout, whose files are copied (sharing blocks where the file system
+ * can). Reads and writes only below the two roots.
  */
-export async function bring({ from, to, names, scratch, share, signal }: Bringing): Promise<void> {
+export async function bring({ names, ...where }: Bringing): Promise<void> {
   for (const [index, name] of names.entries()) {
-    const [source, target] = [join(from, name), join(to, name)];
-    if (is(target) || !is(source) || !is(dirname(target))) continue;
-    if (lstatSync(source).isSymbolicLink()) {
-      symlinkSync(moved(resolve(dirname(source), readlinkSync(source)), from, to), target);
-      continue;
-    }
-    mkdirSync(scratch, { recursive: true, mode: 0o700 });
-    const prefix = `installed-${basename(to)}-${index}-`;
-    clearCut(scratch, prefix);
-    const made = join(scratch, `${prefix}${randomBytes(4).toString("hex")}`);
-    await copy(source, made, share, signal);
-    if (share) for (const cache of CACHES) rmSync(join(made, cache), { recursive: true, force: true });
-    await relocate(made, { from, to, at: target }, signal);
-    renameSync(made, target);
-  }
-}
-
-/** Takes away what an earlier life was cut off in. A program of its that still copies there never meets the copy that counts. */
-function clearCut(scratch: string, prefix: string): void {
-  for (const name of readdirSync(scratch).filter((each) => each.startsWith(prefix))) {
+    const [source, target] = [openBelow(where.from, dirname(name)), openBelow(where.to, dirname(name))];
     try {
-      rmSync(join(scratch, name), { recursive: true, force: true, maxRetries: 3 });
-    } catch (error) {
-      if (codeOf(error) !== "ENOTEMPTY") throw error;
-      // It is still being written to, and goes with the rest of the folder when the run is over.
+      if (source && target) await bringOne(name, { source, target, index, ...where });
+    } finally {
+      source?.close();
+      target?.close();
     }
   }
 }
 
-const is = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+interface BringingOne extends Omit<Bringing, "names"> {
+  /** The source and target folders. */
+  source: Folder;
+  target: Folder;
+  index: number;
+}
 
-/** By the system's own program, which is several times as fast as we could be. The first way of copying that works is taken. */
-async function copy(source: string, target: string, share: boolean, signal: AbortSignal): Promise<void> {
-  const plain = process.platform === "darwin" ? [["-Rcp"], ["-Rp"]] : [["-a", "--reflink=auto"], ["-a"]];
-  let said = "";
-  for (const options of [...(share && process.platform !== "darwin" ? [["-al"]] : []), ...plain]) {
-    const { code, stderr } = await exec("/bin/cp", [...options, "--", source, target], { signal });
-    signal.throwIfAborted();
-    if (code === 0) return;
-    said = stderr.trim().slice(-300);
-    rmSync(target, { recursive: true, force: true });
+async function bringOne(path: string, { source, target, index, from, to, scratch, share, signal }: BringingOne): Promise<void> {
+  const name = basename(path);
+  const there = statsOf(source, name);
+  if (!there || statsOf(target, name)) return;
+  if (there.isSymbolicLink()) {
+    symlinkSync(moved(resolve(from, dirname(path), readlinkSync(source.entry(name))), from, to), target.entry(name));
+    return;
   }
-  throw new UserError(`${source} could not be copied for the run: ${said}. Mend that (is the disk full?), then resume.`);
+  if (!(there.isDirectory() || there.isFile()) || !isOpen(source.entry(name))) return;
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  const own = realOf(scratch);
+  const prefix = `installed-${basename(to)}-${index}-`;
+  await clearCut(own, prefix);
+  const made = join(own, `${prefix}${randomBytes(4).toString("hex")}`);
+  await copyTree(source, name, made, { share, signal });
+  if (share && statsAt(made)?.isDirectory()) for (const cache of CACHES) await removeTree(join(made, cache));
+  await relocate(made, { from, to, at: join(to, path) }, signal);
+  try {
+    renameSync(made, target.entry(name));
+  } catch (error) {
+    if (!["EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR"].includes(codeOf(error) ?? "")) throw error;
+    // Somebody has installed it there meanwhile.
+    await removeTree(made);
+  }
+}
+
+/** Removes the remains of an interrupted copy. A program of it that still copies there never touches the valid copy. */
+async function clearCut(scratch: string, prefix: string): Promise<void> {
+  for (const name of readdirSync(scratch).filter((each) => each.startsWith(prefix))) {
+    await removeTree(join(scratch, name)).catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      // It is still being written, and is removed with the rest of the folder after the run.
+    });
+  }
 }

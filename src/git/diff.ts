@@ -2,12 +2,12 @@ import type { Git } from "./command.ts";
 
 const DIFF = ["-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M"];
 const PATCH_CHARACTERS = 120_000;
-/** So many files are listed; a summary of all of them ends the list. */
+/** How many files are listed; the list ends with a summary of all. */
 const LISTED_FILES = "--stat-count=1000";
 
 /**
- * The difference of two trees, as a reviewer reads it: the list of its files whole, and as much of its text as there is room
- * for. It is cut here and nowhere else, so that what it says of its own length is true.
+ * The difference of two trees for a reviewer: the full list of files, and as much of the text as fits. It is shortened only
+ * here, so that the length it states is true.
  */
 export async function diffOf(
   git: Git,
@@ -37,7 +37,32 @@ export async function statOf(git: Git, cwd: string, from: string, to: string): P
   return code === 0 ? stdout.trimEnd() : "";
 }
 
-/** How much the runner of programs has cut out of the middle of an output, which is then longer than was asked for by its mark. */
+/** A file that differs between two trees. */
+export interface FileDifference {
+  path: string;
+  state: "added" | "changed" | "deleted" | "renamed";
+  /** The former name of a renamed file. */
+  from?: string;
+}
+
+const STATES: Readonly<Record<string, FileDifference["state"]>> = { A: "added", D: "deleted", R: "renamed" };
+
+/** The files that differ between two trees, the first ones by name. */
+export async function filesOf(git: Git, cwd: string, from: string, to: string, most = 1_000): Promise<FileDifference[]> {
+  if (from === to) return [];
+  const { code, stdout } = await git.run(cwd, [...DIFF, "--name-status", "-z", from, to], { maxOutput: 4_000_000 });
+  const fields = code === 0 ? stdout.split("\0") : [];
+  const files: FileDifference[] = [];
+  for (let at = 0; at + 1 < fields.length && files.length < most; at += 2) {
+    const state = STATES[fields[at]?.[0] ?? ""] ?? "changed";
+    if (state === "renamed") at += 1;
+    const path = fields[at + 1] ?? "";
+    files.push({ path, state, ...(state === "renamed" && { from: fields[at] ?? "" }) });
+  }
+  return files;
+}
+
+/** How much the program runner cut out of the middle of an output, whose mark makes it longer than requested. */
 function cutOf(output: string, most: number): { left: number; text: string } {
   const mark = /^\n… (\d+) characters left out …\n/.exec(output.slice(Math.floor(most / 2)));
   return { left: output.length > most && mark ? Number(mark[1]) : 0, text: output.trimEnd() };

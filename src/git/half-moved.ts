@@ -1,15 +1,16 @@
-import { rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { messageOf, UserError } from "../lib/errors.ts";
-import { realOf } from "../lib/real-path.ts";
-import { isWithin } from "../lib/within.ts";
+import { openBelow } from "../lib/pinned/folder.ts";
+import { statsOf } from "../lib/pinned/list.ts";
+import { removeFile } from "../lib/pinned/write.ts";
 import { type Checkout, type Move, surveyMove } from "./checkout.ts";
 import type { Git } from "./command.ts";
 import { releaseLocks } from "./locks.ts";
 
 /**
- * Takes back what git has done of a move when it was cut off before the branch was moved. Only files that are as the move left
- * them are touched; the reason where one is not.
+ * Reverts an interrupted branch move that had already changed files. Touches only files that are as the move left them;
+ * returns the reason if one is not.
  */
 export async function undoMove(place: Checkout, move: Move): Promise<string | undefined> {
   try {
@@ -45,7 +46,7 @@ async function undo(place: Checkout, { from, to }: Move): Promise<string | undef
   }
 }
 
-/** The index is replaced as a whole, after all files are written. */
+/** The index is replaced atomically, after all files are written. */
 async function isIndexAt(git: Git, root: string, commit: string, changed: ReadonlySet<string>): Promise<boolean> {
   const listed = await git.must(root, ["diff-index", "--cached", "--name-only", "--no-renames", "-z", commit], {
     maxOutput: 50_000_000,
@@ -53,7 +54,7 @@ async function isIndexAt(git: Git, root: string, commit: string, changed: Readon
   return changed.size > 0 && !listed.split("\0").some((file) => changed.has(file));
 }
 
-/** A lock that the move itself left behind is empty, cut off, or holds what the move leads to. */
+/** A lock left by the move itself is empty, truncated, or contains what the move leads to. */
 async function releaseOwnLock(git: Git, root: string, { lock, to }: { lock: string; to: string }): Promise<string | undefined> {
   const there = statSync(lock, { throwIfNoEntry: false });
   if (!there) return undefined;
@@ -63,7 +64,12 @@ async function releaseOwnLock(git: Git, root: string, { lock, to }: { lock: stri
   return undefined;
 }
 
+/** Removes a file of the checkout, unless its path now leads through a link. */
 function removeWithin(root: string, file: string): void {
-  const folder = realOf(dirname(join(root, file)));
-  if (isWithin(realOf(root), folder)) rmSync(join(root, file), { force: true });
+  const folder = openBelow(root, dirname(file));
+  try {
+    if (folder && !statsOf(folder, basename(file))?.isDirectory()) removeFile(folder, basename(file));
+  } finally {
+    folder?.close();
+  }
 }

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 
-/** The patterns of an `.ignore` file, which git does not read, as the excludes of a repository say them. */
+/** Translates an `.ignore` file, which git does not read, into exclude patterns. */
 export function asExcludes(file: string, text: string): string[] {
   const folder = dirname(file);
   const below = folder === "." ? "" : `/${folder.replace(/[\\*?[]/g, "\\$&")}`;

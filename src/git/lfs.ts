@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Git } from "./command.ts";
 import { LFS_REMEDY, type Repo } from "./repository.ts";
 
-/** What stands in the way of a worktree, or is to be known of it. */
+/** What prevents a worktree, or should be known about it. */
 export interface Hindrance {
   refused?: string;
   note?: string;
@@ -11,13 +11,13 @@ export interface Hindrance {
 
 const MOST = 20_000_000;
 
-/** Whether the repository around a folder keeps files in Git LFS. */
+/** Whether the repository of a folder uses Git LFS. */
 export async function usesLfs(git: Git, folder: string): Promise<boolean> {
   const attributes = ["grep", "-q", "-E", "filter=lfs( |$)", "HEAD", "--", ":(top,glob)**/.gitattributes"];
   return (await git.run(folder, attributes)).code === 0;
 }
 
-/** Whether the files that a repository keeps in Git LFS can be brought into a worktree, from what is here. */
+/** Whether a repository's LFS files can be brought into a worktree without fetching. */
 export async function lfsHindrance({ git, root }: Repo, env: NodeJS.ProcessEnv): Promise<Hindrance> {
   const set = await git.run(root, ["config", "--get-regexp", "^filter\\.lfs\\.(process|smudge)$"]);
   if (set.code !== 0)

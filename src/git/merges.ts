@@ -10,13 +10,13 @@ import { AND_STATE } from "./scripts.ts";
 import { fillSubmodules } from "./submodules.ts";
 import { current, type Saved, stateIn, type Tree } from "./worktrees.ts";
 
-/** A merge that was made: its commit, and the one that it brought in. */
+/** A finished merge: its commit, and the commit it merged. */
 export interface Merge {
   commit: string;
   of: string;
 }
 
-/** Merges a commit into a worktree. With conflicts nothing is left behind but their list. */
+/** Merges a commit into a worktree. On conflicts only their list remains. */
 export async function mergeInto(
   { identity }: Pick<Repo, "identity">,
   tree: Tree,
@@ -36,7 +36,7 @@ export async function mergeInto(
   return { saved: await current(tree), conflicts };
 }
 
-/** Merges. What cannot even begin may stumble over the files of one that was cut off, and is tried again without them. */
+/** Merges. If it cannot even begin, it removes the files of an interrupted merge and tries again. */
 async function mergeOnClean(tree: Tree, words: readonly string[], script?: string): Promise<ExecResult> {
   const merge = () => tree.git.run(tree.path, words, { ...(script !== undefined && { script }) });
   const merged = await merge();
@@ -45,15 +45,15 @@ async function mergeOnClean(tree: Tree, words: readonly string[], script?: strin
   return merge();
 }
 
-/** Makes a worktree clean in which an earlier life was cut off in the middle of a merge. */
+/** Cleans a worktree after an interrupted merge. */
 async function takeBack(tree: Tree): Promise<void> {
   await setAside(tree, asideRef(tree.branch, "half-merged"));
   await tree.git.must(tree.path, ["reset", "-q", "--hard", "HEAD"]);
 }
 
 /**
- * Takes merges off the tip of a branch, in its own clean worktree, as many as are there; the commit it then stands on. One
- * that made no commit, because there was nothing to merge, is somebody else's and stays.
+ * Removes merge commits from the tip of a branch, in its own clean worktree; returns the commit it then points to. A fast
+ * forward made no merge commit, so what it brought is kept.
  */
 export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<string> {
   const { git, path } = tree;
@@ -71,7 +71,7 @@ export async function dropMerges(tree: Tree, merges: readonly Merge[]): Promise<
   return tip;
 }
 
-/** Begins a merge and leaves its conflicts in the files, for somebody to settle. */
+/** Begins a merge and leaves its conflicts in the files for somebody to resolve. */
 export async function beginMerge(tree: Tree, commit: string): Promise<string[]> {
   const { git, path, repo, record } = tree;
   if (!(await isAncestor(git, path, commit, "HEAD")) && !merging(record)) {
@@ -83,7 +83,7 @@ export async function beginMerge(tree: Tree, commit: string): Promise<string[]> 
   return conflictsOf(git, path);
 }
 
-/** Two commits of another repository cannot be merged from here, and a commit would quietly take one of them. */
+/** Submodule conflicts cannot be merged here, and committing would silently choose one side. */
 async function refuseClashingLinks(git: Git, path: string): Promise<void> {
   const unmerged = await git.must(path, ["ls-files", "--unmerged", "-z"], { maxOutput: 5_000_000 });
   const links = unmerged.split("\0").filter((line) => line.startsWith("160000 "));
@@ -100,7 +100,7 @@ async function conflictsOf(git: Git, path: string): Promise<string[]> {
   return listed.stdout.split("\0").filter((name) => name !== "");
 }
 
-/** The files of a list that still hold conflict markers. */
+/** The files of a list that still contain conflict markers. */
 export async function unsettled({ git, path }: Pick<Tree, "git" | "path">, files: readonly string[]): Promise<string[]> {
   const left = files.filter((file) => existsSync(join(path, file)));
   if (left.length === 0) return [];

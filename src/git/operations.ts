@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { quotedForShell } from "../lib/invocation.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 
-/** Something that was begun in a checkout and has not ended. */
+/** An unfinished operation in a checkout. */
 export interface Operation {
   what: string;
-  /** How whoever began it goes on with it, or gives it up. */
+  /** How its owner can continue or abort it. */
   commands: readonly string[];
 }
 
@@ -14,7 +14,7 @@ const either = (name: string): Pick<Operation, "commands"> => ({
   commands: [`git ${name} --continue   # or: git ${name} --abort`],
 });
 
-/** What is under way in a checkout, by the traces that git keeps of it in its own folder; undefined if nothing is. */
+/** The operation in progress, judging by the files that git keeps for it; undefined if there is none. */
 export function operationIn(gitDir: string, locks: readonly string[]): Operation | undefined {
   const has = (...names: string[]) => names.some((name) => existsSync(join(gitDir, name)));
   const lock = locks.find((file) => existsSync(file));

@@ -1,29 +1,30 @@
-import { lstatSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
+import { readlinkSync, symlinkSync, unlinkSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { createBreath } from "../lib/breath.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { readPlain } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
+import { statsAt } from "../lib/stats-at.ts";
 import { exec } from "../process/exec.ts";
 
 export interface Move {
-  /** The tops of the tree that it was made for, and of the one it is to serve. */
+  /** The roots of the tree it was made for, and of the one it will serve. */
   from: string;
   to: string;
-  /** Where the folder will stand. */
+  /** Its final path. */
   at: string;
 }
 
 const LARGEST = 1_000_000;
 
-/** A path of one tree as it is called in another; one that lies in neither stays as it is. */
+/** Translates a path from one tree to the other; a path outside both is unchanged. */
 export function moved(path: string, from: string, to: string): string {
   if (path === from) return to;
   return path.startsWith(`${from}/`) ? join(to, path.slice(from.length + 1)) : path;
 }
 
-/** The same for every path that a text names, such as a list of folders. */
+/** The same for every path in a text, such as a list of folders. */
 export function movedIn(text: string, from: string, to: string): string {
   const ends = (at: number) => at >= text.length || !/[\w.-]/.test(text[at]!);
   const starts = (at: number) => at === 0 || !/[\w./-]/.test(text[at - 1]!);
@@ -38,12 +39,12 @@ export function movedIn(text: string, from: string, to: string): string {
 }
 
 /**
- * Makes an installed folder serve another tree: links that lead into the first by their full path, and what a Python
- * environment says of where it stands and of projects that are installed in place.
+ * Makes an installed folder work in another tree: rewrites absolute links into the first tree, and the paths in a Python
+ * environment, including those of editable installs.
  */
 export async function relocate(folder: string, move: Move, signal: AbortSignal): Promise<void> {
   for (const path of await fullLinksIn(folder, signal)) relink(path, join(move.at, relative(folder, path)), move);
-  if (lstatSync(join(folder, "pyvenv.cfg"), { throwIfNoEntry: false }) === undefined) return;
+  if (!statsAt(join(folder, "pyvenv.cfg"))?.isFile()) return;
   const breathe = createBreath(signal);
   for (const path of placesIn(folder)) {
     rewrite(path, move);
@@ -51,7 +52,7 @@ export async function relocate(folder: string, move: Move, signal: AbortSignal):
   }
 }
 
-/** The links that lead somewhere by a full path. The system's own program looks through large folders many times as fast as we do. */
+/** Absolute links. The system's `find` searches large folders many times faster than Node. */
 async function fullLinksIn(folder: string, signal: AbortSignal): Promise<string[]> {
   const { code, stdout } = await exec("/usr/bin/find", [folder, "-type", "l", "-lname", "/*", "-print0"], {
     signal,
@@ -72,7 +73,7 @@ async function fullLinksIn(folder: string, signal: AbortSignal): Promise<string[
   return found;
 }
 
-/** The files of a Python environment that name folders: its programs, and its lists of projects that are used in place. */
+/** The files of a Python environment that contain paths: its scripts, and its lists of editable installs. */
 function placesIn(venv: string): string[] {
   const filesIn = (folder: string) =>
     entriesAt(folder)
@@ -87,8 +88,10 @@ function placesIn(venv: string): string[] {
   return [join(venv, "pyvenv.cfg"), ...programs, ...new Set(lists)];
 }
 
-/** A link that leads by its full path, or over the top of its tree, to somewhere in it. */
+/** Rewrites an absolute link that leads into its own tree. */
 function relink(path: string, future: string, { from, to }: Move): void {
+  // A name in an unknown encoding reads differently than it was listed.
+  if (!statsAt(path)?.isSymbolicLink()) return;
   const target = readlinkSync(path);
   if (!target.startsWith("/")) return;
   const there = moved(resolve(target), from, to);

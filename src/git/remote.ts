@@ -1,8 +1,8 @@
 import type { Git } from "./command.ts";
 
-/** Where a checkout's work goes, as far as it says. */
+/** Where a checkout's work is pushed, as far as it is known. */
 export interface Remote {
-  /** `owner/name`, with the host in front where that is not github.com. */
+  /** `owner/name`, preceded by the host if that is not github.com. */
   repo?: string;
   branch?: string;
 }
@@ -11,14 +11,19 @@ const ADDRESS =
   /^(?:(?:https?|ssh|git):\/\/(?:[^@/\s]{0,200}@)?|[\w.-]{1,100}@)([\w.-]{1,200})(?::\d{1,5})?[:/]([\w.-]{1,100})\/([\w.-]{1,100}?)(?:\.git)?\/?$/;
 const PREFERRED = ["upstream", "github", "origin"];
 
-/** The repository that a folder's remotes name, in the order in which `gh` chooses among them, and the branch that is checked out. */
+/** The remotes of a checkout with their addresses, as written in its settings. */
+export async function remotesOf(git: Git, folder: string): Promise<{ name: string; url: string }[]> {
+  const remotes = await git.run(folder, ["config", "-z", "--get-regexp", "^remote\\..*\\.url$"]);
+  return remotes.stdout.split("\0").flatMap((entry) => {
+    const [, name, url] = /^remote\.(.*)\.url\n(.*)$/s.exec(entry) ?? [];
+    return name !== undefined && url !== undefined ? [{ name, url }] : [];
+  });
+}
+
+/** The repository that a folder's remotes name, in the order that `gh` prefers, and the current branch. */
 export async function remoteOf(git: Git, folder: string): Promise<Remote> {
-  const [remotes, head] = await Promise.all([
-    git.run(folder, ["config", "-z", "--get-regexp", "^remote\\..*\\.url$"]),
-    git.run(folder, ["symbolic-ref", "-q", "--short", "HEAD"]),
-  ]);
-  const found = remotes.stdout.split("\0").flatMap((entry) => {
-    const [, name = "", url = ""] = /^remote\.(.*)\.url\n(.*)$/s.exec(entry) ?? [];
+  const [remotes, head] = await Promise.all([remotesOf(git, folder), git.run(folder, ["symbolic-ref", "-q", "--short", "HEAD"])]);
+  const found = remotes.flatMap(({ name, url }) => {
     const [, host = "", owner, repo] = ADDRESS.exec(url) ?? [];
     return owner && repo ? [{ name, repo: `${host === "github.com" ? "" : `${host}/`}${owner}/${repo}` }] : [];
   });

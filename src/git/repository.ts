@@ -1,45 +1,49 @@
-import { lstatSync, rmSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { UserError } from "../lib/errors.ts";
+import { codeOf, UserError, usageError } from "../lib/errors.ts";
+import { quotedForShell } from "../lib/invocation.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git } from "./command.ts";
 import { LOOK_FIRST } from "./scripts.ts";
 
-/** A repository as whoever works in it finds it. */
+/** A repository, as seen from a folder in it. */
 export interface Repo {
-  /** Git as it is let to work on this repository: what it writes is the repository's own folder. */
+  /** Git for this repository: it may write only the repository's own folder. */
   git: Git;
-  /** The top of the checkout. */
+  /** The root of the checkout. */
   root: string;
-  /** Where the branches and objects of the repository lie. */
+  /** The folder of the repository's branches and objects. */
   commonDir: string;
-  /** The project's folder below the top, or "". */
+  /** The project's folder below the root, or "". */
   prefix: string;
-  /** Null when there is no commit yet. */
+  /** Null if there is no commit yet. */
   head: string | null;
   /** The files of that commit. */
   tree: string | null;
-  /** Null when the head is detached. */
+  /** Null if the head is detached. */
   branch: string | null;
-  dirty: boolean;
-  /** What git ignores, relative to the top; folders end with a slash. */
-  ignored: readonly string[];
-  /** What git has to be told to commit in a repository that does not say by whom. */
+  /** How the checkout differs from the last commit. Walks all of its files once, at the first call. */
+  status(): Promise<CheckoutStatus>;
+  /** Options for committing in a repository without a committer. */
   identity: readonly string[];
 }
 
-/** Git is told to use a program that is not there. */
+/** What a checkout contains besides its last commit. */
+export interface CheckoutStatus {
+  dirty: boolean;
+  /** Ignored entries, relative to the root; folders end with a slash. */
+  ignored: readonly string[];
+}
+
+/** Git is configured to use a missing program. */
 export const LFS_REMEDY = "Install git-lfs, or undo its settings: git config --global --remove-section filter.lfs";
 
 export const NAMELESS = ["-c", "user.name=Swarm", "-c", "user.email=swarm@localhost"];
 
-/** What a folder is to git; undefined when it is in no repository. One that git refuses is not taken for none. */
+/** The repository of a folder; undefined if there is none. Throws if git refuses to use it. */
 export async function openRepo(git: Git, folder: string): Promise<Repo | undefined> {
-  const status = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignored=traditional", "-z"];
-  const [looked, user] = await Promise.all([
-    git.run(folder, status, { script: LOOK_FIRST, maxOutput: 5_000_000, writable: lfsFolder(folder) }),
-    git.user(),
-  ]);
+  const committers = ["config", "-z", "--get-regexp", "^user\\.(name|email)$"];
+  const [looked, user] = await Promise.all([git.run(folder, committers, { script: LOOK_FIRST }), git.user()]);
   if (looked.ending === "not-started")
     throw new UserError(`git cannot be started: ${looked.stderr}. Install it, and see that it is in the PATH.`);
   if (looked.code !== 0) {
@@ -47,55 +51,59 @@ export async function openRepo(git: Git, folder: string): Promise<Repo | undefin
     if (marker === undefined && /not a git repository/.test(looked.stderr)) return undefined;
     throw new UserError(whyRefused(looked, marker === undefined ? folder : dirname(marker)));
   }
-  const [places = "", tree = "", ...rest] = looked.stdout.split("\0");
-  const ofStatus = rest.indexOf("") + 1;
+  const [places = "", at = "", branch = "", ...named] = looked.stdout.split("\0");
   const [root = "", common = "", prefix = ""] = places.split("\n");
-  // Without these git would work wherever this process happens to stand.
+  // Without these git would use the folder that this process runs in.
   if (root === "" || common === "") throw new UserError(`git said nothing of ${folder}, so nothing was begun there. Try again.`);
   const commonDir = resolve(folder, common);
   if (git.isOwn(commonDir))
     throw new UserError(`${root} is no project: its repository lies in ${commonDir}, where IO keeps its own files.`);
+  const [head, tree] = at.split("\n").filter((line) => /^[0-9a-f]{40,64}$/.test(line));
+  let status: Promise<CheckoutStatus> | undefined;
   return {
     git: git.with({ writable: [commonDir] }),
     root,
     commonDir,
-    ...statusOf(rest.slice(ofStatus)),
-    tree: tree.trim() || null,
+    head: head ?? null,
+    tree: tree ?? null,
+    branch: branch.startsWith(HEADS) ? branch.trim().slice(HEADS.length) : null,
     prefix: prefix.replace(/\/$/, ""),
-    identity: identityOf(rest.slice(0, ofStatus), user),
+    identity: identityOf(named, user),
+    status() {
+      status ??= statusOf(git, folder, root);
+      return status;
+    },
   };
 }
 
-/** Where Git LFS writes even if it is only asked whether a file has changed; none that a link leads out of the project. */
+const HEADS = "refs/heads/";
+
+/** The folder that Git LFS writes even for a status; none if a link leads it out of the project. */
 function lfsFolder(folder: string): string[] {
   const own = repositoryAbove(folder);
   const isReal = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   return own !== undefined && isReal(own) && isReal(join(own, "lfs")) ? [join(own, "lfs")] : [];
 }
 
-function statusOf(entries: readonly string[]): Pick<Repo, "head" | "branch" | "dirty" | "ignored"> {
-  const lines = entries.filter((line) => line !== "");
-  const header = (name: string) => lines.find((line) => line.startsWith(`# ${name} `))?.slice(name.length + 3);
-  const head = header("branch.oid");
-  const branch = header("branch.head");
-  return {
-    head: head === undefined || head === "(initial)" ? null : head,
-    branch: branch === undefined || branch === "(detached)" ? null : branch,
-    dirty: lines.some((line) => !line.startsWith("#") && !line.startsWith("! ")),
-    ignored: lines.filter((line) => line.startsWith("! ")).map((line) => line.slice(2)),
-  };
+async function statusOf(git: Git, folder: string, root: string): Promise<CheckoutStatus> {
+  const status = ["status", "--porcelain", "--untracked-files=normal", "--ignored=traditional", "-z"];
+  const looked = await git.run(folder, status, { maxOutput: 5_000_000, writable: lfsFolder(folder) });
+  if (looked.code !== 0) throw new UserError(whyRefused(looked, root));
+  const lines = looked.stdout.split("\0").filter((line) => line !== "");
+  const isIgnored = (line: string) => line.startsWith("!! ");
+  return { dirty: !lines.every(isIgnored), ignored: lines.filter(isIgnored).map((line) => line.slice(3)) };
 }
 
-/** The repository's own word goes before the user's; where neither says an address, nobody's name is used. */
+/** The repository's committer comes before the user's; without an address, a neutral name is used. */
 function identityOf(named: readonly string[], user: { name?: string; email?: string }): readonly string[] {
   const has = (key: string) => named.some((entry) => entry.startsWith(`user.${key}\n`));
   if (!has("email") && user.email === undefined) return NAMELESS;
-  // Git would guess a name from the machine, and on some there is none to guess.
+  // Git would guess a name from the machine, and some have none to guess.
   const given = Object.entries({ name: user.name ?? "Swarm", email: user.email });
   return given.flatMap(([key, value]) => (has(key) || value === undefined ? [] : ["-c", `user.${key}=${value}`]));
 }
 
-/** The `.git` that git would find from a folder upwards, on the same disk as git does. */
+/** The `.git` that git would find from a folder upwards, on the same file system, as git does. */
 export function repositoryAbove(folder: string): string | undefined {
   const dev = statSync(folder, { throwIfNoEntry: false })?.dev;
   for (let at = folder; dev !== undefined; at = dirname(at)) {
@@ -111,11 +119,25 @@ function whyRefused({ ending, stderr }: ExecResult, root: string): string {
     ? `If you trust it: git config --global --add safe.directory ${root}`
     : /git-lfs[^\n]{0,200}not found/.test(said)
       ? LFS_REMEDY
-      : 'Mend it until "git status" works there, or say parallel: false in the implement phase to work in place.';
+      : 'Mend it until "git status" works there, or work in place: parallel: false in the implement phase of a run, --isolation none for a squad.';
   return `git refuses ${root}, so nothing was begun there: ${said}\n${remedy}`;
 }
 
-/** The commit a run begins from. Without any commit it is a picture of the checkout, made beside it. */
+/** Refuses a repository in which no branch or worktree can be created. */
+export function refuseReadOnly({ commonDir, root }: Pick<Repo, "commonDir" | "root">): void {
+  const folders = ["", "objects", "refs", "refs/heads", "worktrees"].map((name) => join(commonDir, name));
+  for (const folder of folders.filter((path) => existsSync(path))) {
+    try {
+      accessSync(folder, constants.W_OK);
+    } catch (error) {
+      throw usageError(
+        `${folder} cannot be written (${codeOf(error)}), and the result would be a branch in it. Nothing was begun. Make it writable (chmod -R u+w ${quotedForShell(commonDir)}), or work in a copy: git clone ${quotedForShell(root)} <folder>`,
+      );
+    }
+  }
+}
+
+/** The commit a run starts from. Without any commit, one is made of the checkout's files, beside the checkout. */
 export async function baseCommit(repo: Repo, indexFile: string, message: string): Promise<string> {
   if (repo.head !== null) return repo.head;
   const env = { GIT_INDEX_FILE: indexFile };

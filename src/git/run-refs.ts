@@ -5,11 +5,11 @@ import { deleteRefs } from "./refs.ts";
 export interface RunBranch {
   name: string;
   commit: string;
-  /** Why it is not to be deleted, where it is the only one that has its commits, or somebody stands on it. */
+  /** Why it must not be deleted: it is the only ref with its commits, or checked out. */
   needed?: "unmerged" | "checked out";
 }
 
-/** What a run left in a repository: its branches, and what it put aside. */
+/** What a run left in a repository: its branches, and changes that it set aside. */
 export interface RunRefs {
   branches: RunBranch[];
   aside: string[];
@@ -18,7 +18,7 @@ export interface RunRefs {
 const FORMAT = "--format=%(refname) %(objectname)";
 const MOST = 20_000_000;
 
-/** The branches and refs of a run; that its own worktrees stand on its branches does not count. Of branches that have the same commits, and nobody else has, one is needed. */
+/** The refs of a run; checkouts in its own worktrees do not protect them. Of several with the same commits, one is kept. */
 export async function refsOfRun(git: Git, root: string, runId: string, ownFolder = ""): Promise<RunRefs> {
   const prefixes = ["refs/heads/swarm/", "refs/heads/swarm-", "refs/swarm/"].map((prefix) => prefix + runId);
   const isOurs = (ref: string) =>
@@ -46,7 +46,7 @@ export async function refsOfRun(git: Git, root: string, runId: string, ownFolder
   return { branches, aside: found.filter(({ ref }) => ref.startsWith("refs/swarm/")).map(({ ref }) => ref) };
 }
 
-/** The branches, tags and remote branches that have a commit. */
+/** The branches, tags and remote branches that contain a commit. */
 async function refsWith(git: Git, root: string, commit: string): Promise<string[]> {
   const words = ["for-each-ref", `--contains=${commit}`, "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"];
   const { stdout } = await git.run(root, words, { maxOutput: MOST });
@@ -60,7 +60,7 @@ async function checkedOut(git: Git, root: string, ownFolder: string): Promise<Se
   return new Set(others.flatMap((each) => /^branch (.+)$/m.exec(each)?.[1] ?? []));
 }
 
-/** Deletes branches if they still are where they were seen; tells whether all are gone. */
+/** Deletes branches that have not moved since they were listed; returns whether all are gone. */
 export async function deleteBranches(git: Git, root: string, branches: readonly RunBranch[]): Promise<boolean> {
   return deleteRefs(
     git,

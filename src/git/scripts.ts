@@ -1,36 +1,40 @@
 /**
- * Texts for the shell that run several gits in one go, "$0" being git and "$@" the command: for each program that is started
- * the daemon's memory is mapped anew and a wall is put up. Nothing of anybody's else is ever put into them.
+ * Shell scripts that run several git commands in one process, "$0" being git and "$@" the command, because each started
+ * program costs a copy of the daemon's memory map and a sandbox. No foreign text is ever inserted into them.
  */
 const GIT = '"$0" --no-pager';
 
-/** What a folder stands on: commit, tree and branch, a line each. */
+/** Prints the commit, tree and branch of a folder, one per line. */
 export const STATE = ["rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"] as const;
 
-/** What agents write outside of a sparse checkout is theirs to write, and is not lost. */
+/** Agents may write outside a sparse checkout; such files are added too. */
 export const ADD_ALL = ["add", "-A", "--sparse"] as const;
 
-/** How a script ends that has done nothing, because there are repositories in the folder. */
+/** Adds what is readable, and skips files that are not. */
+export const ADD_READABLE = [...ADD_ALL, "--ignore-errors"] as const;
+
+/** The exit code of a script that did nothing because the folder contains repositories. */
 export const HAS_LINKS = 97;
 
 /**
- * What a folder is to git, in entries that end with a zero byte: its places, a line each; the files of its last commit; who
- * commits in it; and after an empty entry what the command says.
+ * Describes a folder in entries that end with a zero byte: its paths, one per line; its last commit and that commit's files;
+ * its branch; and then the output of the command, which may be empty. Reading the index proves that it is readable.
  */
 export const LOOK_FIRST = `${GIT} rev-parse --show-toplevel --git-common-dir --show-prefix || exit
 printf '\\0'
-${GIT} rev-parse -q --verify 'HEAD^{tree}'
+${GIT} rev-parse HEAD 'HEAD^{tree}' 2>/dev/null
 printf '\\0'
-${GIT} config -z --get-regexp '^user\\.(name|email)$'
+${GIT} symbolic-ref -q HEAD
 printf '\\0'
-exec "$@"`;
+${GIT} ls-files -- ./.git/index || exit
+"$@" || exit 0`;
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(" ");
 
-/** Where the command works, its output ends with what the folder then stands on. */
+/** If the command succeeds, its output ends with the folder's commit, tree and branch. */
 export const AND_STATE = `"$@" && exec ${GIT} ${quoted(STATE)}`;
 
-/** The same, after everything in the folder was added. */
+/** The same, after adding everything in the folder. */
 export const ADD_FIRST = `${GIT} ${quoted(ADD_ALL)} || exit ${HAS_LINKS}
 if ${GIT} ls-files --stage | grep -q '^160000 '; then exit ${HAS_LINKS}; fi
 ${AND_STATE}`;

@@ -1,6 +1,6 @@
 /**
- * What a repository's own settings could start or change is told off on the command line, which counts for more than they do.
- * Filters and merge drivers cannot be: who uses Git LFS needs them. They run behind the wall like git itself.
+ * Command-line options that override whatever a repository's settings could start or change. Filters and merge drivers
+ * cannot be switched off, because Git LFS needs them; they run in the sandbox like git itself.
  */
 export const FIXED_SETTINGS = [
   "core.fsmonitor=false",
@@ -23,6 +23,7 @@ export const FIXED_SETTINGS = [
   "tag.gpgSign=false",
   "log.showSignature=false",
   "merge.verifySignatures=false",
+  "rerere.enabled=false",
   "submodule.recurse=false",
   "fetch.recurseSubmodules=false",
   "safe.bareRepository=explicit",
@@ -35,8 +36,8 @@ export const FIXED_SETTINGS = [
 ] as const;
 
 /**
- * Nobody is asked anything, the settings of the user and the system are not read, nothing is fetched, looking changes nothing,
- * and what went wrong is read from git's own words.
+ * No prompts, no user or system settings, no fetching, no side effects of reading, and errors in English, so that they can
+ * be parsed.
  */
 export const FIXED_ENVIRONMENT = {
   GIT_CONFIG_GLOBAL: "/dev/null",

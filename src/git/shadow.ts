@@ -1,10 +1,11 @@
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeFolder } from "../lib/pinned/folder.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
 import { realOf } from "../lib/real-path.ts";
+import { statsAt } from "../lib/stats-at.ts";
 import type { Git } from "./command.ts";
 import { diffOf } from "./diff.ts";
 import { asExcludes } from "./ignore-files.ts";
@@ -12,7 +13,7 @@ import { releaseLocks } from "./locks.ts";
 
 const MOST_LISTED = 50_000_000;
 
-/** A record of a folder's states that leaves the folder and its own repository alone. What ignore files name is no part of it. */
+/** A history of a folder's states that does not touch the folder or its repository. Ignored files are not part of it. */
 export async function openShadow(plain: Git, gitDir: string, folder: string, leftOut: readonly string[]) {
   const place = { writable: [dirname(gitDir)] };
   const git = plain.with({ ...place, env: { GIT_DIR: gitDir, GIT_WORK_TREE: folder } });
@@ -41,7 +42,7 @@ export async function openShadow(plain: Git, gitDir: string, folder: string, lef
       return git.must(folder, ["write-tree"]);
     },
     diff: (from: string, to: string) => diffOf(git, folder, from, to),
-    /** The files it would keep; undefined if they are too many to be listed. */
+    /** The files it would record; undefined if there are too many to list. */
     files: () => list(".", ...excludes),
   };
 }
@@ -51,13 +52,13 @@ export interface FolderSize {
   bytes: number;
 }
 
-/** How much a record of a folder would hold; undefined if it is more than can be listed. Nothing of the look is kept. */
+/** How much a history of a folder would contain; undefined if too much to list. Nothing is stored. */
 export async function measureFolder(git: Git, folder: string, leftOut: readonly string[]): Promise<FolderSize | undefined> {
   const temporary = mkdtempSync(join(realOf(tmpdir()), "io-measure-"));
   try {
     const shadow = await openShadow(git, join(temporary, "shadow.git"), folder, leftOut);
     const files = await shadow.files();
-    const sizeOf = (file: string) => lstatSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0;
+    const sizeOf = (file: string) => statsAt(join(folder, file))?.size ?? 0;
     return files && { files: files.length, bytes: files.reduce((sum, file) => sum + sizeOf(file), 0) };
   } finally {
     rmSync(temporary, { recursive: true, force: true });

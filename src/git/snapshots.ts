@@ -8,7 +8,7 @@ import { realOf } from "../lib/real-path.ts";
 import type { ExecResult } from "../process/exec.ts";
 import type { Git, GitOptions } from "./command.ts";
 
-/** Of a repository with a million files. */
+/** Enough for a repository with a million files. */
 const MAX_INDEX_BYTES = 200_000_000;
 
 export interface SnapshotDeps {
@@ -16,9 +16,9 @@ export interface SnapshotDeps {
   log: Log;
 }
 
-/** What git says of a project's files, uncommitted ones included, without touching its index or its branches. */
+/** Git's view of a project's files, including uncommitted ones, without touching its index or branches. */
 export interface Snapshots {
-  /** The tree of the files as they are now; null where git cannot tell, as outside a repository. Never rejects. */
+  /** The tree of the current files; null if git cannot tell, as outside a repository. Never rejects. */
   take(folder: string): Promise<string | null>;
   /** The files that differ between two trees, relative to the folder. */
   changed(folder: string, before: string | null, after: string | null): Promise<string[]>;
@@ -35,7 +35,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
   const ask = (cwd: string, args: readonly string[], options: GitOptions = {}): Promise<ExecResult> =>
     git.run(cwd, args, { deadlineMs: DEADLINE_MS, maxOutput: MAX_OUTPUT, ...options });
 
-  /** Where the index of a folder's repository lies, and its objects. */
+  /** The index and object folders of a folder's repository. */
   async function placesOf(folder: string): Promise<{ index: string; commonDir: string } | undefined> {
     const plain = join(folder, ".git");
     if (lstatSync(plain, { throwIfNoEntry: false })?.isDirectory()) return { index: join(plain, "index"), commonDir: plain };
@@ -51,7 +51,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
     const temporary = mkdtempSync(join(realOf(tmpdir()), "io-index-"));
     try {
       const index = join(temporary, "index");
-      // Through an index of our own; what git already knows of each file saves reading it again.
+      // Through a copy of the index, whose stat data saves reading unchanged files.
       copyPlainAt(join(realOf(dirname(own.index)), basename(own.index)), index, MAX_INDEX_BYTES);
       const through = { env: { GIT_INDEX_FILE: index }, writable: [temporary, own.commonDir] };
       const added = await ask(folder, ["add", "-A", "--sparse", "--ignore-errors", "--", "."], through);
@@ -65,7 +65,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
     }
   }
 
-  /** A merge that waits elsewhere in the repository is nothing to this folder, yet it keeps git from writing a tree. */
+  /** An unfinished merge elsewhere in the repository does not matter here, but keeps git from writing a tree. */
   async function withoutUnmerged(folder: string, through: GitOptions): Promise<ExecResult> {
     const listed = await ask(folder, ["ls-files", "-u", "-z", "--full-name", "--", ":/"], through);
     const gone = listed.stdout.replace(
@@ -83,7 +83,7 @@ export function createSnapshots({ git, log }: SnapshotDeps): Snapshots {
 
   return {
     take(folder) {
-      // One that has not begun yet sees everything written until now, so it serves all who wait.
+      // A snapshot that has not begun yet will see everything written until now, so all waiting callers share it.
       const shared = waiting.get(folder);
       if (shared) return shared;
       const mine = (latest.get(folder) ?? Promise.resolve())

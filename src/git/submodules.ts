@@ -1,26 +1,34 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join, sep } from "node:path";
+import { mkdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { UserError } from "../lib/errors.ts";
+import { openBelow, withFolder } from "../lib/pinned/folder.ts";
+import { entriesOf } from "../lib/pinned/list.ts";
+import { realOf } from "../lib/real-path.ts";
+import { statsAt } from "../lib/stats-at.ts";
+import { removeTree } from "../process/remove-tree.ts";
 import type { Git } from "./command.ts";
 import type { Hindrance } from "./lfs.ts";
 import { releaseLocks } from "./locks.ts";
-import { submodulesOf } from "./nested.ts";
+import { hasEntry, moveAside, submoduleAt, submodulesOf } from "./nested.ts";
 import type { Repo } from "./repository.ts";
 import type { Tree } from "./tree.ts";
 
-/** Submodules inside submodules are filled so deep. */
+/** How deep nested submodules are filled. */
 const MOST_DEEP = 5;
 
-/** Whether the submodules that are checked out can be brought into a worktree, from what is here. */
-export async function submoduleHindrance({ git, root, head }: Repo): Promise<Hindrance> {
+/** Whether the checked-out submodules can be brought into a worktree without fetching. */
+export async function submoduleHindrance(repo: Repo): Promise<Hindrance> {
+  const { git, root, head } = repo;
   if (head === null) return {};
   const empty: string[] = [];
   const behind: string[] = [];
   for (const { folder } of await submodulesOf(git, root)) {
     const commit = await linkedIn(git, root, folder);
     if (commit === undefined) continue;
-    if (!existsSync(join(root, folder, ".git"))) empty.push(folder);
-    else if ((await git.run(join(root, folder), ["cat-file", "-e", `${commit}^{commit}`])).code !== 0) behind.push(folder);
+    const own = submoduleAt(repo, folder);
+    if (own === undefined) empty.push(folder);
+    else if ((await git.run(own, ["cat-file", "-e", `${commit}^{commit}`], { env: { GIT_DIR: own } })).code !== 0)
+      behind.push(folder);
   }
   return {
     ...(behind.length > 0 && {
@@ -32,63 +40,92 @@ export async function submoduleHindrance({ git, root, head }: Repo): Promise<Hin
   };
 }
 
+/** A tree whose submodules are filled, and the checkout they come from. */
+interface Filling {
+  git: Git;
+  /** The root of the checkout, or of a submodule in it. */
+  root: string;
+  /** The folder of the checkout's repositories, including its submodules'. */
+  commonDir: string;
+  path: string;
+  /** Git's records of the tree. */
+  record: string;
+  /** The worktree that contains all of it. */
+  worktree: string;
+}
+
 /**
- * Brings a worktree's submodules to what it names, from the checkout's own, where those are there; nothing comes from
- * elsewhere. `record` is where the repository keeps them. Whatever was done in them is committed before.
+ * Fills a worktree's submodules from the checkout's own, where those exist; fetches nothing. `record` is where the repository
+ * keeps them. Changes in them have been committed before.
  */
 export async function fillSubmodules(
-  { git, root }: Pick<Repo, "git" | "root">,
+  { git, root, commonDir }: Pick<Repo, "git" | "root" | "commonDir">,
   { path, record }: Pick<Tree, "path" | "record">,
-  deep = 1,
 ): Promise<void> {
+  await fill({ git, root, commonDir, path, record, worktree: path }, 1);
+}
+
+async function fill({ git: plain, path, record, ...at }: Filling, deep: number): Promise<void> {
+  const git = plain.with({ env: { GIT_DIR: record, GIT_WORK_TREE: path } });
   for (const { name, folder } of await submodulesOf(git, path)) {
-    const [source, place, module] = [join(root, folder), join(path, folder), moduleOf(record, name)];
-    if (module === undefined || !existsSync(join(source, ".git"))) continue;
+    const [source, place, module] = [join(at.root, folder), join(path, folder), join(record, "modules", name)];
+    if (submoduleAt(at, folder) === undefined || !isFolderBelow(path, folder)) continue;
     const wasCut = isCut(module);
-    if (wasCut) await clearCut(git, module, place);
-    if (wasCut || !(await isFilled(git, path, folder))) {
+    if (wasCut) await clearCut(git, { module, path, folder, worktree: at.worktree });
+    if (wasCut || !(await isFilled(git, { path, folder, module }))) {
       const force = wasCut ? ["--force"] : [];
       await git.must(path, ["--literal-pathspecs", "submodule", "--quiet", "update", "--init", ...force, "--", folder], {
-        fetchBy: ["file"],
+        ...{ fetchBy: ["file"], readable: [source, at.commonDir] },
         settings: [`submodule.${name}.url=${source}`, `submodule.${name}.active=true`],
       });
     }
-    if (deep < MOST_DEEP) await fillSubmodules({ git, root: source }, { path: place, record: module }, deep + 1);
+    if (deep < MOST_DEEP) await fill({ ...at, git: plain, root: source, path: place, record: module }, deep + 1);
   }
 }
 
-/** Where the repository keeps a submodule of a worktree; a name that leads elsewhere has none. */
-function moduleOf(record: string, name: string): string | undefined {
-  const module = join(record, "modules", name);
-  return module.startsWith(`${join(record, "modules")}${sep}`) ? module : undefined;
+function isFolderBelow(top: string, folder: string): boolean {
+  const open = openBelow(top, folder);
+  open?.close();
+  return open !== undefined;
 }
 
-/** Whether a git was ended while it brought a submodule, so that its files are not all there or not all of one commit. */
+/** Whether a git was interrupted while it filled a submodule, leaving its files incomplete or mixed. */
 function isCut(module: string): boolean {
-  return existsSync(module) && (existsSync(join(module, "index.lock")) || !existsSync(join(module, "index")));
+  const has = (name: string) => statsAt(join(module, name)) !== undefined;
+  return statsAt(module) !== undefined && (has("index.lock") || !has("index"));
 }
 
-/** Takes away what such a git left. Without an index nobody has ever worked there. */
-async function clearCut(git: Git, module: string, place: string): Promise<void> {
+/** Removes the remains of that. Without an index nobody has worked there; what is in its folder is moved aside. */
+async function clearCut(
+  git: Git,
+  { module, path, folder, worktree }: { module: string; path: string; folder: string; worktree: string },
+): Promise<void> {
   await releaseLocks([join(module, "index.lock"), join(module, "HEAD.lock")]);
-  const whole = existsSync(join(module, "index")) && (await git.run(module, ["rev-parse", "-q", "--verify", "HEAD"])).code === 0;
+  const env = { GIT_DIR: module };
+  const whole =
+    statsAt(join(module, "index")) && (await git.run(module, ["rev-parse", "-q", "--verify", "HEAD"], { env })).code === 0;
   if (whole) return;
-  rmSync(module, { recursive: true, force: true });
-  for (const name of existsSync(place) ? readdirSync(place) : []) rmSync(join(place, name), { recursive: true, force: true });
+  await removeTree(join(realOf(dirname(module)), basename(module)));
+  const above = dirname(folder);
+  const isEmpty = withFolder(join(realOf(path), folder), (open) => entriesOf(open).length === 0);
+  if (isEmpty || moveAside(path, above, basename(folder), worktree) === undefined) return;
+  const parent = openBelow(path, above);
+  if (parent) mkdirSync(parent.entry(basename(folder)));
+  parent?.close();
 }
 
-async function isFilled(git: Git, path: string, folder: string): Promise<boolean> {
-  if (!existsSync(join(path, folder, ".git"))) return false;
+async function isFilled(git: Git, { path, folder, module }: { path: string; folder: string; module: string }): Promise<boolean> {
+  if (!hasEntry(path, folder, ".git") || statsAt(module) === undefined) return false;
   const [indexed, at] = await Promise.all([
-    git.run(path, ["ls-files", "--stage", "-z", "--", folder]),
-    git.run(join(path, folder), ["rev-parse", "-q", "--verify", "HEAD"]),
+    git.run(path, ["--literal-pathspecs", "ls-files", "--stage", "-z", "--", folder]),
+    git.run(module, ["rev-parse", "-q", "--verify", "HEAD"], { env: { GIT_DIR: module } }),
   ]);
   return at.code === 0 && indexed.stdout.startsWith(`160000 ${at.stdout.trim()} 0\t`);
 }
 
 /**
- * Commits what was changed in a worktree's submodules, and gives the commits to the checkout's own submodules as a branch: the
- * worktree's will be gone, and a branch must not name what nobody has.
+ * Commits changes in a worktree's submodules and gives the commits to the checkout's submodules as a branch: the worktree's
+ * will be deleted, and a branch must not refer to commits that nobody has.
  */
 export async function saveSubmodules(
   tree: Tree,
@@ -98,12 +135,15 @@ export async function saveSubmodules(
 ): Promise<void> {
   const { git, path, branch, repo, record } = tree;
   for (const { name, folder } of await submodulesOf(git, path)) {
-    const gitDir = moduleOf(record, name);
-    if (gitDir === undefined || !existsSync(gitDir) || !existsSync(join(path, folder, ".git"))) continue;
-    const inside = join(path, folder);
+    const gitDir = join(record, "modules", name);
+    if (statsAt(gitDir) === undefined || !hasEntry(path, folder, ".git")) continue;
+    const inside = join(realOf(path), folder);
     const own = git.with({ env: { GIT_DIR: gitDir, GIT_WORK_TREE: inside } });
     if ((await own.must(inside, ["status", "--porcelain", "--untracked-files=all"])) !== "") {
       await own.must(inside, ["add", "-A"]);
+      // Git resolves the folder by its path: through a planted link, another folder's files would be in the index.
+      if (!hasEntry(path, folder, ".git"))
+        throw new UserError(`${folder} was replaced while it was saved. Nothing of it was committed.`);
       await own.must(inside, [...identity, "commit", "-q", "--no-verify", "--allow-empty-message", "-F", "-"], {
         input: message,
       });
@@ -118,23 +158,39 @@ export async function saveSubmodules(
   }
 }
 
+/** Restores a worktree's submodules, or those in these folders, to their last commits. */
+export async function resetSubmodules({ git, path, record }: Tree, folders?: readonly string[]): Promise<void> {
+  for (const { name, folder } of await submodulesOf(git, path)) {
+    const gitDir = join(record, "modules", name);
+    const isWanted = folders === undefined || folders.includes(folder);
+    if (!isWanted || statsAt(gitDir) === undefined || !hasEntry(path, folder, ".git")) continue;
+    const inside = join(realOf(path), folder);
+    const own = git.with({ env: { GIT_DIR: gitDir, GIT_WORK_TREE: inside } });
+    await own.must(inside, ["reset", "-q", "--hard", "HEAD"]);
+    await own.must(inside, ["clean", "-q", "-fd"]);
+  }
+}
+
 /** Puts a commit of a worktree's submodule on a branch of the checkout's submodule. */
 async function give(
-  { git, root }: Repo,
+  repo: Repo,
   { gitDir, folder, commit, branch }: { gitDir: string; folder: string; commit: string; branch: string },
 ): Promise<void> {
-  const theirs = join(root, folder);
-  if (!existsSync(join(theirs, ".git")))
+  const { git, root } = repo;
+  const theirs = submoduleAt(repo, folder);
+  if (theirs === undefined)
     throw new UserError(
       `${folder} is a submodule that is not checked out in ${root}, so a change to it has no place there. Say: git submodule update --init ${folder}`,
     );
-  const writable = [await git.must(theirs, ["rev-parse", "--absolute-git-dir"])];
   const words = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", gitDir, `+${commit}:refs/heads/${branch}`];
-  await git.must(theirs, words, { fetchBy: ["file"], writable, settings: ["uploadpack.allowAnySHA1InWant=true"] });
+  await git.must(theirs, words, {
+    ...{ fetchBy: ["file"], readable: [gitDir], writable: [theirs], env: { GIT_DIR: theirs } },
+    settings: ["uploadpack.allowAnySHA1InWant=true"],
+  });
 }
 
-/** The commit of another repository that the last commit names in a folder. */
+/** The commit that the last commit records for a submodule folder. */
 async function linkedIn(git: Git, path: string, folder: string): Promise<string | undefined> {
-  const listed = await git.run(path, ["ls-tree", "-z", "HEAD", "--", folder]);
+  const listed = await git.run(path, ["ls-tree", "--full-tree", "-z", "HEAD", "--", folder]);
   return /^160000 commit ([0-9a-f]+)\t/.exec(listed.stdout)?.[1];
 }

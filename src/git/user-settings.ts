@@ -5,24 +5,24 @@ import { exec } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
 import { FIXED_ENVIRONMENT } from "./settings.ts";
 
-/** The few settings of the user's that git is told of; every other one is ignored, because a model may have written it. */
+/** The few user settings that git receives; all others are ignored, because a model may have written them. */
 export interface UserSettings {
-  /** For commits in a repository that names nobody itself. */
+  /** The committer for repositories that name none. */
   name?: string;
   email?: string;
   /** As `name=value`, for every command. */
   always: readonly string[];
-  /** Files outside of a repository that those name. */
+  /** Files outside a repository that these settings name. */
   readable: readonly string[];
-  /** As `name=value`, where something is fetched. */
+  /** As `name=value`, for fetching. */
   fetching: readonly string[];
-  /** Variables where something is fetched, as whoever started IO has set them. */
+  /** Variables for fetching, from the environment of IO's start. */
   fetchingBy: NodeJS.ProcessEnv;
 }
 
 export interface UserSettingsDeps {
   program: FoundProgram;
-  /** The environment as whoever started IO has set it. */
+  /** The environment of IO's start. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -38,8 +38,8 @@ const LFS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads the user's and the system's git settings once. Git only lists the files here: it stands in no repository and runs
- * nothing that they name.
+ * Reads the user's and the system's git settings once. Git only lists the files: it is in no repository and runs nothing
+ * that they name.
  */
 export async function readUserSettings({ program, env }: UserSettingsDeps): Promise<UserSettings> {
   const fetchingBy = Object.fromEntries(Object.entries(env).filter(([name]) => FETCHING_BY.includes(name)));
@@ -93,7 +93,7 @@ function alwaysIn(entries: readonly Entry[]): string[] {
   return [...folders.map(([name, value]) => `${name}=${value}`), ...known];
 }
 
-/** What the user keeps out of every repository must not come into one by a commit of ours. */
+/** Files that the user excludes from every repository must not be committed by IO. */
 function excludesIn(entries: readonly Entry[], home: string): string | undefined {
   const named = last(entries, "core.excludesfile");
   const path = named === undefined ? join(home, ".config", "git", "ignore") : named.replace(/^~(?=\/)/, home);
@@ -107,7 +107,7 @@ function proxyIn(entries: readonly Entry[]): string[] {
     : [];
 }
 
-/** Addresses that stand for others. Only from the environment, which no model writes: they decide whose files arrive. */
+/** Address rewrites (`insteadOf`). Only from the environment, which no model writes: they decide whose files arrive. */
 function addressesIn(env: NodeJS.ProcessEnv): string[] {
   const count = Math.min(Number(env.GIT_CONFIG_COUNT) || 0, 100);
   return Array.from(
@@ -122,7 +122,7 @@ function isFile(path: string): boolean {
   try {
     return lstatSync(path).isFile();
   } catch {
-    // Not there, or not ours to read.
+    // Missing or unreadable.
     return false;
   }
 }

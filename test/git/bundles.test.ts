@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeBundle, type Place, takeBundle } from "../../src/git/bundles.ts";
+import { type BundleTarget, makeBundle, takeBundle } from "../../src/git/bundles.ts";
 import { openRepo } from "../../src/git/repository.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -12,7 +12,7 @@ import { project } from "../support/squads.ts";
 const git = testGit();
 const at = (folder: string, ...args: string[]) => execFileSync("git", args, { cwd: folder, encoding: "utf8" }).trim();
 
-async function placeOf(folder: string): Promise<Place> {
+async function placeOf(folder: string): Promise<BundleTarget> {
   const repo = (await openRepo(git, folder))!;
   return { git: repo.git, root: repo.root, scratch: temporaryFolder() };
 }

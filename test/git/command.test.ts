@@ -1,14 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { openRepo } from "../../src/git/repository.ts";
+import { NAMELESS, openRepo } from "../../src/git/repository.ts";
 import { AND_STATE } from "../../src/git/scripts.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { projectEnvironment } from "../../src/process/environment.ts";
 import type { Wrap } from "../../src/process/sandbox.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { makeProject, git as plainGit } from "../support/swarm/index.ts";
 
 /** Runs something else in git's place. */
 const instead =
@@ -144,4 +145,24 @@ test("a git that says nothing of a folder is not taken to mean the one that this
   const silent = testGit({ wrap: instead("/bin/true") });
   await expect(openRepo(silent, folder)).rejects.toThrow(`git said nothing of ${folder}`);
   expect((await openRepo(testGit(), folder))?.root).toBe(realpathSync(folder));
+});
+
+test("a conflict in a tree of IO's teaches git's memory of settled conflicts nothing, though the user keeps one", async () => {
+  const folder = makeProject({ "a.txt": "a\n" });
+  const change = (text: string) => {
+    writeFileSync(join(folder, "a.txt"), text);
+    plainGit(folder, "commit", "-q", "-a", "-m", text);
+  };
+  plainGit(folder, "switch", "-q", "-c", "theirs");
+  change("theirs\n");
+  plainGit(folder, "switch", "-q", "main");
+  change("mine\n");
+  // Git keeps one wherever this folder is, even if no setting says so.
+  mkdirSync(join(folder, ".git", "rr-cache"));
+  const merged = await testGit().run(folder, [...NAMELESS, "merge", "-q", "theirs"]);
+  expect(merged.code).toBe(1);
+  expect(readdirSync(join(folder, ".git", "rr-cache"))).toEqual([]);
+  plainGit(folder, "merge", "--abort");
+  expect(() => plainGit(folder, "merge", "-q", "theirs")).toThrow();
+  expect(readdirSync(join(folder, ".git", "rr-cache"))).toHaveLength(1);
 });

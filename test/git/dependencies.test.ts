@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bring, installedIn } from "../../src/git/dependencies.ts";
 import { movedIn } from "../../src/git/relocate.ts";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { bundled } from "../support/bundled.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { killed } from "../support/processes.ts";

@@ -21,7 +21,7 @@ async function toldOf(folder: string, change: () => void): Promise<string> {
   return filesLine({ filesChanged, commands: [], treeBefore, treeAfter });
 }
 const filesLine = (evidence: TaskEvidence) =>
-  tellEvidence(evidence)
+  tellEvidence(evidence, "done")
     .split("\n")
     .find((line) => line.startsWith("Files changed"))!;
 const UNKNOWN =
