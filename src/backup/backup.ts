@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
-  chmodSync,
   createReadStream,
   createWriteStream,
   existsSync,
@@ -15,13 +14,13 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { DatabaseSync } from "@photostructure/sqlite";
+import type { Paths } from "../home/paths.ts";
 import { isAlive } from "../lib/alive.ts";
 import { UserError, usageError } from "../lib/errors.ts";
-import type { Paths } from "../lib/paths.ts";
+import { withPath } from "../lib/file-errors.ts";
 import { realOf } from "../lib/real-path.ts";
 import { packageVersion } from "../lib/version.ts";
-import { unusable } from "../store/open.ts";
+import type { Snapshot, SnapshotOptions } from "../store/snapshot.ts";
 import { type Copied, createCopy } from "./copy.ts";
 import { MANIFEST, type Manifest, ROOT } from "./manifest.ts";
 import type { OnProgress } from "./progress.ts";
@@ -30,6 +29,8 @@ import { END_OF_TAR, headerOf, paddingOf } from "./tar.ts";
 export interface BackupDeps {
   paths: Paths;
   file: string;
+  /** Has the owner of the database copy it to a file, without keeping anybody from writing. */
+  snapshot: (target: string, options: SnapshotOptions) => Promise<Snapshot>;
   signal?: AbortSignal;
   onProgress?: OnProgress | undefined;
   now?: () => Date;
@@ -49,14 +50,12 @@ interface Watched {
   onProgress: OnProgress | undefined;
 }
 
-/** How long another process may keep the database to itself. */
-const BUSY_MS = 10_000;
+/** How often files and database are copied anew because something began or ended in between. */
+const MOST_ROUNDS = 6;
 
 /** Puts the whole home into one file, as a crash at one moment would leave it: a start from it finishes what was begun. */
-export async function backUp({ paths, file, signal, onProgress, now = () => new Date() }: BackupDeps): Promise<Backup> {
-  const home = realOf(paths.home);
-  const target = resolve(file);
-  refusePlace(home, target);
+export async function backUp({ paths, file, snapshot, signal, onProgress, now = () => new Date() }: BackupDeps): Promise<Backup> {
+  const { home, target } = checkPlace(paths, file);
   const staging = makeStaging(paths.scratch);
   const part = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
   const remove = () => {
@@ -66,7 +65,7 @@ export async function backUp({ paths, file, signal, onProgress, now = () => new 
   process.once("exit", remove);
   try {
     const createdAt = now().toISOString();
-    const entries = copyHome(home, paths.database, { staging, onProgress });
+    const entries = await copyHome(paths, { staging, snapshot, onProgress });
     signal?.throwIfAborted();
     const manifest: Manifest = {
       format: "io-backup/1",
@@ -77,7 +76,10 @@ export async function backUp({ paths, file, signal, onProgress, now = () => new 
     };
     const archive = Readable.from(archiveOf(entries, manifest, { staging, onProgress }));
     const options = signal ? { signal } : {};
-    await pipeline(archive, createGzip(), createWriteStream(part, { mode: 0o600, flags: "wx", flush: true }), options);
+    const output = createWriteStream(part, { mode: 0o600, flags: "wx", flush: true });
+    await pipeline(archive, createGzip(), output, options).catch((error: unknown) => {
+      throw withPath(error, target);
+    });
     renameSync(part, target);
     return { file: target, home, files: entries.length, bytes: statSync(target).size, createdAt };
   } finally {
@@ -86,13 +88,17 @@ export async function backUp({ paths, file, signal, onProgress, now = () => new 
   }
 }
 
-function refusePlace(home: string, target: string): void {
+/** Refuses a file that a backup cannot be written to. */
+export function checkPlace(paths: Pick<Paths, "home">, file: string): { home: string; target: string } {
+  const home = realOf(paths.home);
+  const target = resolve(file);
   if (!existsSync(home)) throw new UserError(`${home}: there is no data folder yet, so there is nothing to back up.`);
   const inHome = relative(home, realOf(target));
   if (inHome === "" || !(inHome.startsWith("..") || inHome.startsWith("/")))
     throw usageError(`${target}: lies in the data folder that is to be backed up. Name a file outside of ${home}.`);
   const there = lstatSync(target, { throwIfNoEntry: false });
   if (there && !there.isFile()) throw usageError(`${target}: is not a file that could be replaced. Name another one.`);
+  return { home, target };
 }
 
 /** A folder that no command sees; those that a killed backup left are taken away. */
@@ -108,35 +114,28 @@ function makeStaging(scratch: string): string {
 }
 
 /**
- * Copies everything twice while others work, which leaves little to do, and what changed since then a last time while nobody
- * can write to the database: no effect is begun meanwhile, since its intent would have to be written first.
+ * Copies everything twice while others work, which leaves little to do. Then what changed since is copied once more, and the
+ * database after it, again and again until nothing began or ended in between. Where somebody is always at work, the last copy
+ * of the database takes the ends of those effects for unknown, as after a crash.
  */
-function copyHome(home: string, database: string, { staging, onProgress }: Watched): Copied[] {
-  const copy = createCopy({ home, staging, onProgress });
+async function copyHome(
+  { home, database }: Paths,
+  { staging, snapshot, onProgress }: Watched & Pick<BackupDeps, "snapshot">,
+): Promise<Copied[]> {
+  const copy = createCopy({ home: realOf(home), staging, onProgress });
   copy.pass();
   copy.pass();
-  if (!existsSync(database)) return copy.entries();
-  const holder = new DatabaseSync(database);
-  try {
-    holder.exec(`PRAGMA busy_timeout = ${BUSY_MS}; BEGIN IMMEDIATE`);
+  const own = join(staging, "io.db");
+  for (let round = 1; existsSync(database); round += 1) {
+    const since = new Date().toISOString();
     copy.pass();
-    const own = join(staging, "io.db");
-    const reader = new DatabaseSync(database);
-    try {
-      reader.prepare("VACUUM INTO ?").run(own);
-    } finally {
-      reader.close();
-    }
-    chmodSync(own, 0o600);
-    return [
-      ...copy.entries(),
-      { name: "io.db", type: "file", mode: 0o600, mtimeMs: Date.now(), size: statSync(own).size, sha256: "" },
-    ];
-  } catch (error) {
-    throw error instanceof UserError ? error : unusable(database, error);
-  } finally {
-    holder.close();
+    const cutOff = round === MOST_ROUNDS;
+    const { isQuiet } = await snapshot(own, { since, cutOff });
+    if (isQuiet || cutOff) break;
   }
+  if (!existsSync(own)) return copy.entries();
+  const size = statSync(own).size;
+  return [...copy.entries(), { name: "io.db", type: "file", mode: 0o600, mtimeMs: Date.now(), size, sha256: "" }];
 }
 
 async function* archiveOf(

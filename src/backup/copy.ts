@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, UserError } from "../lib/errors.ts";
+import { withPath } from "../lib/file-errors.ts";
 import { type Folder, withFolder } from "../lib/pinned/folder.ts";
 import { openPlain, tellAbsent } from "../lib/pinned/read.ts";
 import { isLeftOut } from "./manifest.ts";
@@ -69,6 +70,9 @@ export function createCopy({ home, staging, onProgress }: CopyDeps) {
         bytes += read;
         onProgress?.({ step: "copying", files: copied.size, bytes });
       }
+    } catch (error) {
+      // Of two disks a person has to know which is full.
+      throw withPath(error, target);
     } finally {
       closeSync(file);
       closeSync(handle);

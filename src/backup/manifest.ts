@@ -17,7 +17,7 @@ export type Manifest = z.infer<typeof Manifest>;
 
 /** What belongs to a process and not to the home, or is made anew from the rest. */
 export function isLeftOut(path: string): boolean {
-  return /^(?:daemon\.(?:json|lock)(?:-journal|-wal|-shm)?|io\.db(?:-wal|-shm|-journal)?|scratch(?:\/.*)?|wiki\/\.index\.db.*|sessions\/runtime-\d+\.pid|cluster\/(?:data(?:\/.*)?|nats-server\.pid))$/.test(
+  return /^(?:daemon\.(?:json|lock)(?:-journal|-wal|-shm)?|io\.db(?:-wal|-shm|-journal)?|(?:scratch|\.restore|runtime|compiled|installed)(?:\/.*)?|wiki\/\.index\.db.*|sessions\/runtime-\d+\.pid|cluster\/(?:data(?:\/.*)?|nats-server\.pid))$/.test(
     path,
   );
 }

@@ -9,20 +9,23 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statfsSync,
   symlinkSync,
   utimesSync,
   writeSync,
 } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import { DatabaseSync } from "@photostructure/sqlite";
+import type { Paths } from "../home/paths.ts";
 import { codeOf, conflict, messageOf, UserError, usageError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-errors.ts";
-import type { Paths } from "../lib/paths.ts";
 import { realOf } from "../lib/real-path.ts";
+import { sizeText } from "../lib/size.ts";
+import { isWithin } from "../lib/within.ts";
 import { lockHolder } from "../store/lock.ts";
 import { digest } from "./copy.ts";
-import { asideAt, checkedAt, removeLeftovers, unpackingAt } from "./interrupted.ts";
+import { finishRestore, removeLeftovers, replaceContents, unpackingBeside, unpackingWithin } from "./interrupted.ts";
 import { isLeftOut, MANIFEST, Manifest, ROOT } from "./manifest.ts";
 import type { OnProgress } from "./progress.ts";
 import { damaged, readTar, type TarEntry } from "./tar.ts";
@@ -44,43 +47,59 @@ export interface Restored {
   from: string;
   /** Where what was in the home before is now. */
   aside: string | null;
+  /** Links of the backup that lead out of the home; nothing was written through them. */
+  linksOutside: { path: string; target: string }[];
+}
+
+/** An entry of the archive that was unpacked. */
+interface Unpacked {
+  type: TarEntry["type"];
+  mode: number;
+  sha256: string;
 }
 
 const MOST_MANIFEST = 500_000_000;
+const MOST_ENTRIES = 5_000_000;
+const LONGEST_PATH = 4_096;
 
 /** Whether there is something in a home that a restore would take the place of. */
-export function holdsSomething({ home }: Paths): boolean {
-  return existsSync(home) && readdirSync(home).length > 0;
+export function holdsSomething({ home, runtime }: Paths): boolean {
+  return existsSync(home) && readdirSync(home).some((name) => name !== basename(runtime));
 }
 
-/** Makes a home of a backup: beside it first, checked to the last byte, and then in its place in one step. */
+/**
+ * Makes a home of a backup: apart first, checked to the last byte, and then in its place. Where there is no home yet that is one
+ * step, without a moment of half a home; what is there already is exchanged entry by entry, and a kill in between is mended by
+ * the next command (`finishRestore`).
+ */
 export async function restore({ paths, file, replace, onProgress, now = () => new Date() }: RestoreDeps): Promise<Restored> {
   const home = realOf(paths.home);
   refuseUsed(paths);
-  if (holdsSomething(paths) && !replace)
-    throw conflict(
-      `${home} is not empty. With --yes it is put aside and the backup takes its place; or set IO_HOME to another folder.`,
-    );
+  finishRestore(home);
+  const isFull = holdsSomething(paths);
+  if (isFull && !replace) throw notEmpty(home);
   removeLeftovers(home);
-  const [staging, checked] = [unpackingAt(home), checkedAt(home)];
-  const remove = () => {
-    for (const path of [staging, checked]) rmSync(path, { recursive: true, force: true });
-  };
+  const staging = isFull ? unpackingWithin(home) : unpackingBeside(home);
+  const remove = () => rmSync(staging, { recursive: true, force: true });
   process.once("exit", remove);
   try {
-    mkdirSync(dirname(home), { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(staging), { recursive: true, mode: 0o700 });
     mkdirSync(staging, { mode: 0o700 });
-    const manifest = await unpack(resolve(file), staging, onProgress);
+    const { manifest, links } = await unpack(resolve(file), staging, onProgress);
     refuseUsed(paths);
-    const aside = holdsSomething(paths) ? asideAt(home, now()) : null;
-    renameSync(staging, checked);
-    move(home, checked, aside);
-    return { home, files: Object.keys(manifest.entries).length, createdAt: manifest.createdAt, from: manifest.home, aside };
+    const aside = takePlace(paths, { home, staging: isFull ? undefined : staging, now });
+    const linksOutside = links.filter(({ path, target }) => !isWithin(home, resolve(dirname(join(home, path)), target)));
+    const { createdAt, home: from, entries } = manifest;
+    return { home, files: Object.keys(entries).length, createdAt, from, aside, linksOutside };
   } finally {
     process.off("exit", remove);
     remove();
+    removeLeftovers(home);
   }
 }
+
+const notEmpty = (home: string) =>
+  conflict(`${home} is not empty. With --yes it is put aside and the backup takes its place; or set IO_HOME to another folder.`);
 
 function refuseUsed(paths: Paths): void {
   const holder = lockHolder(paths.lock);
@@ -105,11 +124,20 @@ function isOpen(database: string): boolean {
   }
 }
 
-async function unpack(file: string, staging: string, onProgress: OnProgress | undefined): Promise<Manifest> {
-  const found: Manifest["entries"] = {};
-  const links: { path: string; target: string }[] = [];
+interface Link {
+  path: string;
+  target: string;
+}
+
+async function unpack(
+  file: string,
+  staging: string,
+  onProgress: OnProgress | undefined,
+): Promise<{ manifest: Manifest; links: Link[] }> {
+  const found = new Map<string, Unpacked>();
+  const folders = new Set<string>();
+  const links: Link[] = [];
   let manifest: Manifest | undefined;
-  let files = 0;
   let bytes = 0;
   try {
     const plain = createReadStream(file)
@@ -122,23 +150,42 @@ async function unpack(file: string, staging: string, onProgress: OnProgress | un
         continue;
       }
       const path = placeOf(entry.name);
-      if (path in found) throw damaged();
+      if (found.has(path) || found.size >= MOST_ENTRIES) throw damaged();
+      // Only folders have something below them.
+      for (const above of parentsOf(path)) {
+        if ((found.get(above)?.type ?? "folder") !== "folder") throw damaged();
+        folders.add(above);
+      }
+      if (entry.type !== "folder" && folders.has(path)) throw damaged();
+      requireRoom(staging, entry.size);
       if (entry.type === "link") links.push({ path, target: entry.target ?? "" });
-      found[path] = { mode: entry.mode, sha256: await put(entry, body, join(staging, path)) };
-      files += 1;
+      found.set(path, { type: entry.type, mode: entry.mode, sha256: await put(entry, body, join(staging, path)) });
       bytes += entry.size;
-      onProgress?.({ step: "unpacking", files, bytes });
+      onProgress?.({ step: "unpacking", files: found.size, bytes });
+    }
+    if (!manifest || !isSame(found, manifest.entries)) throw damaged();
+    // Links come last, and nothing lies below one, so that nothing is ever written through them.
+    for (const { path, target } of links) {
+      mkdirSync(dirname(join(staging, path)), { recursive: true, mode: 0o700 });
+      symlinkSync(target, join(staging, path));
     }
   } catch (error) {
     throw explained(error, file);
   }
-  if (!manifest || !isSame(found, manifest.entries)) throw explained(damaged(), file);
-  // Links come last, so that nothing is ever written through one.
-  for (const { path, target } of links) {
-    mkdirSync(dirname(join(staging, path)), { recursive: true, mode: 0o700 });
-    symlinkSync(target, join(staging, path));
-  }
-  return manifest;
+  return { manifest, links };
+}
+
+/** An archive of a few kilobytes can unpack to any size. */
+function requireRoom(folder: string, size: number): void {
+  if (size < 1_000_000) return;
+  const { bavail, bsize } = statfsSync(folder);
+  if (size > bavail * bsize)
+    throw new UserError(`It holds a file of ${sizeText(size)}, for which there is no room on the disk. Nothing was restored.`);
+}
+
+function parentsOf(path: string): string[] {
+  const above = dirname(path);
+  return above === "." ? [] : [above, ...parentsOf(above)];
 }
 
 /** Writes one entry and says what its content comes to. */
@@ -174,14 +221,14 @@ async function readManifest({ size }: TarEntry, body: AsyncIterable<Buffer>): Pr
 function placeOf(name: string): string {
   const path = name.startsWith(`${ROOT}/`) ? name.slice(ROOT.length + 1) : "";
   const isPlain = path.split("/").every((part) => part !== "" && part !== "." && part !== ".." && !/[\0\\]/.test(part));
-  if (!isPlain || (isLeftOut(path) && path !== "io.db")) throw damaged();
+  if (!isPlain || Buffer.byteLength(path) > LONGEST_PATH || (isLeftOut(path) && path !== "io.db")) throw damaged();
   return path;
 }
 
-function isSame(found: Manifest["entries"], told: Manifest["entries"]): boolean {
-  const names = Object.keys(told);
-  if (names.length !== Object.keys(found).length) return false;
-  return names.every((name) => found[name]?.sha256 === told[name]!.sha256 && found[name]?.mode === told[name]!.mode);
+function isSame(found: ReadonlyMap<string, Unpacked>, told: Manifest["entries"]): boolean {
+  const entries = Object.entries(told);
+  if (entries.length !== found.size) return false;
+  return entries.every(([name, { sha256, mode }]) => found.get(name)?.sha256 === sha256 && found.get(name)?.mode === mode);
 }
 
 function explained(error: unknown, file: string): UserError {
@@ -193,16 +240,22 @@ function explained(error: unknown, file: string): UserError {
   return new UserError(`${file}: ${why}`, { cause: error });
 }
 
-/**
- * An empty folder gives way to a rename by itself, so that there is no moment without a home. A kill between the two steps of
- * one that is not empty is mended by the next command (`finishRestore`).
- */
-function move(home: string, checked: string, aside: string | null): void {
+/** Without a staging folder of its own the backup was unpacked in the home. Says where what was there is now. */
+function takePlace(
+  paths: Paths,
+  { home, staging, now }: { home: string; staging: string | undefined; now: () => Date },
+): string | null {
+  if (staging !== undefined && holdsSomething(paths)) throw notEmpty(home);
   try {
-    if (aside !== null) renameSync(home, aside);
-    renameSync(checked, home);
+    if (staging === undefined) {
+      chmodSync(home, 0o700);
+      return replaceContents(home, now());
+    }
+    rmSync(paths.runtime, { recursive: true, force: true });
+    // An empty folder gives way by itself.
+    renameSync(staging, home);
+    return null;
   } catch (error) {
-    if (aside !== null && !existsSync(home) && existsSync(aside)) renameSync(aside, home);
     throw new UserError(
       `${home} cannot be replaced (${codeOf(error) ?? messageOf(error)}): it may be a place where a disk is mounted. Set IO_HOME to a folder within it.`,
       { cause: error },

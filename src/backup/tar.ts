@@ -49,18 +49,21 @@ export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ 
     let head = await source.exactly(BLOCK);
     if (head.every((byte) => byte === 0)) return;
     let extra: Record<string, string> = {};
+    verifyChecksum(head);
     if (kindIn(head) === "x") {
-      const size = sizeIn(head);
+      const size = octal(head, 124, 12);
       if (size > MOST_EXTRA) throw damaged();
       extra = recordsIn(await source.exactly(size));
       await source.exactly(paddingOf(size).length);
       head = await source.exactly(BLOCK);
+      verifyChecksum(head);
     }
     const type = (Object.keys(KINDS) as TarEntry["type"][]).find((each) => KINDS[each] === kindIn(head));
     if (type === undefined) throw damaged();
-    const size = extra.size === undefined ? sizeIn(head) : Number(extra.size);
+    const size = extra.size === undefined ? octal(head, 124, 12) : decimal(extra.size);
     const mtimeMs = extra.mtime === undefined ? octal(head, 136, 12) * 1000 : Number(extra.mtime) * 1000;
-    if (!Number.isSafeInteger(size) || size < 0 || !(mtimeMs >= 0 && mtimeMs <= LAST_MS)) throw damaged();
+    if (!Number.isSafeInteger(size) || size < 0 || (type !== "file" && size > 0) || !(mtimeMs >= 0 && mtimeMs <= LAST_MS))
+      throw damaged();
     const entry: TarEntry = {
       name: extra.path ?? text(head, 0, 100),
       type,
@@ -173,10 +176,14 @@ function octal(head: Buffer, at: number, width: number): number {
   return value;
 }
 
-function sizeIn(head: Buffer): number {
+function decimal(text: string): number {
+  if (!/^\d{1,16}$/.test(text)) throw damaged();
+  return Number(text);
+}
+
+function verifyChecksum(head: Buffer): void {
   const sum = octal(head, 148, 8);
   const copy = Buffer.from(head);
   copy.write(" ".repeat(8), 148);
   if (copy.reduce((total, byte) => total + byte, 0) !== sum) throw damaged();
-  return octal(head, 124, 12);
 }

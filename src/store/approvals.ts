@@ -9,7 +9,7 @@ export interface ApprovalRecord extends Approval {
   hash: string;
   /** The folder that a rule of the scope `project` would be kept for. */
   project: string | null;
-  /** Whether the call that it stands for was begun, or told how it was decided. */
+  /** Whether the call that it stands for was begun, or its answer no longer counts. */
   used: boolean;
 }
 
@@ -33,11 +33,15 @@ export interface ApprovalTable {
   /** On disk when this returns. */
   insert(approval: NewApproval): ApprovalRecord;
   find(id: string): ApprovalRecord | undefined;
-  /** Those that stand for exactly this and may still be acted on: waiting, decided and not used, or denied. Oldest first. */
+  /** Those that stand for exactly this and may still be acted on: waiting, decided and not used, denied or expired. Oldest first. */
   standing(hash: string): ApprovalRecord[];
+  /** Those that wait, or were allowed and not used, for the same call with other files or folders. */
+  elsewhere(hash: string): ApprovalRecord[];
   /** Ends one that waits; false if it has ended before. */
   end(id: string, end: ApprovalEnd): boolean;
   use(id: string): void;
+  /** What nobody answered in time no longer stands for an owner. */
+  forgetExpired(ownerId: string): void;
   /** Newest first. `before` is the id of one: only older ones are listed. */
   list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): ApprovalRecord[];
   /** Those that wait, oldest first. */
@@ -53,9 +57,12 @@ export interface ApprovalTable {
 
 type Row = Record<string, string | number | null>;
 
-const OWNER_ENDED = `CASE owner_kind
+/** A pull request of work that has ended may still wait for an answer. */
+const OWNER_ENDED = `NOT EXISTS (SELECT 1 FROM pulls p WHERE p.owner_id = approvals.owner_id AND p.state = 'waiting'
+    AND approvals.tool = 'pull_request') AND CASE owner_kind
   WHEN 'message' THEN NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = owner_id AND m.status IN ('queued','running'))
   WHEN 'task' THEN NOT EXISTS (SELECT 1 FROM agent_tasks t WHERE t.id = owner_id AND t.status IN ('queued','running'))
+  WHEN 'schedule' THEN NOT EXISTS (SELECT 1 FROM occurrences o WHERE o.schedule = owner_id AND o.state = 'waiting')
   ELSE EXISTS (SELECT 1 FROM runs r WHERE r.id = owner_id AND r.status <> 'running') END`;
 
 export function createApprovalTable(store: Store): ApprovalTable {
@@ -68,10 +75,14 @@ export function createApprovalTable(store: Store): ApprovalTable {
   const standing = db.prepare(
     "SELECT * FROM approvals WHERE hash = ? AND (used = 0 OR state = 'denied') AND state <> 'withdrawn' ORDER BY seq",
   );
+  const elsewhere = db.prepare(
+    "SELECT * FROM approvals WHERE (hash = :call OR (hash > :call || '.' AND hash < :call || '/')) AND hash <> :hash AND used = 0 AND state IN ('waiting', 'allowed')",
+  );
   const end = db.prepare(
     "UPDATE approvals SET state = ?, scope = ?, decided_by = ?, note = ?, decided_at = ? WHERE id = ? AND state = 'waiting'",
   );
   const use = db.prepare("UPDATE approvals SET used = 1 WHERE id = ?");
+  const forgetExpired = db.prepare("UPDATE approvals SET used = 1 WHERE owner_id = ? AND state = 'expired' AND used = 0");
   const list = (where: string) =>
     db.prepare(`SELECT * FROM approvals WHERE ${where} AND seq < coalesce((SELECT seq FROM approvals WHERE id = :before), 9e15)
       ORDER BY seq DESC LIMIT :limit`);
@@ -86,6 +97,7 @@ export function createApprovalTable(store: Store): ApprovalTable {
     message: db.prepare("SELECT conversation, NULL AS squad FROM messages WHERE id = ?"),
     task: db.prepare("SELECT origin ->> 'conversation' AS conversation, squad_slug AS squad FROM agent_tasks WHERE id = ?"),
     run: db.prepare("SELECT conversation, squad FROM runs WHERE id = ?"),
+    schedule: db.prepare("SELECT conversation, squad FROM schedules WHERE id = ?"),
   };
   const ids = (rows: unknown[]) => (rows as { id: string }[]).map(({ id }) => id);
   const records = (rows: unknown[]) => (rows as Row[]).map(recordOf);
@@ -109,9 +121,11 @@ export function createApprovalTable(store: Store): ApprovalTable {
       return row && recordOf(row);
     },
     standing: (hash) => records(standing.all(hash)),
+    elsewhere: (hash) => records(elsewhere.all({ hash, call: hash.split(".", 1)[0]! })),
     end: (id, { state, scope, decidedBy, note, at }) =>
       Number(end.run(state, scope ?? null, decidedBy ?? null, note ?? null, at, id).changes) > 0,
     use: (id) => void use.run(id),
+    forgetExpired: (ownerId) => void forgetExpired.run(ownerId),
     list: ({ state, limit = 50, before = "" } = {}) =>
       records(state ? inState.all({ state, limit, before }) : all.all({ limit, before })),
     waiting: () => records(waiting.all()),

@@ -1,13 +1,16 @@
-import type { Amounts, BudgetKind } from "../protocol/budgets.ts";
+import type { Limit } from "../home/safety-config.ts";
+import { AMOUNTS, type Amounts, type BudgetKind } from "../protocol/budgets.ts";
 import type { Store } from "./open.ts";
 
 /** A budget by what it is for. */
 export interface BudgetName {
   kind: BudgetKind;
   name: string;
+  /** The squads whose own limits count for it, besides "", which is everybody. */
+  places: readonly string[];
 }
 
-export interface BudgetDecision extends BudgetName {
+export interface BudgetDecision extends Pick<BudgetName, "kind" | "name"> {
   /** The approval that was decided. */
   approval: string;
   /** Whose work it held up, and which life of it. */
@@ -32,10 +35,17 @@ export function createBudgetTable({ db }: Store, now: () => Date = () => new Dat
   const stop = db.prepare(`INSERT INTO budget_decisions (kind, name, approval, raised, owner, life, created_at)
     VALUES (?, ?, ?, 0, ?, ?, ?) ON CONFLICT (approval, owner) DO NOTHING`);
   const sums = db.prepare(`SELECT COUNT(DISTINCT approval) AS decisions, COALESCE(SUM(tokens), 0) AS tokens,
-    COALESCE(SUM(calls), 0) AS calls, COALESCE(SUM(money), 0) AS money FROM budget_decisions WHERE kind = ? AND name = ?`);
+    COALESCE(SUM(calls), 0) AS calls, COALESCE(SUM(money), 0) AS money
+    FROM budget_decisions WHERE kind = ? AND name = ? AND seq > ?`);
   const stopped = db.prepare(
-    "SELECT 1 FROM budget_decisions WHERE kind = ? AND name = ? AND owner = ? AND life = ? AND raised = 0",
+    "SELECT 1 FROM budget_decisions WHERE kind = ? AND name = ? AND seq > ? AND owner = ? AND life = ? AND raised = 0",
   );
+  const limit = db.prepare("SELECT amounts, since FROM budget_limits WHERE place = ? AND kind = ?");
+  const setLimit = db.prepare(`INSERT INTO budget_limits (place, kind, amounts, since)
+    VALUES (?, ?, ?, (SELECT COALESCE(MAX(seq), 0) FROM budget_decisions))
+    ON CONFLICT (place, kind) DO UPDATE SET amounts = excluded.amounts, since = excluded.since`);
+  const firstLimit = db.prepare("INSERT INTO budget_limits (place, kind, amounts, since) VALUES (?, ?, ?, 0)");
+  const forgetNews = db.prepare("DELETE FROM budget_news WHERE kind = ?");
   const news = db.prepare("INSERT INTO budget_news (kind, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const running = {
     messages: db.prepare(
@@ -46,9 +56,27 @@ export function createBudgetTable({ db }: Store, now: () => Date = () => new Dat
       FROM agent_tasks INDEXED BY agent_tasks_open WHERE status IN ('queued','running') AND status = 'running' ORDER BY seq`),
     runs: db.prepare("SELECT id, squad, conversation FROM runs INDEXED BY runs_unfinished WHERE status = 'running' ORDER BY seq"),
   };
+  type LimitRow = { amounts: string; since: number } | undefined;
+  const since = ({ kind, places }: BudgetName) =>
+    Math.max(0, ...["", ...places].map((place) => (limit.get(place, kind) as LimitRow)?.since ?? 0));
   return {
-    /** What a budget was raised by so far, and how often it was decided on. */
-    raised: ({ kind, name }: BudgetName) => ({ ...(sums.get(kind, name) as unknown as Amounts & { decisions: number }) }),
+    /**
+     * Remembers a limit as it is set now. Answers whether it is another than before, or was set anew: then earlier raises no
+     * longer count, and what is left is told of again.
+     */
+    noteLimit(place: string, kind: BudgetKind, amounts: Limit | undefined, { isNew = false } = {}): boolean {
+      const text = JSON.stringify(AMOUNTS.map((amount) => amounts?.[amount] ?? null));
+      const before = limit.get(place, kind) as LimitRow;
+      if (before === undefined && !isNew) firstLimit.run(place, kind, text);
+      if (before === undefined ? !isNew : before.amounts === text && !isNew) return false;
+      setLimit.run(place, kind, text);
+      forgetNews.run(kind);
+      return true;
+    },
+    /** What a budget was raised by since its limit was set, and how often it was decided on. */
+    raised: (of: BudgetName) => ({
+      ...(sums.get(of.kind, of.name, since(of)) as unknown as Amounts & { decisions: number }),
+    }),
     /** The same approval raises once, however many waited for it. */
     raise({ kind, name, approval, owner, life }: BudgetDecision, by: Amounts): void {
       raise.run({ kind, name, approval, owner, life, ...by, at: time() });
@@ -57,10 +85,10 @@ export function createBudgetTable({ db }: Store, now: () => Date = () => new Dat
       stop.run(kind, name, approval, owner, life, time());
     },
     /** Whether this life of some work was told to stop by this budget. */
-    isStopped: ({ kind, name }: BudgetName, { owner, life }: Pick<BudgetDecision, "owner" | "life">) =>
-      stopped.get(kind, name, owner, life) !== undefined,
-    /** True the first time, and never again. */
-    isNews: ({ kind, name }: BudgetName): boolean => Number(news.run(kind, name, time()).changes) > 0,
+    isStopped: (of: BudgetName, { owner, life }: Pick<BudgetDecision, "owner" | "life">) =>
+      stopped.get(of.kind, of.name, since(of), owner, life) !== undefined,
+    /** True the first time since the limit was set. */
+    isNews: ({ kind, name }: Pick<BudgetName, "kind" | "name">): boolean => Number(news.run(kind, name, time()).changes) > 0,
     running: (): Running => ({
       messages: running.messages.all() as unknown as Running["messages"],
       tasks: running.tasks.all() as unknown as Running["tasks"],

@@ -9,7 +9,7 @@ export interface LogEntry {
 
 const KEEP = 1_000;
 
-/** What was said, by whom: the last thousand lines of each conversation. */
+/** The last thousand lines of each conversation, with their speakers. */
 export function createConversationLog({ db }: Store, now: () => Date = () => new Date()) {
   const insert = db.prepare(
     "INSERT INTO conversation_log (conversation, role, source, content, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -17,15 +17,16 @@ export function createConversationLog({ db }: Store, now: () => Date = () => new
   const prune = db.prepare(`DELETE FROM conversation_log WHERE conversation = ?1 AND id <=
     (SELECT id FROM conversation_log WHERE conversation = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${KEEP})`);
   const last = db.prepare(
-    "SELECT role, source, content, created_at AS createdAt FROM conversation_log WHERE conversation = ? ORDER BY id DESC LIMIT ?",
+    "SELECT role, source, content, created_at AS createdAt FROM conversation_log WHERE conversation = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
   );
   return {
     add(conversation: string, role: LogEntry["role"], source: string, content: string): void {
       insert.run(conversation, role, source, content, now().toISOString());
       prune.run(conversation);
     },
-    /** The last lines of a conversation, oldest first. */
-    last: (conversation: string, limit: number): LogEntry[] => (last.all(conversation, limit) as unknown as LogEntry[]).reverse(),
+    /** The last lines of a conversation, oldest first, none older than `since`. */
+    last: (conversation: string, limit: number, since = ""): LogEntry[] =>
+      (last.all(conversation, since, limit) as unknown as LogEntry[]).reverse(),
   };
 }
 export type ConversationLog = ReturnType<typeof createConversationLog>;

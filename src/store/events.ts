@@ -10,7 +10,7 @@ interface Row {
   data: string;
 }
 
-/** The one stream of events, in the order they happened; the database numbers them, whichever process tells. */
+/** The one stream of events, in the order they happened and numbered by the database. */
 export function createEventLog(store: Store, now: () => Date = () => new Date()) {
   const insert = store.db.prepare("INSERT INTO events (type, conversation, data, created_at) VALUES (?, ?, ?, ?)");
   const since = store.db.prepare("SELECT id, type, conversation, data FROM events WHERE id > ? ORDER BY id LIMIT ?");
@@ -22,8 +22,10 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
   const lastId = () => (last.get() as { seq: number } | undefined)?.seq ?? 0;
   return {
     lastId,
+    isInTransaction: () => store.db.isTransaction,
     afterCommit: store.afterCommit,
-    /** Does not wait for another process that holds the file: news can be told a moment later. */
+    afterRollback: store.afterRollback,
+    /** Does not wait for another program that holds the file: news can be told a moment later. */
     append(news: readonly News[]): Event[] {
       const time = now().toISOString();
       const write = () =>
@@ -31,7 +33,7 @@ export function createEventLog(store: Store, now: () => Date = () => new Date())
           ...item,
           id: Number(insert.run(item.type, item.conversation ?? null, JSON.stringify(item.data), time).lastInsertRowid),
         }));
-      return store.atOnce(() => store.soft(() => (news.length === 1 ? write() : store.transaction(write))));
+      return store.soft(write, { atOnce: true });
     },
     /** What was heard so far of the latest life of a message's turn, oldest first, and up to which event that is. */
     turnSoFar(conversation: string, messageId: string): { events: Event[]; upTo: number } {

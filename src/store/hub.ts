@@ -1,39 +1,41 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { Emit, Event, News } from "../protocol/events.ts";
+import { type Emit, type Event, type News, UNNUMBERED } from "../protocol/events.ts";
 import type { EventLog } from "./events.ts";
-import { isBusy } from "./open.ts";
+import { isBusy, isTemporary } from "./faults.ts";
 
-/** Where news enters and from where it is passed on, to listeners here and, through the store, in other processes. */
+/** Receives events, stores them, and passes them to subscribers. */
 export interface Hub {
+  /** Inside a transaction it throws if the event cannot be stored, which fails the transaction; elsewhere it never throws. */
   emit: Emit;
+  /** Passes an event to subscribers in this process without storing it. */
+  announce: Emit;
   subscribe(listener: (event: Event) => void): () => void;
-  /** Resolves when everything so far was told, or the database has been held for too long. */
-  settled(): Promise<void>;
   close(): void;
 }
 
-/** Deltas that follow each other faster than this are told together. */
+/** Deltas within this time are combined. */
 const DELTA_MS = 15;
-/** How long news waits while another process holds the database. */
+/** The retry delay while another program holds the database. */
 const BUSY_MS = 100;
-/** How long somebody who leaves waits for it. */
-const SETTLING_MS = 3_000;
+/** The retry delay while the disk cannot be written. */
+const FULL_MS = 1_000;
+/** How many events are kept in memory meanwhile; beyond that the oldest are lost. */
+const MAX_HELD = 10_000;
 
-export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log: Log; pollMs?: number }): Hub {
+export function createHub({ events, log }: { events: EventLog; log: Log }): Hub {
   const listeners = new Set<(event: Event) => void>();
   let pending: News[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
   let isHeld = false;
-  let lastId = events.lastId();
+  /** Stored but not yet published; inside a transaction not even committed. */
+  let written: Event[] = [];
   const untold: Event[] = [];
   let telling = false;
 
-  /** In order, also when a listener has news of its own: everybody hears one event before anybody hears the next. */
+  /** In order, also when a listener emits: everybody receives one event before anybody receives the next. */
   const tell = (event: Event) => {
-    lastId = event.id;
     untold.push(event);
     if (telling) return;
     telling = true;
@@ -48,14 +50,14 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
     }
     telling = false;
   };
-  /** Passes on everything up to an event, those of other processes included, in order. */
-  const catchUp = (until: number) => {
-    while (lastId < until) {
-      const missed = events.since(lastId, 500);
-      if (missed.upTo === lastId) return;
-      for (const event of missed.events) tell(event);
-      lastId = missed.upTo;
-    }
+  /**
+   * Publishes everything committed, in order. Other callbacks after a commit may emit before the transaction's own events
+   * were published, and a subscriber that saw the later event would assume that it had seen the earlier one.
+   */
+  const tellWritten = () => {
+    const committed = written;
+    written = [];
+    committed.forEach(tell);
   };
   const flush = () => {
     clearTimeout(timer);
@@ -65,43 +67,40 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
     const news = pending;
     pending = [];
     flushedAt = performance.now();
-    const told = write(news);
-    if (told === undefined) {
-      pending = news;
-      isHeld = true;
-      timer = setTimeout(flush, BUSY_MS);
+    try {
+      written.push(...events.append(news));
+      events.afterCommit(tellWritten);
+    } catch (error) {
+      if (isTemporary(error)) hold(news, error);
+      else log.error("news could not be written down", { error, lost: news.length });
     }
-    // News of what a transaction does is part of it, and heard when that is kept.
-    events.afterCommit(() => {
-      for (const event of told ?? []) {
-        if (event.id === lastId + 1) tell(event);
-        else catchUp(event.id);
-      }
+  };
+  /** Keeps what cannot be stored now, and retries. */
+  const hold = (news: News[], error: unknown) => {
+    const lost = Math.max(0, news.length - MAX_HELD);
+    if (lost > 0) log.error("news could not be written down", { error: messageOf(error), lost });
+    pending = [...news.slice(lost), ...pending];
+    isHeld = true;
+    timer = setTimeout(flush, isBusy(error) ? BUSY_MS : FULL_MS);
+  };
+  /** Events are inserted in the same transaction as the change and published after commit. */
+  const writeInTransaction = (news: News) => {
+    const before = pending;
+    pending = [];
+    let told: Event[] = [];
+    events.afterRollback(() => {
+      written = written.filter((event) => !told.includes(event));
+      pending = [...before, ...pending];
+      if (pending.length > 0) timer ??= setTimeout(flush, DELTA_MS);
     });
+    told = events.append([...before, news]);
+    written.push(...told);
+    events.afterCommit(tellWritten);
   };
-  /** The news with their numbers; undefined while another process holds the database. */
-  const write = (news: News[]): Event[] | undefined => {
-    try {
-      return events.append(news);
-    } catch (error) {
-      if (isBusy(error)) return undefined;
-      log.error("news could not be written down", { error, lost: news.length });
-      return [];
-    }
-  };
-
-  const poll = setInterval(() => {
-    try {
-      const newest = events.lastId();
-      if (newest > lastId) catchUp(newest);
-    } catch (error) {
-      log.warn("news of other processes could not be read and is asked for again", { error: messageOf(error) });
-    }
-  }, pollMs);
-  poll.unref();
 
   return {
     emit(news) {
+      if (events.isInTransaction()) return writeInTransaction({ ...news });
       const last = pending.at(-1);
       const isDelta = news.type === "message.delta";
       if (isDelta && last?.type === "message.delta" && last.data.id === news.data.id && !news.data.restarted) {
@@ -113,18 +112,14 @@ export function createHub({ events, log, pollMs = 250 }: { events: EventLog; log
       if (!isDelta || performance.now() - flushedAt > DELTA_MS) flush();
       else timer ??= setTimeout(flush, DELTA_MS);
     },
+    announce: (news) => tell({ ...news, id: UNNUMBERED }),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async settled() {
-      const end = performance.now() + SETTLING_MS;
-      for (flush(); pending.length > 0 && performance.now() < end; flush()) await sleep(BUSY_MS);
-    },
     close() {
       flush();
       clearTimeout(timer);
-      clearInterval(poll);
       if (pending.length > 0) log.error("news could not be written down: the database was held", { lost: pending.length });
     },
   };

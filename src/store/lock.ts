@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { messageOf } from "../lib/errors.ts";
 
@@ -32,18 +33,70 @@ export function lockHolder(path: string): { pid?: number } | undefined {
   }
 }
 
-/** Linux lists every lock with the file's number and the pid of its holder. */
+/** Linux lists every lock with the pid of its holder, the device and the inode number of the file. */
 function pidOnLinux(path: string): { pid?: number } {
   try {
-    const { ino } = statSync(path);
-    const lines = readFileSync("/proc/locks", "utf8").split("\n");
-    const held = lines.find((line) => / WRITE /.test(line) && line.includes(`:${ino} `));
-    const pid = Number(held?.trim().split(/\s+/)[4]);
-    return pid > 0 ? { pid } : {};
+    const file = statSync(path);
+    const pid = pickHolder(readFileSync("/proc/locks", "utf8"), file, (candidate) => hasOpen(candidate, file));
+    return pid === undefined ? {} : { pid };
   } catch {
     // Another system, or one that does not show it.
     return {};
   }
+}
+
+/** A file as `stat` names it. */
+export interface FileNumber {
+  dev: number;
+  ino: number;
+}
+
+/**
+ * The process that holds a file's write lock, by the text of `/proc/locks`. Inode numbers repeat on other devices, and on
+ * overlay and btrfs the list names another device than `stat` does: there the process must have the very file open.
+ */
+export function pickHolder(
+  locks: string,
+  { dev, ino }: FileNumber,
+  /** Undefined when the process may not be looked at. */
+  isOpenIn: (pid: number) => boolean | undefined,
+): number | undefined {
+  const candidates = locks.split("\n").flatMap((line) => {
+    const [, pid, major, minor, inode] = LOCK_LINE.exec(line) ?? [];
+    if (Number(inode) !== ino || Number(pid) <= 0) return [];
+    return [{ pid: Number(pid), sameDevice: `${major}:${minor}` === deviceName(dev) }];
+  });
+  const exact = candidates.find(({ sameDevice }) => sameDevice);
+  if (exact && isOpenIn(exact.pid) !== false) return exact.pid;
+  return candidates.find(({ pid }) => isOpenIn(pid))?.pid;
+}
+
+/** A lock that is held: one that is only waited for has an arrow before its kind. */
+const LOCK_LINE = /^\d+: [A-Z]+ +\S+ +WRITE +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) /;
+
+/** The device as `/proc/locks` spells it; glibc's packing of major and minor. */
+function deviceName(dev: number): string {
+  const device = BigInt(dev);
+  const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);
+  const minor = (device & 0xffn) | ((device >> 12n) & ~0xffn);
+  return [major, minor].map((part) => part.toString(16).padStart(2, "0")).join(":");
+}
+
+const MOST_OPEN_FILES = 4_096;
+
+function hasOpen(pid: number, { dev, ino }: FileNumber): boolean | undefined {
+  const folder = `/proc/${pid}/fd`;
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    // It has ended, or belongs to another user.
+    return undefined;
+  }
+  return names.slice(0, MOST_OPEN_FILES).some((name) => {
+    const file = statSync(join(folder, name), { throwIfNoEntry: false });
+    return file?.ino === ino && file.dev === dev;
+  });
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,31 +1,140 @@
-import type { MessageHit } from "../protocol/messages.ts";
-import type { Store } from "./open.ts";
+import { createBreath } from "../lib/breath.ts";
+import type { Database, Store } from "./open.ts";
 
-/** How many of the latest messages are looked through: what is older is rarely looked for, and reading it would hold others up. */
-const LOOKED_THROUGH = 5_000;
-const AROUND = 60;
+/** Something that was said, in a message or in a task, and where. */
+export interface SaidHit {
+  kind: "message" | "task";
+  id: string;
+  conversation: string | null;
+  /** Whether the words are the user's, or those of IO or the agent who answered. */
+  by: "asked" | "answered";
+  createdAt: string;
+  snippet: string;
+}
 
-/** Finds what was said, in a message or in its answer, the latest first. */
-export function createMessageSearch({ db }: Store) {
-  const select = db.prepare(
-    `SELECT id, conversation, text, reply, created_at AS createdAt FROM messages
-     WHERE seq > (SELECT coalesce(max(seq), 0) - ?1 FROM messages) AND (text LIKE ?2 ESCAPE '\\' OR reply LIKE ?2 ESCAPE '\\')
-     ORDER BY seq DESC LIMIT ?3`,
-  );
-  return (words: string, limit: number): MessageHit[] => {
-    const like = `%${words.replace(/[\\%_]/g, "\\$&")}%`;
-    const rows = select.all(LOOKED_THROUGH, like, limit) as unknown as (Omit<MessageHit, "snippet"> & Said)[];
-    return rows.map(({ text, reply, ...hit }) => ({
-      ...hit,
-      snippet: around(text, words) ?? around(reply ?? "", words) ?? text.slice(0, AROUND * 2),
-    }));
+export interface SaidQuery {
+  query: string;
+  conversation?: string | undefined;
+  limit: number;
+  /** Leaves out one message or task, such as the one that asks. */
+  except?: string;
+  /** Looks through tasks as well. */
+  tasks?: boolean;
+}
+
+const AROUND = 100;
+const MOST_WORDS = 8;
+/** How many rows are looked through at once: as many as take a few milliseconds, whatever their length. */
+const FIRST_ROWS = 50;
+const MOST_ROWS = 2_000;
+const SLOW_MS = 8;
+
+/**
+ * Finds what was said, the latest first: the words as they stand, else all of them in one message. The rows themselves are
+ * read, a few at a time: that takes about a millisecond for a thousand messages, and an index of every substring would cost
+ * more than that with each message, and several times the room.
+ */
+export function createMessageSearch({ db }: Pick<Store, "db">) {
+  return async ({ query, conversation, limit, except = "", tasks = false }: SaidQuery): Promise<SaidHit[]> => {
+    const breathe = createBreath();
+    const tables = tasks ? [MESSAGES, TASKS] : [MESSAGES];
+    const words = query.split(/\s+/).filter(Boolean);
+    const tries = words.length > 1 ? [[query], words.slice(0, MOST_WORDS)] : [[query]];
+    for (const wanted of tries) {
+      const found: SaidHit[] = [];
+      for (const table of tables) {
+        for await (const row of matching(db, table, { wanted, conversation, breathe })) {
+          if (row.id !== except) found.push(hitOf(table.kind, row, wanted));
+          if (found.filter(({ kind }) => kind === table.kind).length >= limit) break;
+        }
+      }
+      if (found.length > 0) return found.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, limit);
+    }
+    return [];
   };
 }
 export type MessageSearch = ReturnType<typeof createMessageSearch>;
 
-interface Said {
-  text: string;
-  reply: string | null;
+interface Table {
+  kind: SaidHit["kind"];
+  name: string;
+  /** Columns and texts by what they are called here. */
+  columns: string;
+  texts: readonly string[];
+  conversation: string;
+}
+
+const MESSAGES: Table = {
+  kind: "message",
+  name: "messages",
+  columns: `seq, id, conversation, created_at AS createdAt, reply AS answered,
+    text || coalesce((SELECT group_concat(char(10) || s.text, '') FROM steers s WHERE s.message_id = messages.id), '') AS asked`,
+  texts: ["text", "reply", "(SELECT group_concat(s.text, char(10)) FROM steers s WHERE s.message_id = messages.id)"],
+  conversation: "conversation",
+};
+const TASKS: Table = {
+  kind: "task",
+  name: "agent_tasks",
+  columns: `seq, id, origin ->> 'conversation' AS conversation, created_at AS createdAt, description AS asked, result AS answered`,
+  texts: ["description", "result"],
+  conversation: "origin ->> 'conversation'",
+};
+
+interface Row {
+  seq: number;
+  id: string;
+  conversation: string | null;
+  createdAt: string;
+  asked: string;
+  answered: string | null;
+}
+
+interface Wanted {
+  wanted: readonly string[];
+  conversation: string | undefined;
+  breathe: ReturnType<typeof createBreath>;
+}
+
+/** The rows that hold every one of the texts, the latest first. */
+async function* matching(db: Database, table: Table, { wanted, conversation, breathe }: Wanted): AsyncGenerator<Row> {
+  const { name, columns, texts } = table;
+  const patterns = wanted.map((text) => spellings(text).map((each) => `%${each.replace(/[\\%_]/g, "\\$&")}%`));
+  const holds = patterns.map(
+    (spelled) => `(${spelled.flatMap(() => texts.map((text) => `${text} LIKE ? ESCAPE '\\'`)).join(" OR ")})`,
+  );
+  const given = patterns.flatMap((spelled) => spelled.flatMap((pattern) => texts.map(() => pattern)));
+  const within = conversation === undefined ? "1" : `${table.conversation} = ?`;
+  const where = conversation === undefined ? [] : [conversation];
+  const step = db.prepare(
+    `SELECT min(seq) AS low FROM (SELECT seq FROM ${name} WHERE ${within} AND seq < ? ORDER BY seq DESC LIMIT ?)`,
+  );
+  const select = db.prepare(
+    `SELECT ${columns} FROM ${name} WHERE ${within} AND seq < ? AND seq >= ? AND ${holds.join(" AND ")} ORDER BY seq DESC`,
+  );
+  let rows = FIRST_ROWS;
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const started = performance.now();
+    const { low } = step.get(...where, before, rows) as { low: number | null };
+    if (low === null) return;
+    yield* select.all(...where, before, low, ...given) as unknown as Row[];
+    before = low;
+    rows = performance.now() - started > SLOW_MS ? Math.max(1, Math.floor(rows / 4)) : Math.min(MOST_ROWS, rows * 2);
+    await breathe();
+  }
+}
+
+/** SQLite takes capitals for small letters in ASCII alone. */
+function spellings(text: string): string[] {
+  if (/^\p{ASCII}*$/u.test(text)) return [text];
+  const lower = text.toLowerCase();
+  return [...new Set([text, lower, text.toUpperCase(), lower.replace(/^./u, (first) => first.toUpperCase())])];
+}
+
+function hitOf(kind: SaidHit["kind"], { id, conversation, createdAt, asked, answered }: Row, wanted: readonly string[]): SaidHit {
+  const [first] = wanted;
+  const inAsked = around(asked, first!);
+  const snippet = inAsked ?? around(answered ?? "", first!) ?? asked.slice(0, AROUND * 2);
+  return { kind, id, conversation, createdAt, by: inAsked === undefined ? "answered" : "asked", snippet };
 }
 
 function around(text: string, words: string): string | undefined {
@@ -33,5 +142,5 @@ function around(text: string, words: string): string | undefined {
   if (at < 0) return undefined;
   const from = Math.max(0, at - AROUND);
   const to = at + words.length + AROUND;
-  return `${from > 0 ? "…" : ""}${text.slice(from, to)}${to < text.length ? "…" : ""}`.replace(/\s+/g, " ");
+  return `${from > 0 ? "…" : ""}${text.slice(from, to).toWellFormed()}${to < text.length ? "…" : ""}`.replace(/\s+/g, " ");
 }

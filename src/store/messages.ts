@@ -1,5 +1,6 @@
 import { Failure, type Message, type MessageStatus, Route, Source } from "../protocol/messages.ts";
 import type { Usage } from "../protocol/usage.ts";
+import { createAttachmentRows } from "./attachments.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 import { createSteerRows } from "./steers.ts";
@@ -30,6 +31,8 @@ export interface NewRow {
   source: Source;
   text: string;
   idempotencyKey?: string | undefined;
+  /** Ids of files. */
+  attachments?: readonly string[] | undefined;
 }
 
 export interface Finish {
@@ -47,14 +50,6 @@ export interface Work {
   begun?: { sessionId: string | null; promptId: string | null };
 }
 
-/** A conversation in a list: how much of it is kept, and how much of that is not finished. */
-export interface ConversationRow {
-  name: string;
-  messages: number;
-  waiting: number;
-  lastAt: string;
-}
-
 export const NO_ROUTE: Route = { answered: "not yet", tools: [], tasks: [], runs: [] };
 /** What is told of a row that another version of IO wrote. */
 const UNKNOWN_SOURCE: Source = { channel: "api" };
@@ -64,6 +59,7 @@ const UNKNOWN_FAILURE: Failure = { code: "unreadable", message: "why it failed w
 export function createMessages(store: Store, usage: UsageLog, now: () => Date = () => new Date()) {
   const { db } = store;
   const steers = createSteerRows(store, now);
+  const files = createAttachmentRows(store);
   const insert = db.prepare(
     "INSERT INTO messages (id, conversation, source, text, status, idempotency_key, created_at) VALUES (?, ?, ?, ?, 'queued', ?, ?)",
   );
@@ -85,16 +81,12 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
   const seqOf = db.prepare("SELECT seq FROM messages WHERE id = ?");
   const counts = db.prepare("SELECT status, count FROM counts WHERE what = 'message'");
   const open = db.prepare(`SELECT * ${unfinished} ORDER BY seq`);
-  const latest = "SELECT name, messages, waiting, last_at AS lastAt FROM conversations";
-  const conversations = db.prepare(`${latest} ORDER BY last_at DESC, name DESC LIMIT ?`);
-  const conversationsBefore = db.prepare(`${latest}
-    WHERE (last_at, name) < (SELECT last_at, name FROM conversations WHERE name = ?) ORDER BY last_at DESC, name DESC LIMIT ?`);
-
   const toMessage = (row: Row): Message => ({
     id: row.id,
     conversation: row.conversation,
     source: readJson(Source, row.source) ?? UNKNOWN_SOURCE,
     text: row.text,
+    attachments: files.of(row.id),
     steered: steers.of(row.id).map(({ text, createdAt }) => ({ text, createdAt })),
     status: row.status,
     reply: row.reply,
@@ -111,11 +103,12 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
 
   return {
     /** Puts a message on disk. The same idempotency key again answers with the first message. */
-    add({ id, conversation, source, text, idempotencyKey }: NewRow): { message: Message; isNew: boolean } {
+    add({ id, conversation, source, text, idempotencyKey, attachments = [] }: NewRow): { message: Message; isNew: boolean } {
       return store.transaction(() => {
         const earlier = idempotencyKey === undefined ? undefined : found(byKey.get(idempotencyKey));
         if (earlier) return { message: earlier, isNew: false };
         insert.run(id, conversation, JSON.stringify(source), text, idempotencyKey ?? null, now().toISOString());
+        files.attach(id, attachments);
         return { message: toMessage(byId.get(id) as unknown as Row), isNew: true };
       });
     },
@@ -156,9 +149,6 @@ export function createMessages(store: Store, usage: UsageLog, now: () => Date = 
       for (const { status, count } of counts.all() as { status: MessageStatus; count: number }[]) zero[status] = count;
       return zero;
     },
-    /** The latest first, before a given one. */
-    conversations: (limit: number, before?: string): ConversationRow[] =>
-      (before === undefined ? conversations.all(limit) : conversationsBefore.all(before, limit)) as unknown as ConversationRow[],
   };
 }
 export type Messages = ReturnType<typeof createMessages>;

@@ -1,7 +1,19 @@
+import { ATTACHMENT_MIGRATION } from "./attachment-migration.ts";
+import { BUDGET_MIGRATION } from "./budget-migration.ts";
+import { CONVERSATION_MIGRATION } from "./conversation-migration.ts";
 import { DISPATCH_MIGRATION } from "./dispatch-migration.ts";
+import { KNOWN_PAGES_MIGRATION } from "./known-pages-migration.ts";
+import { NEWS_MIGRATION } from "./news-migration.ts";
 import { PAGE_MIGRATION } from "./page-migration.ts";
+import { PROGRAMS_MIGRATION } from "./programs-migration.ts";
+import { PULL_MIGRATION } from "./pull-migration.ts";
+import { RULES_MIGRATION } from "./rules-migration.ts";
 import { SAFETY_MIGRATIONS } from "./safety-migrations.ts";
+import { SCHEDULE_MIGRATION } from "./schedule-migration.ts";
+import { SCHEDULE_USAGE_MIGRATION } from "./schedule-usage-migration.ts";
 import { TELEGRAM_MIGRATION } from "./telegram-migration.ts";
+import { TURN_CHANGES_MIGRATION } from "./turn-changes-migration.ts";
+import { WATCH_MIGRATION } from "./watch-migration.ts";
 import { WORKER_MIGRATION } from "./worker-migration.ts";
 
 export interface Migration {
@@ -357,4 +369,20 @@ export const MIGRATIONS: readonly Migration[] = [
   PAGE_MIGRATION,
   DISPATCH_MIGRATION,
   WORKER_MIGRATION,
+  BUDGET_MIGRATION,
+  {
+    name: "0022-squad-checks",
+    sql: "ALTER TABLE squads ADD COLUMN checks TEXT;",
+  },
+  CONVERSATION_MIGRATION,
+  TURN_CHANGES_MIGRATION,
+  SCHEDULE_MIGRATION,
+  PROGRAMS_MIGRATION,
+  NEWS_MIGRATION,
+  RULES_MIGRATION,
+  PULL_MIGRATION,
+  WATCH_MIGRATION,
+  ATTACHMENT_MIGRATION,
+  SCHEDULE_USAGE_MIGRATION,
+  KNOWN_PAGES_MIGRATION,
 ];

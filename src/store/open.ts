@@ -2,117 +2,102 @@ import { chmodSync, renameSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { codeOf, messageOf, UserError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { BUSY_MS, isBusy, isDiskFull, isTemporary } from "./faults.ts";
 import { createFlusher } from "./flusher.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
+import { createTransactions, type Database } from "./transactions.ts";
 
-export type Database = InstanceType<typeof DatabaseSync>;
+export type { Database } from "./transactions.ts";
 
 /** One SQLite file, and the three ways of writing to it. */
 export interface Store {
   readonly db: Database;
   /** Runs it whole or not at all; a transaction inside another is part of it. On disk when this returns. */
   transaction<T>(work: () => T): T;
-  /** Runs once the transaction around this is kept, and not at all if it is not; at once where there is none. */
+  /** Runs once the transaction around this is kept, and not at all if it is not; at once where there is none. What it throws is logged. */
   afterCommit(work: () => void): void;
-  /** Writes without waiting for the disk: for what may be lost in a power cut, though not in a crash. */
-  soft<T>(work: () => T): T;
+  /** Runs once the transaction around this is rolled back. */
+  afterRollback(work: () => void): void;
+  /** A transaction that does not wait for the disk: for what may be lost in a power cut, though not in a crash. */
+  soft<T>(work: () => T, options?: SoftOptions): T;
   /** The same, and has it brought to the disk meanwhile: for what should last, and which nobody outside counts on yet. */
   soon<T>(work: () => T): T;
-  /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
-  atOnce<T>(work: () => T): T;
   close(): void;
 }
 
-/** How long another process may hold the file. */
-const BUSY_MS = 5_000;
+export interface SoftOptions {
+  /** For what can be done later: where another process holds the file this throws at once (see `isBusy`) instead of waiting. */
+  atOnce?: boolean;
+}
+
+export interface StoreDeps {
+  migrations?: readonly Migration[];
+  /** Opens the file; a test puts a connection here that fails. */
+  connect?: (path: string) => Database;
+  log?: Pick<Log, "warn" | "error">;
+  /** Told whenever the disk had no room for a write. */
+  onFull?: () => void;
+}
+
 /** How long to leave it alone before asking again. */
 const RETRY_MS = 250;
 
-export function openStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Store {
-  const db = openFile(path);
+export function openStore(path: string, { migrations = MIGRATIONS, connect = openFile, log, onFull }: StoreDeps = {}): Store {
+  const connection = connect(path);
   try {
-    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
-    patiently(() => db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
-    patiently(() => migrate(db, path, migrations));
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    patiently(() => connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+    patiently(() => migrate(connection, path, migrations));
   } catch (error) {
-    db.close();
+    connection.close();
     throw error instanceof UserError ? error : unusable(path, error);
   }
   if (path !== ":memory:") chmodSync(path, 0o600);
 
-  const flusher = createFlusher(path);
-  let kept: (() => void)[] = [];
-  const due = () => {
-    const all = kept;
-    kept = [];
-    return all;
-  };
-  const soft: Store["soft"] = (work) => {
-    if (db.isTransaction) return work();
-    db.exec("PRAGMA synchronous = NORMAL");
-    try {
-      return work();
-    } finally {
-      db.exec("PRAGMA synchronous = FULL");
+  // Set before each write that needs another value, so that a failure to set one back weakens no later promise.
+  const current = { synchronous: "FULL", busy_timeout: BUSY_MS };
+  const prepare = (synchronous: "FULL" | "NORMAL" = "FULL", busy_timeout = BUSY_MS) => {
+    for (const [name, value] of Object.entries({ synchronous, busy_timeout })) {
+      if (current[name as keyof typeof current] === value) continue;
+      connection.exec(`PRAGMA ${name} = ${value}`);
+      Object.assign(current, { [name]: value });
     }
   };
+  const { db, transaction, afterCommit, afterRollback } = createTransactions(connection, {
+    prepare,
+    onCallbackFailure: (error) => log?.error("what follows a transaction failed", { error }),
+    onFailure: (error) => void (isDiskFull(error) && onFull?.()),
+  });
+  const flusher = createFlusher(path, { checkpoint: () => checkpoint(connection), log });
+  const soft: Store["soft"] = (work, { atOnce = false } = {}) => transaction(work, () => prepare("NORMAL", atOnce ? 0 : BUSY_MS));
   return {
     db,
-    transaction: createTransaction(db, {
-      onCommit: () => {
-        for (const work of due()) work();
-      },
-      onRollback: due,
-    }),
-    afterCommit(work) {
-      if (db.isTransaction) kept.push(work);
-      else work();
-    },
+    transaction: (work) => transaction(work),
+    afterCommit,
+    afterRollback,
     soft,
     soon(work) {
-      const result = soft(work);
-      flusher.flush();
-      return result;
-    },
-    atOnce(work) {
-      if (db.isTransaction) return work();
-      db.exec("PRAGMA busy_timeout = 0");
-      try {
+      // What could not be flushed is not followed by more of its kind.
+      if (flusher.isBehind()) return transaction(work);
+      return soft(() => {
+        afterCommit(flusher.flush);
         return work();
-      } finally {
-        db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
-      }
+      });
     },
     close() {
       flusher.close();
-      db.close();
+      connection.close();
     },
   };
 }
 
-/** Runs work whole or not at all; one inside another is part of it. */
-export function createTransaction(
-  db: Database,
-  { onCommit, onRollback }: { onCommit?: () => void; onRollback?: () => void } = {},
-): <T>(work: () => T) => T {
-  const whole = <T>(work: () => T): T => {
-    db.exec("BEGIN IMMEDIATE");
-    try {
-      const result = work();
-      db.exec("COMMIT");
-      return result;
-    } catch (error) {
-      if (db.isTransaction) db.exec("ROLLBACK");
-      onRollback?.();
-      throw error;
-    }
-  };
-  return (work) => {
-    if (db.isTransaction) return work();
-    const result = whole(work);
-    onCommit?.();
-    return result;
-  };
+/** Brings everything that was committed so far into the database file itself, and waits for the disk. */
+function checkpoint(connection: Database): void {
+  connection.exec("PRAGMA synchronous = FULL");
+  const { busy, log, checkpointed } = connection.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() as Record<string, number>;
+  if (busy !== 0 || log !== checkpointed)
+    throw new Error("the write-ahead log could not be emptied: another process reads from it");
 }
 
 function openFile(path: string): Database {
@@ -123,32 +108,16 @@ function openFile(path: string): Database {
   }
 }
 
-/** Whether an error says that another process holds the database. */
-export function isBusy(error: unknown): boolean {
-  return /database (?:table )?is (?:locked|busy)/i.test(messageOf(error));
-}
-
-/** Tries again for as long as another process holds the database, without keeping anybody else from working meanwhile. */
-export async function whenFree<T>(work: () => T): Promise<T> {
+/** Tries again for as long as the database cannot be written and nobody gives up, without keeping anybody else from working. */
+export async function whenFree<T>(work: () => T, hasGivenUp = () => false): Promise<T> {
   for (;;) {
     try {
       return work();
     } catch (error) {
-      if (!isBusy(error)) throw error;
+      if (!isTemporary(error) || hasGivenUp()) throw error;
       await sleep(RETRY_MS);
     }
   }
-}
-
-/** What a person is told when the database will not take any more; undefined for any other error. */
-export function storeTrouble(error: unknown): string | undefined {
-  const text = messageOf(error);
-  if (isBusy(error))
-    return `Another program has held IO's database for ${BUSY_MS / 1000} seconds: nothing was accepted. Send it again in a moment.`;
-  if (/disk is full|ENOSPC/i.test(text)) return "The disk is full: nothing was accepted. Free some space and send it again.";
-  if (/readonly database|disk I\/O error|EROFS/i.test(text))
-    return "The disk cannot be written: nothing was accepted. Check it and send it again.";
-  return undefined;
 }
 
 /** Says what is wrong with a database file in words that help. */
@@ -179,7 +148,8 @@ function migrate(db: Database, path: string, migrations: readonly Migration[]): 
     }
     db.exec("COMMIT");
   } catch (error) {
-    db.exec("ROLLBACK");
+    // A full disk has rolled it back already.
+    if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }
@@ -215,7 +185,13 @@ function patiently(work: () => void): void {
 function backUp(db: Database, target: string): void {
   const own = `${target}.${process.pid}`;
   rmSync(own, { force: true });
-  db.prepare("VACUUM INTO ?").run(own);
-  chmodSync(own, 0o600);
-  renameSync(own, target);
+  try {
+    db.prepare("VACUUM INTO ?").run(own);
+    chmodSync(own, 0o600);
+    renameSync(own, target);
+  } catch (error) {
+    // Half a copy would take up the room that is missing, one more with every start.
+    rmSync(own, { force: true });
+    throw error;
+  }
 }

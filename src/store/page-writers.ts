@@ -17,33 +17,44 @@ export interface ChangesWanted {
 interface CallRow extends Record<"tool" | "actor" | "owner" | "args" | "at", string> {
   duration: number | null;
   conversation: string | null;
+  said: string | null;
 }
 
-/** Who wrote which page and when: models by the journal of tool calls, people by what the API wrote down of them. */
-export function createPageWriters({ db }: Store) {
+/**
+ * Who wrote which page and when: models by the journal of tool calls, people by what the API wrote down of them. Whoever changes a
+ * page by hand has looked at it.
+ */
+export function createPageWriters({ db }: Store, onLooked: (path: string) => void = () => undefined) {
   const calls = db.prepare(
     `SELECT tool, actor, owner, args, created_at AS at, duration_ms AS duration,
        coalesce((SELECT conversation FROM messages WHERE messages.id = owner),
-         (SELECT json_extract(origin, '$.conversation') FROM agent_tasks WHERE agent_tasks.id = owner)) AS conversation
+         (SELECT json_extract(origin, '$.conversation') FROM agent_tasks WHERE agent_tasks.id = owner)) AS conversation,
+       substr(coalesce((SELECT text FROM messages WHERE messages.id = owner),
+         (SELECT description FROM agent_tasks WHERE agent_tasks.id = owner)), 1, 200) AS said
      FROM tool_calls INDEXED BY tool_calls_of_pages
      WHERE tool IN ('wiki_write', 'wiki_delete') AND state = 'done' AND created_at > ? ORDER BY created_at DESC LIMIT ?`,
   );
   const edits = db.prepare("SELECT path, change, channel, at FROM page_edits WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?");
+  const words = db.prepare(
+    `SELECT coalesce((SELECT text FROM messages WHERE id = ?1), (SELECT description FROM agent_tasks WHERE id = ?1)) AS text`,
+  );
   const insert = db.prepare("INSERT INTO page_edits (path, change, channel, at) VALUES (?, ?, ?, ?)");
   const forget = db.prepare("DELETE FROM page_edits WHERE seq <= ? - ?");
 
   const byAgents = (since: string, limit: number): PageChange[] =>
-    (calls.all(since, limit) as unknown as CallRow[]).flatMap(({ tool, actor, owner, args, at, duration, conversation }) => {
-      const path = pathIn(args);
-      if (path === undefined) return [];
-      const until = new Date(Date.parse(at) + (duration ?? 0)).toISOString();
-      const change = tool === "wiki_write" ? ("written" as const) : ("deleted" as const);
-      return [{ path, change, by: "agent" as const, actor, owner, conversation, channel: null, at, until }];
-    });
+    (calls.all(since, limit) as unknown as CallRow[]).flatMap(
+      ({ tool, actor, owner, args, at, duration, conversation, said }) => {
+        const path = pathIn(args);
+        if (path === undefined) return [];
+        const until = new Date(Date.parse(at) + (duration ?? 0)).toISOString();
+        const change = tool === "wiki_write" ? ("written" as const) : ("deleted" as const);
+        return [{ path, change, by: "agent" as const, actor, owner, conversation, said, channel: null, at, until }];
+      },
+    );
   const byPeople = (since: string, limit: number): PageChange[] =>
     (edits.all(since, limit) as unknown as Pick<PageChange, "path" | "change" | "channel" | "at">[]).map((edit) => ({
       ...edit,
-      ...{ by: "person", actor: "person", owner: null, conversation: null, until: edit.at },
+      ...{ by: "person", actor: "person", owner: null, conversation: null, said: null, until: edit.at },
     }));
 
   return {
@@ -54,9 +65,12 @@ export function createPageWriters({ db }: Store) {
       const wanted = path === undefined ? all : all.filter((each) => nameOf(each.path) === nameOf(path));
       return wanted.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
     },
+    /** What was said in a message, or given as a task; undefined for one that is gone. */
+    saidIn: (owner: string): string | undefined => (words.get(owner) as { text: string | null } | undefined)?.text ?? undefined,
     /** Writes down that a person changed a page. */
     edited(path: string, change: PageChange["change"], { channel, at }: { channel: EditChannel; at: string }): void {
       const { lastInsertRowid } = insert.run(path, change, channel, at);
+      onLooked(path);
       forget.run(lastInsertRowid, KEPT);
     },
   };
@@ -64,7 +78,7 @@ export function createPageWriters({ db }: Store) {
 export type PageWriters = ReturnType<typeof createPageWriters>;
 
 /** A page's path has several spellings: with or without its folder and its ending. */
-const nameOf = (path: string) => path.replace(/^\/?(?:pages\/)?/, "").replace(/\.md$/, "");
+export const nameOf = (path: string) => path.replace(/^\/?(?:pages\/)?/, "").replace(/\.md$/, "");
 
 /** Long arguments are kept shortened and are no JSON any more, but begin with the path. */
 function pathIn(args: string): string | undefined {

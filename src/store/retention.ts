@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { isBusy, type Store } from "./open.ts";
+import { isBusy } from "./faults.ts";
+import type { Store } from "./open.ts";
 import { createStaleSessions } from "./stale-sessions.ts";
 import { createSweeps, daysBefore, type RetentionLimits } from "./sweeps.ts";
 
-/** The runtime's sessions, as far as they are to be taken away. */
+/** The runtime's sessions, as far as retention needs them. */
 export interface StoredSessions {
   /** Whether sessions can be deleted now. */
   isReady(): boolean;
-  /** The names of all that are on disk. */
+  /** The ids of all sessions on disk. */
   names(): Promise<string[]>;
   delete(id: string): Promise<void>;
 }
@@ -18,34 +19,34 @@ export interface RetentionDeps {
   store: Store;
   limits: () => RetentionLimits;
   sessions: StoredSessions;
-  /** Deletes what ended runs put aside in their projects before a moment; tells how much that was. */
+  /** Deletes what runs that ended before a moment set aside in their projects; returns how much. */
   deleteOldRefs?: (before: string) => Promise<number>;
-  /** Removes the files that people sent and no message tells of any more; tells how many. */
+  /** Deletes sent files that no message refers to any more; returns how many. */
   removeUntoldFiles?: () => number;
   log: Log;
   now?: () => Date;
-  /** After the start, so that what is waited for comes first. */
+  /** The delay after the start, so that urgent work comes first. */
   firstMs?: number;
   everyMs?: number;
-  /** Between two steps. */
+  /** The delay between two steps. */
   pauseMs?: number;
 }
 
 export interface RetentionStatus {
   limits: RetentionLimits;
-  /** When the last pass ended, in this life. */
+  /** When the last pass ended, in this process. */
   lastAt: string | null;
-  /** How much was taken away in this life, by kind. */
+  /** How much was deleted by this process, by kind. */
   removed: Record<string, number>;
 }
 
-/** Takes away what is kept no longer: in the background, in short steps, never what is unfinished or owed. */
+/** Deletes expired records in the background, in short steps, but never unfinished work or undelivered messages. */
 export interface Retention {
   start(): void;
-  /** One pass through everything. */
+  /** One pass over everything. */
   pass(): Promise<void>;
   status(): RetentionStatus;
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when nothing is running any more. */
   stop(): Promise<void>;
 }
 
@@ -72,7 +73,7 @@ export function createRetention({
   const count = (what: string, rows: number) => {
     if (rows > 0) removed[what] = (removed[what] ?? 0) + rows;
   };
-  /** What cannot be done now is left to the next pass. */
+  /** Whatever fails now is left to the next pass. */
   const guarded = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();

@@ -205,7 +205,8 @@ export function stepOf(row: StepRow): RunStep {
     stream: row.stream,
     agent: row.agent,
     model: row.model,
-    asked: row.asked === row.model ? null : row.asked,
+    // Of the rehearsal model it is said in full, so that nobody takes it for another.
+    asked: row.asked === row.model && row.asked !== "rehearsal" ? null : row.asked,
     state: row.state,
     attempts: row.attempts,
     worker: row.worker,

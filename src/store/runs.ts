@@ -7,11 +7,11 @@ export { type StepEnd, type StepHead, StepRow, stepOf, usageOf } from "./run-ste
 
 const Text = z.string().nullable();
 
-/** A run's own row; everything else of it is in its steps. */
+/** A run's own row; everything else is in its steps. */
 export const RunRow = z.object({
   id: z.string(),
   status: z.enum(["running", "done", "failed", "cancelled"]),
-  /** Null too for one that only another version of IO knows. */
+  /** Null also for a value that only another version of IO knows. */
   outcome: RunOutcome.nullable().catch(null),
   reason: Text,
   project_path: z.string(),
@@ -23,17 +23,15 @@ export const RunRow = z.object({
   applied: z.number().transform(Boolean),
   conversation: Text,
   squad: Text,
-  pid: z.number().nullable(),
-  /** How many processes have worked on it, one after another. */
+  /** How often it was started or resumed. */
   lives: z.number(),
-  beat_at: Text,
   cancel_asked: z.number().transform(Boolean),
   created_at: z.string(),
   finished_at: Text,
 });
 export type RunRow = z.infer<typeof RunRow>;
 
-/** The tables of swarm runs and of their journals. */
+/** Tables of swarm runs and their journals. */
 export interface Runs extends RunSteps {
   create(run: {
     id: string;
@@ -48,10 +46,9 @@ export interface Runs extends RunSteps {
   list(limit: number, before?: string): RunRow[];
   /** Those that have not ended, the latest first, whether somebody works on them or not. */
   unfinished(): RunRow[];
-  /** Who works on it now. */
-  claim(id: string, pid: number, now: string): void;
+  /** It is worked on from now on. */
+  setRunning(id: string): void;
   setInputs(id: string, inputs: string): void;
-  beat(id: string, now: string): void;
   /** The folders that runs have worked on. */
   projects(): string[];
   askToCancel(id: string): void;
@@ -59,8 +56,6 @@ export interface Runs extends RunSteps {
   setTree(id: string, tree: { branch: string | null; base: string | null; tree: string | null }): void;
   setApplied(id: string): void;
   finish(id: string, end: { status: RunRow["status"]; outcome: RunOutcome; reason: string | null; now: string }): void;
-  /** Nobody works on it any more, though it has not ended. */
-  release(id: string): void;
 }
 
 export function openRuns(store: Store): Runs {
@@ -76,18 +71,16 @@ export function openRuns(store: Store): Runs {
   const unfinished = db.prepare(
     `SELECT ${columns} FROM runs INDEXED BY runs_unfinished WHERE status = 'running' ORDER BY seq DESC`,
   );
-  const claim = db.prepare(
-    "UPDATE runs SET status = 'running', outcome = NULL, reason = NULL, finished_at = NULL, pid = ?, lives = lives + 1, beat_at = ?, cancel_asked = 0 WHERE id = ?",
+  const running = db.prepare(
+    "UPDATE runs SET status = 'running', outcome = NULL, reason = NULL, finished_at = NULL, lives = lives + 1, cancel_asked = 0 WHERE id = ?",
   );
   const inputs = db.prepare("UPDATE runs SET inputs = ? WHERE id = ?");
-  const beat = db.prepare("UPDATE runs SET beat_at = ? WHERE id = ?");
   const ask = db.prepare("UPDATE runs SET cancel_asked = 1 WHERE id = ?");
   const asked = db.prepare("SELECT cancel_asked AS asked FROM runs WHERE id = ?");
   const tree = db.prepare("UPDATE runs SET branch = ?, base = ?, tree = ? WHERE id = ?");
   const applied = db.prepare("UPDATE runs SET applied = 1 WHERE id = ?");
-  const finish = db.prepare("UPDATE runs SET status = ?, outcome = ?, reason = ?, finished_at = ?, pid = NULL WHERE id = ?");
+  const finish = db.prepare("UPDATE runs SET status = ?, outcome = ?, reason = ?, finished_at = ? WHERE id = ?");
   const nextProject = db.prepare("SELECT min(project_path) AS path FROM runs WHERE project_path > ?");
-  const release = db.prepare("UPDATE runs SET pid = NULL WHERE id = ?");
   const readable = (rows: unknown[]): RunRow[] => rows.flatMap((row) => RunRow.safeParse(row).data ?? []);
 
   return {
@@ -98,9 +91,8 @@ export function openRuns(store: Store): Runs {
     list: (limit, from) => readable(many.all(from ?? "", limit)),
     unfinished: () => readable(unfinished.all()),
     // Whatever is done in this life is written after it: should a power cut take this, it takes all of that too.
-    claim: (id, pid, now) => store.soft(() => void claim.run(pid, now, id)),
+    setRunning: (id) => store.soft(() => void running.run(id)),
     setInputs: (id, to) => void inputs.run(to, id),
-    beat: (id, now) => store.soft(() => void beat.run(now, id)),
     projects() {
       const paths: string[] = [];
       const after = (path: string) => (nextProject.get(path) as { path: string | null }).path;
@@ -112,6 +104,5 @@ export function openRuns(store: Store): Runs {
     setTree: (id, to) => store.soon(() => void tree.run(to.branch, to.base, to.tree, id)),
     setApplied: (id) => void applied.run(id),
     finish: (id, { status, outcome, reason, now }) => void finish.run(status, outcome, reason, now, id),
-    release: (id) => void release.run(id),
   };
 }

@@ -1,4 +1,4 @@
-/** The tables of what a person decides and limits, oldest first; part of all migrations. */
+/** Tables for approvals and budgets, oldest first; part of all migrations. */
 export const SAFETY_MIGRATIONS: readonly { name: string; sql: string }[] = [
   {
     name: "0011-approvals",

@@ -9,20 +9,20 @@ import type { Store } from "./open.ts";
 
 export interface SentFilesDeps {
   store: Store;
-  /** Where they lie, in a folder for each conversation. */
+  /** Their location: one folder per conversation. */
   folder: string;
   now?: () => Date;
 }
 
-/** A file is there before the message that tells of it. */
+/** A file is stored before the message that refers to it. */
 const FRESH_MS = 86_400_000;
 
-/** What people sent: kept for as long as there is a message that tells of it. */
+/** Files that people sent, kept as long as a message refers to them. */
 export function createSentFiles({ store, folder, now = () => new Date() }: SentFilesDeps) {
   const telling = store.db.prepare("SELECT text FROM messages WHERE conversation = ? AND instr(text, ?) > 0");
 
   function removeUntoldIn(conversation: string): number {
-    // The data folder may have moved since a message named the whole path.
+    // The data folder may have moved since a message recorded an absolute path.
     const place = `/files/${conversation}/`;
     const texts = (telling.all(conversation, place) as { text: string }[]).map(({ text }) => text);
     const before = now().getTime() - FRESH_MS;
@@ -36,7 +36,7 @@ export function createSentFiles({ store, folder, now = () => new Date() }: SentF
     });
   }
 
-  /** Stays where there is still something in it. */
+  /** Kept if it is not empty. */
   function removeEmpty(conversation: string): void {
     try {
       withFolder(realOf(folder), (held) => rmdirSync(held.entry(conversation)));
@@ -46,7 +46,7 @@ export function createSentFiles({ store, folder, now = () => new Date() }: SentF
   }
 
   return {
-    /** Takes away what no message tells of any more; tells how much that was. */
+    /** Deletes files that no message refers to any more; returns how many. */
     removeUntold(): number {
       let removed = 0;
       for (const { name } of entriesAt(realOf(folder)).filter((entry) => entry.isDirectory())) {

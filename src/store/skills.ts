@@ -1,10 +1,10 @@
 import type { Store } from "./open.ts";
 import { createState } from "./state.ts";
 
-/** That somebody switched a skill on, and what it was then. */
+/** A record that somebody enabled a skill, with its content hash. */
 export interface SkillSwitch {
   slug: string;
-  /** Of everything in the skill's folder. */
+  /** The hash of everything in the skill's folder. */
   hash: string;
   enabledAt: string;
   by: "a person" | "an earlier version";
@@ -12,7 +12,7 @@ export interface SkillSwitch {
 
 const TAKEN_OVER = "skills.takenOver";
 
-/** Which skills are on. It is kept here, and not beside the skills, because a command could write there. */
+/** Which skills are enabled. Stored here and not beside the skills, because a command could write there. */
 export function createSkillSwitches(store: Store) {
   const { db } = store;
   const state = createState(store);
@@ -26,11 +26,11 @@ export function createSkillSwitches(store: Store) {
   const switchOn = ({ slug, hash, enabledAt, by }: SkillSwitch) => void put.run(slug, hash, enabledAt, by);
   return {
     all: () => all.all() as unknown as SkillSwitch[],
-    /** What the skill was when it was switched on; undefined if nobody did. */
+    /** The skill's hash when it was enabled; undefined if it was not. */
     hashOf: (slug: string) => (one.get(slug) as { hash: string } | undefined)?.hash,
     switchOn,
     switchOff: (slug: string) => void remove.run(slug),
-    /** Once in the life of a home: those that were on before switches were kept here. */
+    /** Once per home: imports skills that were enabled before this table existed. */
     takeOver(find: () => SkillSwitch[]): SkillSwitch[] {
       if (state.get(TAKEN_OVER) !== undefined) return [];
       return store.transaction(() => {

@@ -1,6 +1,7 @@
+import { z } from "zod";
+import { SquadSafety } from "../home/safety-config.ts";
 import { conflict } from "../lib/errors.ts";
 import { isFolder } from "../lib/is-folder.ts";
-import { SquadSafety } from "../lib/safety-config.ts";
 import { Agent, Isolation, type ModelTier, Squad, UniverseName, type WorkStatus } from "../protocol/squads.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
@@ -24,7 +25,7 @@ export interface NewAgentRow {
   modelTier: ModelTier;
 }
 
-/** The squads, their agents, decisions and tasks in the database. */
+/** Squads, agents, decisions and tasks in the database. */
 export interface SquadStore extends DecisionTable, TaskTable {
   create(squad: NewSquadRow): Squad;
   find(slug: string): Squad | undefined;
@@ -32,22 +33,23 @@ export interface SquadStore extends DecisionTable, TaskTable {
   list(): Squad[];
   setSafety(slug: string, safety: SquadSafety): void;
   setIsolation(slug: string, isolation: Isolation): void;
+  setChecks(slug: string, checks: readonly string[] | null): void;
   setPath(slug: string, projectPath: string): void;
   setStatus(slug: string, status: WorkStatus): void;
   sessionOf(slug: string): string | undefined;
   setSession(slug: string, sessionId: string | undefined): void;
-  /** Deletes the squad with all that is its own, and answers with the ids of the sessions that it leaves on disk. */
+  /** Deletes a squad and everything it owns; returns the ids of its sessions on disk. */
   delete(slug: string): { deleted: boolean; sessions: string[] };
-  /** Sessions of squads that are gone, which a crash kept from being deleted on disk. */
+  /** Sessions of deleted squads that a crash left on disk. */
   leftoverSessions(): string[];
-  /** To be called once a leftover session is gone from disk. */
+  /** Call once a leftover session is deleted from disk. */
   forgetSession(id: string): void;
 
   addAgent(slug: string, agent: NewAgentRow): Agent;
   removeAgent(slug: string, characterName: string): boolean;
   /** In the order in which they joined. */
   agents(slug: string, limit?: number): Agent[];
-  /** An agent by its name, however it is capitalised. */
+  /** Finds an agent by name, ignoring case. */
   findAgent(slug: string, characterName: string): Agent | undefined;
   setAgentStatus(slug: string, characterName: string, status: WorkStatus): void;
 }
@@ -76,6 +78,7 @@ function squadRows(store: Store, time: () => string) {
   const status = db.prepare("UPDATE squads SET status = ?, updated_at = ? WHERE slug = ?");
   const safety = db.prepare("UPDATE squads SET safety = ?, updated_at = ? WHERE slug = ?");
   const isolation = db.prepare("UPDATE squads SET isolation = ?, updated_at = ? WHERE slug = ?");
+  const checks = db.prepare("UPDATE squads SET checks = ?, updated_at = ? WHERE slug = ?");
   const path = db.prepare("UPDATE squads SET project_path = ?, updated_at = ? WHERE slug = ?");
   const session = db.prepare("UPDATE squads SET copilot_session_id = ?, updated_at = ? WHERE slug = ?");
   return {
@@ -91,6 +94,7 @@ function squadRows(store: Store, time: () => string) {
     list: () => (all.all() as Row[]).map(toSquad),
     setSafety: (slug: string, own: SquadSafety) => void safety.run(JSON.stringify(own), time(), slug),
     setIsolation: (slug: string, to: Isolation) => void isolation.run(to, time(), slug),
+    setChecks: (slug: string, to: readonly string[] | null) => void checks.run(to && JSON.stringify(to), time(), slug),
     setPath: (slug: string, projectPath: string) => void path.run(projectPath, time(), slug),
     setStatus: (slug: string, to: WorkStatus) => void status.run(to, time(), slug),
     sessionOf(slug: string) {
@@ -101,7 +105,7 @@ function squadRows(store: Store, time: () => string) {
   };
 }
 
-/** The end of a squad, and the sessions that it leaves on disk. */
+/** Deletes a squad; returns the sessions that it leaves on disk. */
 function leftSessions(store: Store, time: () => string) {
   const { db } = store;
   const exists = db.prepare("SELECT 1 FROM squads WHERE slug = ?");
@@ -163,7 +167,7 @@ function agentRows(store: Store, time: () => string) {
   };
 }
 
-/** The owner under which a squad's sessions are kept; an agent's is this, a slash and the character's name. */
+/** The owner of a squad's sessions; an agent's is this, a slash and its character name. */
 export function squadOwner(slug: string, characterName?: string): string {
   return characterName === undefined ? `squad:${slug}` : `squad:${slug}/${characterName}`;
 }
@@ -171,7 +175,7 @@ export function squadOwner(slug: string, characterName?: string): string {
 const optional = <T>(row: unknown, to: (row: Row) => T) => (row === undefined ? undefined : to(row as Row));
 const idsIn = (rows: unknown[]) => (rows as { id: string }[]).map(({ id }) => id);
 
-/** What cannot be read any more was meant to hold a squad: it is held as tightly as can be. */
+/** Unreadable settings were meant to restrict a squad, so it gets the strictest ones. */
 const STRICTEST: SquadSafety = { sandbox: "workspace", approvals: "effects" };
 
 function toSquad(row: Row): Squad {
@@ -183,6 +187,7 @@ function toSquad(row: Row): Squad {
     status: row.status,
     safety: readJson(SquadSafety, String(row.safety)) ?? STRICTEST,
     isolation: Isolation.catch("none").parse(row.isolation),
+    checks: row.checks === null ? null : (readJson(z.array(z.string()), String(row.checks)) ?? null),
     missing: !isFolder(String(row.project_path)),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -1,17 +1,17 @@
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import type { Store } from "./open.ts";
 
 export type RetentionLimits = Config["retention"];
 
-/** Takes away one kind of rows that are kept no longer, in steps that are short whatever there is; each yields how many went. */
+/** Deletes expired rows of one kind in short steps; each yields the number deleted. */
 export interface Sweep {
   what: string;
   steps(limits: RetentionLimits, now: Date): Generator<number>;
 }
 
-/** How many rows a step looks at. */
+/** How many rows a step examines. */
 const SLICE = 500;
-/** How many of the latest runs a start looks at for decisions that were not noted, and more. */
+/** More than the number of recent runs that a start examines for unreported decisions. */
 const LATEST_RUNS = 1_000;
 const OPEN_MESSAGE = "EXISTS (SELECT 1 FROM messages WHERE id = owner AND status IN ('queued','running'))";
 const OPEN_TASK = "EXISTS (SELECT 1 FROM agent_tasks WHERE id = owner AND status IN ('queued','running'))";
@@ -25,30 +25,31 @@ export function createSweeps(store: Store): Sweep[] {
     usage(store),
     activity(store),
     approvals(store),
+    occurrences(store),
     smallFacts(store),
   ];
 }
 
-/** The moment before which things are too old; "" when they are kept for ever. */
+/** The moment before which rows have expired; "" if they are kept for ever. */
 export function daysBefore(now: Date, days: number): string {
   return days === 0 ? "" : new Date(now.getTime() - days * 86_400_000).toISOString();
 }
 
 interface Aging {
   table: string;
-  /** Numbers the rows in the order they came. */
+  /** The column that numbers the rows in order. */
   key: string;
-  /** SQL for what stays whatever its age. */
+  /** SQL for rows that are kept whatever their age. */
   kept: string;
   days: number;
-  /** How many of the newest stay; 0 is all. */
+  /** How many of the newest are kept; 0 means all. */
   rows: number;
-  /** What `kept` speaks of besides the row. */
+  /** Parameters of `kept` besides the row. */
   values?: Record<string, string>;
   remove: (key: number) => void;
 }
 
-/** Walks from the oldest row to the first that is young enough. */
+/** Walks from the oldest row to the first that has not expired. */
 function* aging(store: Store, { table, key, kept, days, rows, values = {}, remove }: Aging, now: Date): Generator<number> {
   const newest = store.db.prepare(`SELECT coalesce(max(${key}), 0) AS key FROM ${table}`).get() as { key: number };
   const before = daysBefore(now, days);
@@ -73,9 +74,9 @@ function* aging(store: Store, { table, key, kept, days, rows, values = {}, remov
   }
 }
 
-const write = (store: Store, work: () => number): number => store.atOnce(() => store.soft(() => store.transaction(work)));
+const write = (store: Store, work: () => number): number => store.soft(work, { atOnce: true });
 
-/** A message goes with its calls, its costs and, where it was the last, the hand-over of its conversation. */
+/** Deletes a message with its calls, its costs and, if it was the last, its conversation's hand-over. */
 function messages(store: Store): Sweep {
   const { db } = store;
   const find = db.prepare("SELECT id, conversation FROM messages WHERE seq = ?");
@@ -95,9 +96,9 @@ function messages(store: Store): Sweep {
         {
           table: "messages",
           key: "seq",
-          // The end of a run is told once by its key, which a start asks for again.
+          // A run's end is reported once by its key, which a start looks up again.
           kept: `status IN ('queued','running') OR coalesce(substr(idempotency_key, 1, 4), '') = 'run:'
-            OR EXISTS (SELECT 1 FROM outbox WHERE key = 'reply:' || id AND state = 'owed')`,
+            OR EXISTS (SELECT 1 FROM outbox WHERE key = 'reply:' || id AND state IN ('owed','held'))`,
           days: messagesDays,
           rows,
           remove(seq) {
@@ -111,7 +112,7 @@ function messages(store: Store): Sweep {
   };
 }
 
-/** What was delivered goes when its message would; whom a task or run was told for is asked while its message is open. */
+/** Delivered entries expire with their message; the recipients of a task or run are needed while their message is open. */
 function outbox(store: Store): Sweep {
   const remove = store.db.prepare("DELETE FROM outbox WHERE seq = ?");
   const asked = "EXISTS (SELECT 1 FROM messages m WHERE m.idempotency_key = outbox.key AND m.status IN ('queued','running'))";
@@ -123,7 +124,7 @@ function outbox(store: Store): Sweep {
         {
           table: "outbox",
           key: "seq",
-          kept: `state = 'owed' OR ${asked}`,
+          kept: `state IN ('owed','held') OR ${asked}`,
           days,
           rows: rows * 2,
           remove: (seq) => remove.run(seq),
@@ -142,7 +143,7 @@ function events(store: Store): Sweep {
   };
 }
 
-/** Calls of what is not finished stay, and those of a run that may yet be resumed where it stopped. */
+/** Calls of unfinished work are kept, and those of a run that may be resumed. */
 function toolCalls(store: Store): Sweep {
   const remove = store.db.prepare("DELETE FROM tool_calls WHERE seq = ?");
   const run = `EXISTS (SELECT 1 FROM runs r WHERE r.id = substr(owner, 1, instr(owner, '/') - 1)
@@ -166,7 +167,7 @@ function toolCalls(store: Store): Sweep {
   };
 }
 
-/** What a message or task cost is shown with it; the sums of each day stay for ever. */
+/** The cost of a message or task is shown with it; the daily sums are kept for ever. */
 function usage(store: Store): Sweep {
   const remove = store.db.prepare("DELETE FROM usage WHERE id = ?");
   const kept = "EXISTS (SELECT 1 FROM messages WHERE id = owner) OR EXISTS (SELECT 1 FROM agent_tasks WHERE id = owner)";
@@ -187,7 +188,28 @@ function activity(store: Store): Sweep {
   };
 }
 
-/** Decisions go when the messages of their time do; what waits stays, and so does what an unfinished turn may ask for again. */
+/** Occurrences expire with the messages of their time. */
+function occurrences(store: Store): Sweep {
+  const remove = store.db.prepare("DELETE FROM occurrences WHERE seq = ?");
+  return {
+    what: "occurrences",
+    steps: ({ messagesDays: days, messages: rows }, now) =>
+      aging(
+        store,
+        {
+          table: "occurrences",
+          key: "seq",
+          kept: "state IN ('waiting','running')",
+          days,
+          rows,
+          remove: (seq) => remove.run(seq),
+        },
+        now,
+      ),
+  };
+}
+
+/** Decisions expire with the messages of their time, except open ones and those that an unfinished turn may need. */
 function approvals(store: Store): Sweep {
   const remove = store.db.prepare("DELETE FROM approvals WHERE seq = ?");
   const open = [OPEN_MESSAGE, OPEN_TASK].map((sql) => sql.replaceAll("= owner ", "= owner_id "));
@@ -209,7 +231,7 @@ function approvals(store: Store): Sweep {
   };
 }
 
-/** Notes on a message or a run that nobody asks for any more. */
+/** Notes on a message or run that nobody needs any more. */
 function smallFacts(store: Store): Sweep {
   const started = store.db.prepare(`DELETE FROM io_state WHERE key IN (SELECT key FROM io_state s
     WHERE key >= 'runs:' AND key < 'runs;'

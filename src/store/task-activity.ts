@@ -4,7 +4,7 @@ import { readJson } from "./read-json.ts";
 
 type Row = Record<string, string | number | null>;
 
-/** What was seen of each task, and who besides the first asked for it. */
+/** The activity of each task, and who else asked for it. */
 export function createTaskActivity(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const insert = db.prepare(
@@ -22,12 +22,12 @@ export function createTaskActivity(store: Store, now: () => Date = () => new Dat
           insert.get(taskId, kind, summary, data === undefined ? null : JSON.stringify(data), now().toISOString()) as Row,
         ),
       ),
-    /** Oldest first, after the one with this id. */
+    /** Oldest first, after the given id. */
     of: (taskId: string, { after = 0, limit = 500 } = {}): Activity[] =>
       (list.all(taskId, after, limit) as unknown as Row[]).map(toActivity),
     last: (taskId: string, count: number): Activity[] =>
       (latest.all(taskId, count) as unknown as Row[]).map(toActivity).reverse(),
-    /** Remembers that this is asked for here too. */
+    /** Records that this conversation asked for it too. */
     ask: (taskId: string, origin: Origin) =>
       void ask.run(taskId, origin.conversation, origin.messageId ?? "", JSON.stringify(origin)),
     /** Everybody who asked, each conversation once. */

@@ -13,7 +13,7 @@ export interface NewTask {
   model?: string | undefined;
 }
 
-/** What may change about a task after it was written down. */
+/** The fields of a task that may change. */
 export interface TaskChange {
   status?: TaskStatus;
   result?: string | null;
@@ -30,7 +30,7 @@ export interface TaskChange {
   finishedAt?: string | null;
 }
 
-/** A task with what only the runner of tasks needs to know. */
+/** A task with the fields that only the task runner needs. */
 export interface TaskRecord extends Task {
   seq: number;
   sessionId: string | null;
@@ -38,7 +38,7 @@ export interface TaskRecord extends Task {
   delivered: boolean;
 }
 
-/** What is under way, in short. */
+/** A running task, in short. */
 export interface OpenHead {
   id: string;
   agent: string;
@@ -58,21 +58,21 @@ export interface TaskFilter {
 export interface TaskTable {
   insertTask(task: NewTask): TaskRecord;
   updateTask(id: string, change: TaskChange): TaskRecord | undefined;
-  /** Notes the prompt that the runtime took on for a task. */
+  /** Records the prompt that the runtime accepted for a task. */
   accepted(id: string, promptId: string): void;
   findTask(id: string): TaskRecord | undefined;
-  /** Newest first. `before` is the id of a task: only older ones are listed. */
+  /** Newest first. `before` is a task's id: only older ones are listed. */
   listTasks(filter?: TaskFilter): TaskRecord[];
-  /** What waits or runs, in the order it was asked for: after a restart, what is to be taken up again. */
+  /** Queued and running tasks in order: what to resume after a restart. */
   openTasks(squad?: string): TaskRecord[];
-  /** The same of one squad, with no more than is needed to compare them. */
+  /** The same for one squad, with only the fields needed to compare them. */
   openHeads(squad: string): OpenHead[];
-  /** The first of an agent's tasks that waits or was left running. */
+  /** An agent's first task that is queued or was left running. */
   nextTask(squad: string, agent: string): TaskRecord | undefined;
-  /** Those of a squad's tasks that were at work in a span of time. */
+  /** A squad's tasks that were running during a period. */
   tasksDuring(squad: string, from: string): string[];
   taskCounts(): { queued: number; running: number; all: number };
-  /** Ended tasks whose end nobody was told of yet. */
+  /** Ended tasks that were not reported yet. */
   undeliveredTasks(): TaskRecord[];
 }
 
@@ -108,7 +108,7 @@ function listings({ db }: Store) {
   const owed = db.prepare(
     `${TASK} INDEXED BY agent_tasks_owed WHERE t.delivered = 0 AND t.status IN ('done','failed','cancelled') ORDER BY t.seq`,
   );
-  /** Only what is asked for stands in the query, so that an index can answer it. */
+  /** The query names only the given conditions, so that an index can be used. */
   const listed = ({ squad, agent, status, before, limit = 100 }: TaskFilter) => {
     const wanted = Object.entries({ squad, agent, status, before }).filter(([, value]) => value !== undefined);
     const where = wanted.map(([name]) => FILTERS[name]).join(" AND ");

@@ -1,6 +1,6 @@
 import type { Store } from "./open.ts";
 
-/** Which conversation goes on in a chat without topics; `main` unless somebody began another. */
+/** The current conversation of a chat without topics; `main` unless somebody began another. */
 export function createTelegramChats({ db }: Store) {
   const read = db.prepare("SELECT conversation FROM telegram_chats WHERE chat = ?");
   const write = db.prepare(

@@ -3,14 +3,14 @@ import type { Store } from "./open.ts";
 
 type SentPlace = Extract<Source, { channel: "telegram" }>;
 
-/** One message of Telegram that belongs to something that is told. */
+/** A Telegram message that is part of something delivered. */
 export interface SentPart {
   part: string;
-  /** Null while nobody knows whether it was sent. */
+  /** Null while it is unknown whether it was sent. */
   messageId: number | null;
-  /** What it showed last, as a hash; "" if that is not known. */
+  /** The hash of its last content; "" if unknown. */
   shown: string;
-  /** Whether it was marked as perhaps a repeat. */
+  /** Whether it was marked as a possible repeat. */
   repeated: boolean;
 }
 
@@ -23,7 +23,7 @@ interface Row {
 
 const REMEMBERED_MS = 90 * 86_400_000;
 
-/** Which messages of Telegram show what, and what is on its way to becoming one. Survives a crash of the process. */
+/** Which Telegram messages show what, and which are being sent. Survives a crash. */
 export function createTelegramSends(store: Store, now: () => Date = () => new Date()) {
   const { db } = store;
   const of = db.prepare("SELECT part, message_id, shown, repeated FROM telegram_sends WHERE key = ? ORDER BY part");

@@ -1,6 +1,7 @@
+import type { CallEnd } from "../protocol/calls.ts";
 import type { Store } from "./open.ts";
 
-export type ToolCallState = "begun" | "done" | "failed" | "refused" | "unknown";
+export type ToolCallState = "begun" | CallEnd;
 
 /** One call of a tool: what was meant, and what came of it. */
 export interface ToolCall {
@@ -25,19 +26,26 @@ export interface ToolCall {
 
 export type NewToolCall = Omit<ToolCall, "seq" | "result" | "resultHash" | "durationMs">;
 export interface ToolCallEnd {
-  state: ToolCallState;
+  state: CallEnd;
   result: string;
   resultHash: string;
   durationMs: number;
 }
+
+export type EarlierThan = Pick<ToolCall, "owner" | "attempt" | "sessionId" | "tool">;
 
 /** The journal of tool calls: intent before, outcome after. */
 export interface ToolCalls {
   find(sessionId: string, callId: string): ToolCall | undefined;
   /** The latest call of that id, or of one that was made from it by `~2`, `~3` … */
   latest(sessionId: string, callId: string): ToolCall | undefined;
-  /** What earlier attempts of the same owner did with the same tool and arguments and nobody has been told again, newest first. */
-  interrupted(of: { owner: string; attempt: number; tool: string; argsHash: string }): ToolCall[];
+  /**
+   * What earlier attempts of the same owner did with the same tool and arguments and nobody has been told again, oldest first.
+   * Whatever was done in another session is earlier: an owner has one at a time.
+   */
+  interrupted(of: EarlierThan & { argsHash: string }): ToolCall[];
+  /** The effects that earlier attempts of an owner began with a tool and nobody has been told again, oldest first. */
+  effectsBefore(of: EarlierThan): ToolCall[];
   /** Writes the intent and answers with its number. An effect's is on disk when this returns. */
   begin(call: NewToolCall): number;
   end(seq: number, kind: ToolCall["kind"], end: ToolCallEnd): void;
@@ -61,9 +69,9 @@ export function createToolCalls(store: Store): ToolCalls {
   const family = select(`seq = (SELECT MAX(seq) FROM (
     SELECT seq FROM tool_calls WHERE session_id = ?1 AND call_id = ?2
     UNION ALL SELECT seq FROM tool_calls WHERE session_id = ?1 AND call_id >= ?2 || '~' AND call_id < ?2 || '~:'))`);
-  const open = select(
-    "owner = ? AND life < ? AND tool = ? AND args_hash = ? AND replayed = 0 AND state <> 'refused' ORDER BY seq DESC",
-  );
+  const earlier = "owner = ? AND (life < ? OR session_id <> ?) AND tool = ? AND replayed = 0 AND state <> 'refused'";
+  const open = select(`${earlier} AND args_hash = ? ORDER BY seq`);
+  const before = select(`${earlier} AND kind = 'effect' ORDER BY seq`);
   const all = select("owner = ? AND replayed = 0 ORDER BY seq");
   const effects = select("owner = ? AND replayed = 0 AND kind = 'effect' AND state <> 'refused' ORDER BY seq");
   const insert = db.prepare(
@@ -103,7 +111,9 @@ export function createToolCalls(store: Store): ToolCalls {
   return {
     find: (sessionId, callId) => byId.get(sessionId, callId) as ToolCall | undefined,
     latest: (sessionId, callId) => family.get(sessionId, callId) as ToolCall | undefined,
-    interrupted: ({ owner, attempt, tool, argsHash }) => open.all(owner, attempt, tool, argsHash) as unknown as ToolCall[],
+    interrupted: ({ owner, attempt, sessionId, tool, argsHash }) =>
+      open.all(owner, attempt, sessionId, tool, argsHash) as unknown as ToolCall[],
+    effectsBefore: ({ owner, attempt, sessionId, tool }) => before.all(owner, attempt, sessionId, tool) as unknown as ToolCall[],
     begin,
     end,
     carryOver: ({ seq }, attempt, state) => void carry.run(attempt, state, seq),

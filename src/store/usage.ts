@@ -1,5 +1,6 @@
 import { type ModelCall, noUsage, type Spender, type Usage, type UsageGroup } from "../protocol/usage.ts";
-import { isBusy, type Store } from "./open.ts";
+import { isTemporary } from "./faults.ts";
+import type { Store } from "./open.ts";
 
 /** What one model used, for one of a group's names; the name is empty for what belongs to none. */
 export interface UsagePart extends Usage {
@@ -31,16 +32,16 @@ export function createUsageLog(store: Store, now: () => Date = () => new Date())
   const ofOwner = db.prepare(`SELECT ${ROWS} FROM usage WHERE owner = ?`);
   const parts = createParts(store);
   const unwritten: Parameters<typeof insert.run>[] = [];
-  /** What another process keeps from being written stays here until the next time. */
+  /** What cannot be written now, since another process holds the file or the disk is full, stays here until the next time. */
   const write = () => {
     try {
       for (let row = unwritten[0]; row; row = unwritten[0]) {
         const values = row;
-        store.atOnce(() => store.soft(() => insert.run(...values)));
+        store.soft(() => insert.run(...values), { atOnce: true });
         unwritten.shift();
       }
     } catch (error) {
-      if (isBusy(error)) return;
+      if (isTemporary(error)) return;
       unwritten.shift();
       throw error;
     }
@@ -64,6 +65,11 @@ export function createUsageLog(store: Store, now: () => Date = () => new Date())
       write();
       return parts.by(group, since);
     },
+    /** What one of a group's names used, by model. */
+    ofName(group: UsageGroup, name: string): UsagePart[] {
+      write();
+      return parts.ofName(group, name);
+    },
     /** What counts against a limit, by model: nothing that was rehearsed. */
     spent(what: Spent): UsagePart[] {
       write();
@@ -84,6 +90,10 @@ function createParts({ db }: Store) {
   const byName = db.prepare(
     `SELECT name, squad, model, rehearsal, ${SUMS} FROM usage_sums WHERE kind = :group AND day >= :since
      GROUP BY name, squad, model, rehearsal`,
+  );
+  const oneName = db.prepare(
+    `SELECT name, squad, model, rehearsal, ${SUMS} FROM usage_sums INDEXED BY usage_sums_by_name
+     WHERE kind = ? AND name = ? AND name <> '' GROUP BY squad, model, rehearsal`,
   );
   const models = (from: string) => db.prepare(`SELECT model, ${from} AND rehearsal = 0 GROUP BY model`);
   const ofOwner = models(`${ROWS} FROM usage WHERE owner = ?`);
@@ -106,6 +116,7 @@ function createParts({ db }: Store) {
         group === "model" ? byModel.all({ since }) : group === "day" ? byDay.all({ since }) : byName.all({ group, since });
       return rows.map(partOf);
     },
+    ofName: (group: UsageGroup, name: string): UsagePart[] => oneName.all(group, name).map(partOf),
     spent: (what: Spent): UsagePart[] => rowsOf(what).map(partOf),
   };
 }

@@ -3,7 +3,7 @@ import type { Presence } from "../protocol/workers.ts";
 import type { Store } from "./open.ts";
 import { readJson } from "./read-json.ts";
 
-/** A host that was let in. */
+/** A host that was admitted. */
 export interface WorkerRow {
   name: string;
   publicKey: string;
@@ -45,7 +45,7 @@ export function createWorkerRows(store: Store, now: () => Date = () => new Date(
     add({ name, publicKey, labels, capacity, version, protocol }: NewWorker): void {
       insert.run(name, publicKey, JSON.stringify(labels), capacity, version, protocol, now().toISOString());
     },
-    /** What a worker said of itself just now. */
+    /** A worker's latest report about itself. */
     heard(name: string, { version, protocol, engine, wall, running }: Presence): void {
       store.soft(() => heard.run(version, protocol, engine, wall, running, now().toISOString(), name));
     },

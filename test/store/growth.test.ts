@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createConversationLog } from "../../src/store/conversation-log.ts";
+import { createConversationRows } from "../../src/store/conversations.ts";
 import { createEventLog } from "../../src/store/events.ts";
 import { createMessages } from "../../src/store/messages.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
@@ -47,12 +48,15 @@ test("with 50,000 messages the queue, a page, the counts, the conversations and 
   const store = full();
   const usage = createUsageLog(store);
   const messages = createMessages(store, usage);
+  const conversations = createConversationRows(store);
   const calls = createToolCalls(store);
   messages.add({ id: "new", conversation: "main", source: { channel: "api" }, text: "next" });
   expect(messages.next("main")?.message.id).toBe("new");
   expect(messages.counts()).toMatchObject({ queued: 1, done: MANY });
-  expect(messages.conversations(1)).toEqual([expect.objectContaining({ name: "main", messages: MANY * 0.9 + 1, waiting: 1 })]);
-  expect(messages.conversations(200)).toHaveLength(200);
+  expect(conversations.list({ limit: 1 })).toEqual([
+    expect.objectContaining({ name: "main", messages: MANY * 0.9 + 1, waiting: 1 }),
+  ]);
+  expect(conversations.list({ limit: 200 })).toHaveLength(200);
   const all = { calls: MANY, inputTokens: MANY * 10, outputTokens: MANY, cacheReadTokens: 0 };
   expect(usage.by("model")).toEqual([{ name: "m", squad: "", model: "m", rehearsal: false, ...all }]);
   const costs = {
@@ -61,7 +65,7 @@ test("with 50,000 messages the queue, a page, the counts, the conversations and 
     open: quickest(() => messages.open()),
     page: quickest(() => messages.list("main", 20)),
     counts: quickest(() => messages.counts()),
-    conversations: quickest(() => messages.conversations(50)),
+    conversations: quickest(() => conversations.list({ limit: 50 })),
     usage: quickest(() => usage.by("day")),
     spentByConversation: quickest(() => usage.spent({ of: "conversation", name: "main" })),
     spentToday: quickest(() => usage.spent({ of: "day", day: "2026-01-01" })),
@@ -83,7 +87,10 @@ test("the counts follow what is added, what moves on and what is taken away, a d
   const route = { answered: "directly" as const, tools: [], tasks: [], runs: [] };
   for (const id of ["a", "c"]) messages.finish(id, { status: "done", reply: "yes", partial: false, error: null, route });
   expect(messages.counts()).toMatchObject({ queued: 1, running: 0, done: 2 });
-  const named = (name: string) => messages.conversations(9).find((row) => row.name === name);
+  const named = (name: string) =>
+    createConversationRows(store)
+      .list({ limit: 9 })
+      .find((row) => row.name === name);
   expect(named("main")).toMatchObject({ messages: 2, waiting: 1 });
   store.db.exec("DELETE FROM messages WHERE id IN ('a', 'c')");
   expect(messages.counts()).toMatchObject({ queued: 1, done: 0 });
@@ -108,10 +115,24 @@ test("conversations come a page at a time, the latest first, none twice", () => 
   );
   for (let index = 0; index < 7; index += 1)
     messages.add({ id: `m${index}`, conversation: `c${index}`, source: { channel: "api" }, text: "hello" });
+  const { list } = createConversationRows(store);
   const seen: string[] = [];
-  for (let page = messages.conversations(3); page.length > 0; page = messages.conversations(3, seen.at(-1)))
+  for (let page = list({ limit: 3 }); page.length > 0; page = list({ limit: 3, before: seen.at(-1) }))
     seen.push(...page.map(({ name }) => name));
   expect(seen).toEqual(["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
+});
+
+test("ten thousand conversations are listed at once, and looked through in the time of a key press", () => {
+  const store = open();
+  store.db.exec(`${NUMBERS} INSERT INTO conversations (name, messages, waiting, last_at, created_at, title, folder)
+    SELECT 'c' || i, 0, 0, printf('%08d', i), '', 'What was said about boats ' || i, '/home/me/project' || (i % 100)
+    FROM n LIMIT 10000`);
+  const { list } = createConversationRows(store);
+  expect(list({ limit: 50, words: "BOATS 7700" }).map(({ name }) => name)).toEqual(["c7700"]);
+  expect(list({ limit: 50, words: "boats 4242" }).map(({ name }) => name)).toEqual(["c4242"]);
+  expect(list({ limit: 50, folder: "/home/me/project42" })).toHaveLength(50);
+  expect(quickest(() => list({ limit: 50 }))).toBeLessThan(3);
+  expect(quickest(() => list({ limit: 50, words: "nothing of the kind" }))).toBeLessThan(40);
 });
 
 /** Tables whose rows add up over the years. */

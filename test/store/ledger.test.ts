@@ -12,7 +12,7 @@ const GROUPS: UsageGroup[] = ["conversation", "squad", "agent", "task", "run", "
 const PRICES = { dear: { input: 3, output: 15, cacheRead: 0.3 }, cheap: { input: 0.1, output: 0.7 } };
 
 function open(path = ":memory:", migrations = MIGRATIONS) {
-  const store = openStore(path, migrations);
+  const store = openStore(path, { migrations });
   onTestFinished(() => store.close());
   return store;
 }
@@ -93,10 +93,7 @@ test("a million of tasks and conversations is shown by the largest, and the othe
 
 test("what an earlier version wrote down is booked on what its owner tells, and what it summed up is not lost", () => {
   const path = join(temporaryFolder(), "io.db");
-  const before = openStore(
-    path,
-    MIGRATIONS.filter(({ name }) => name < "0012"),
-  );
+  const before = openStore(path, { migrations: MIGRATIONS.filter(({ name }) => name < "0012") });
   before.db.exec(`
     INSERT INTO messages (id, conversation, source, text, status, created_at) VALUES
       ('m_1', 'kitchen', '{"channel":"telegram","chatId":1}', 'x', 'done', '2026-01-01'), ('m_2', 'torn', 'torn {', 'x', 'done', '2026-01-01');

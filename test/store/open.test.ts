@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
-import fs, { existsSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import fs, { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { smallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 
 const FIRST: Migration = { name: "a-first", sql: "CREATE TABLE notes (text TEXT NOT NULL)" };
@@ -15,7 +16,7 @@ const BROKEN: Migration = { name: "c-broken", sql: "CREATE TABLE half (x); INSER
 
 const pathOf = () => join(temporaryFolder(), "io.db");
 const tablesOf = (path: string, migrations: readonly Migration[]) => {
-  const store = openStore(path, migrations);
+  const store = openStore(path, { migrations });
   const rows = store.db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all() as { name: string }[];
   store.close();
   return rows.map(({ name }) => name);
@@ -32,26 +33,42 @@ test("a new database has every table, is readable by its owner alone, and makes 
 
 test("a migration keeps the data, runs once, and leaves a copy of what was there before", () => {
   const path = pathOf();
-  const before = openStore(path, [FIRST]);
+  const before = openStore(path, { migrations: [FIRST] });
   before.db.exec("INSERT INTO notes VALUES ('kept')");
   before.close();
 
-  const after = openStore(path, [FIRST, SECOND]);
+  const after = openStore(path, { migrations: [FIRST, SECOND] });
   expect(after.db.prepare("SELECT text, author FROM notes").all()).toEqual([{ text: "kept", author: null }]);
   after.close();
-  openStore(path, [FIRST, SECOND]).close();
+  openStore(path, { migrations: [FIRST, SECOND] }).close();
 
-  const backup = openStore(`${path}.before-b-second.bak`, [FIRST]);
+  const backup = openStore(`${path}.before-b-second.bak`, { migrations: [FIRST] });
   expect(backup.db.prepare("SELECT * FROM notes").all()).toEqual([{ text: "kept" }]);
   backup.close();
   expect(statSync(`${path}.before-b-second.bak`).mode & 0o777).toBe(0o600);
 });
 
+test("a copy before a migration that does not fit on the disk leaves nothing of itself, and the data as it was", async () => {
+  const disk = await smallDisk(6);
+  const path = join(disk.folder, "io.db");
+  const before = openStore(path, { migrations: [FIRST] });
+  before.db.exec("INSERT INTO notes VALUES (hex(zeroblob(2000000)))");
+  before.close();
+  const files = readdirSync(disk.folder);
+  for (let start = 0; start < 2; start += 1) {
+    expect(() => openStore(path, { migrations: [FIRST, SECOND] })).toThrow(/The disk is full\. Free some space/);
+    expect(readdirSync(disk.folder)).toEqual(files);
+  }
+  const after = openStore(path, { migrations: [FIRST] });
+  expect(after.db.prepare("SELECT length(text) AS length FROM notes").get()).toEqual({ length: 4_000_000 });
+  after.close();
+});
+
 test("a migration that fails takes all of its company back with it", () => {
   const path = pathOf();
-  openStore(path, [FIRST]).close();
-  expect(() => openStore(path, [FIRST, SECOND, BROKEN])).toThrow(/nowhere/);
-  const store = openStore(path, [FIRST]);
+  openStore(path, { migrations: [FIRST] }).close();
+  expect(() => openStore(path, { migrations: [FIRST, SECOND, BROKEN] })).toThrow(/nowhere/);
+  const store = openStore(path, { migrations: [FIRST] });
   expect(store.db.prepare("SELECT name FROM migrations").all()).toEqual([{ name: "a-first" }]);
   expect(store.db.prepare("SELECT name FROM pragma_table_info('notes')").all()).toEqual([{ name: "text" }]);
   store.close();
@@ -60,9 +77,9 @@ test("a migration that fails takes all of its company back with it", () => {
 
 test("a database of a newer version is refused with a sentence, and not touched", () => {
   const path = pathOf();
-  openStore(path, [FIRST, SECOND]).close();
+  openStore(path, { migrations: [FIRST, SECOND] }).close();
   const bytes = readFileSync(path);
-  expect(() => openStore(path, [FIRST])).toThrow(/written by a newer IO \(it has b-second\)/);
+  expect(() => openStore(path, { migrations: [FIRST] })).toThrow(/written by a newer IO \(it has b-second\)/);
   expect(readFileSync(path).equals(bytes)).toBe(true);
 });
 
@@ -73,7 +90,7 @@ test("a damaged file is refused with a remedy", () => {
 });
 
 test("a transaction that throws leaves nothing behind, one inside another is part of it", () => {
-  const store = openStore(":memory:", [FIRST]);
+  const store = openStore(":memory:", { migrations: [FIRST] });
   const add = store.db.prepare("INSERT INTO notes VALUES (?)");
   expect(() =>
     store.transaction(() => {
@@ -91,7 +108,7 @@ test("a transaction that throws leaves nothing behind, one inside another is par
 
 test("what is written soon is there at once, and brought to the disk while this goes on", async () => {
   const path = pathOf();
-  const store = openStore(path, [FIRST]);
+  const store = openStore(path, { migrations: [FIRST] });
   const add = store.db.prepare("INSERT INTO notes VALUES (?)");
   const count = () => store.db.prepare("SELECT COUNT(*) AS count FROM notes").get();
   for (let at = 0; at < 100; at += 1) store.soon(() => add.run(`note ${at}`));
@@ -100,17 +117,17 @@ test("what is written soon is there at once, and brought to the disk while this 
   // Closed while one is on its way.
   store.soon(() => add.run("the last"));
   store.close();
-  const again = openStore(path, [FIRST]);
+  const again = openStore(path, { migrations: [FIRST] });
   expect(again.db.prepare("SELECT COUNT(*) AS count FROM notes").get()).toEqual({ count: 101 });
   again.close();
-  const memory = openStore(":memory:", [FIRST]);
+  const memory = openStore(":memory:", { migrations: [FIRST] });
   memory.soon(() => memory.db.exec("INSERT INTO notes VALUES ('kept')"));
   memory.close();
 });
 
 test("what is written soon is followed by a flush of the file it stands in", async () => {
   const path = pathOf();
-  const store = openStore(path, [FIRST]);
+  const store = openStore(path, { migrations: [FIRST] });
   const flushed: string[] = [];
   const real = fs.fdatasync;
   onTestFinished(() => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createRetention } from "../../src/store/retention.ts";
 import { createSentFiles } from "../../src/store/sent-files.ts";

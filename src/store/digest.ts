@@ -1,0 +1,119 @@
+import { DatabaseSync } from "@photostructure/sqlite";
+import { offThread } from "../lib/off-thread.ts";
+import type { Store } from "./open.ts";
+import type { Database } from "./transactions.ts";
+import type { UsagePart } from "./usage.ts";
+
+/** From a moment until before another. */
+export interface Period {
+  since: string;
+  until: string;
+}
+
+type Counted = Record<keyof typeof ENDED, number>;
+
+/** What ended in a period, and what model calls used, by model. */
+export interface PeriodCounts {
+  done: Counted;
+  failed: Counted;
+  used: UsagePart[];
+}
+
+/** What a thread of its own is to count. */
+export interface CountJob extends Period {
+  file: string;
+}
+
+const ENDED = { messages: "messages", tasks: "agent_tasks", runs: "runs" } as const;
+/** More rows than this are counted in a thread of its own: about ten milliseconds. */
+const MOST_HERE = 20_000;
+const DEADLINE_MS = 60_000;
+
+export interface DigestRowsDeps {
+  db: Pick<Store, "db">["db"];
+  /** The database's file, for counting much of it beside the main thread; without it everything is counted here. */
+  file?: string;
+}
+
+/** What a digest counts. A million rows keep nobody waiting: they are counted in a thread with a connection of its own. */
+export function createDigestRows({ db, file }: DigestRowsDeps) {
+  const waiting = db.prepare("SELECT COUNT(*) AS count FROM approvals WHERE state = 'waiting'");
+  const isMuch = [
+    ...Object.values(ENDED).flatMap((table) =>
+      ["done", "failed"].map(
+        (status) => `SELECT 1 FROM ${table} WHERE status = '${status}' AND finished_at >= :since AND finished_at < :until`,
+      ),
+    ),
+    "SELECT 1 FROM usage WHERE created_at >= :since AND created_at < :until",
+  ].map((rows) => db.prepare(`${rows} LIMIT 1 OFFSET ${MOST_HERE}`));
+
+  return {
+    approvalsWaiting: (): number => (waiting.get() as { count: number }).count,
+    async count(period: Period): Promise<PeriodCounts> {
+      const isHere = file === undefined || !isMuch.some((much) => much.get({ ...period }) !== undefined);
+      if (isHere) return countPeriod(db, period);
+      const job: CountJob = { file, ...period };
+      const counted = await offThread<PeriodCounts>("store/digest-worker.js", job, { deadlineMs: DEADLINE_MS });
+      if (!counted) throw new Error("the records took too long to count");
+      return counted;
+    },
+  };
+}
+export type DigestRows = ReturnType<typeof createDigestRows>;
+
+/** The same on a connection of its own, which only reads. */
+export function countInFile({ file, ...period }: CountJob): PeriodCounts {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    // All of it tells of one moment.
+    db.exec("BEGIN");
+    return countPeriod(db, period);
+  } finally {
+    db.close();
+  }
+}
+
+/** What happened at the beginning of a period counts, at its end not. */
+function countPeriod(db: Pick<Database, "prepare">, period: Period): PeriodCounts {
+  const ended = (status: "done" | "failed"): Counted => {
+    const of = (table: string) =>
+      (
+        db
+          .prepare(
+            `SELECT COUNT(*) AS count FROM ${table} WHERE status = :status AND finished_at >= :since AND finished_at < :until`,
+          )
+          .get({ status, ...period }) as { count: number }
+      ).count;
+    return { messages: of(ENDED.messages), tasks: of(ENDED.tasks), runs: of(ENDED.runs) };
+  };
+  return { done: ended("done"), failed: ended("failed"), used: usedIn(db, period) };
+}
+
+/** What model calls used: whole days are taken from the kept sums, and only the rest is added up anew. */
+function usedIn(db: Pick<Database, "prepare">, { since, until }: Period): UsagePart[] {
+  const wholeDays = db.prepare(`SELECT model, rehearsal, SUM(calls) AS calls, SUM(input_tokens) AS inputTokens,
+    SUM(output_tokens) AS outputTokens, SUM(cache_read_tokens) AS cacheReadTokens FROM usage_sums
+    WHERE kind = 'total' AND day >= ? AND day < ? GROUP BY model, rehearsal`);
+  const used = db.prepare(`SELECT model, rehearsal, COUNT(*) AS calls, SUM(input_tokens) AS inputTokens,
+    SUM(output_tokens) AS outputTokens, SUM(cache_read_tokens) AS cacheReadTokens FROM usage
+    WHERE created_at >= ? AND created_at < ? GROUP BY model, rehearsal`);
+  const [first, last] = [dayAfter(since), until.slice(0, 10)];
+  const midnight = "T00:00:00.000Z";
+  const rows =
+    first < last
+      ? [...used.all(since, first + midnight), ...wholeDays.all(first, last), ...used.all(last + midnight, until)]
+      : used.all(since, until);
+  return rows.map(partOf);
+}
+
+function partOf(row: unknown): UsagePart {
+  const { rehearsal, ...part } = row as Omit<UsagePart, "rehearsal"> & { rehearsal: number };
+  return { ...part, name: "", squad: "", rehearsal: rehearsal === 1 };
+}
+
+/** The first day that lies wholly after a moment, in UTC. */
+function dayAfter(time: string): string {
+  const day = new Date(`${time.slice(0, 10)}T00:00:00.000Z`);
+  if (time > day.toISOString()) day.setUTCDate(day.getUTCDate() + 1);
+  return day.toISOString().slice(0, 10);
+}
