@@ -1,26 +1,28 @@
 import type { ResumeSessionConfig } from "@github/copilot-sdk";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createTurnTaking } from "../lib/turn-taking.ts";
-import { aboutModels } from "./about-models.ts";
-import { createAttempt } from "./attempt.ts";
-import { createExplainer } from "./explain.ts";
-import { createGenerations } from "./generations.ts";
-import { createGitHubAccess } from "./github-access.ts";
-import type { Memo } from "./knowledge.ts";
-import type { Choice } from "./ladder.ts";
-import { createModelDoor } from "./model-door.ts";
-import { createModelList } from "./model-list.ts";
+import type { TurnRequest } from "../protocol/turns.ts";
+import { aboutModels } from "./models/about.ts";
+import { createExplainer } from "./models/explain.ts";
+import { createModelGateway } from "./models/gateway.ts";
+import { createGitHubAccess } from "./models/github-access.ts";
+import type { Memo } from "./models/knowledge.ts";
+import type { Choice } from "./models/ladder.ts";
+import { createModelList } from "./models/list.ts";
 import type { Engine, EngineState, EngineStatus, Session, SessionSpec } from "./port.ts";
-import { createPreparations } from "./preparations.ts";
 import type { Model } from "./rehearsal/wire.ts";
-import { createRuntime } from "./runtime.ts";
-import { runtimeEnvironment } from "./runtime-environment.ts";
-import { findRuntime } from "./runtime-path.ts";
-import { createSessions } from "./sessions.ts";
-import { isTested } from "./tested-runtimes.ts";
-import { createTurns } from "./turns.ts";
+import { runtimeEnvironment } from "./runtime/environment.ts";
+import { findRuntime } from "./runtime/path.ts";
+import { createRuntime } from "./runtime/runtime.ts";
+import { isTested } from "./runtime/tested-versions.ts";
+import { createAttempt } from "./sessions/attempt.ts";
+import { createGenerations } from "./sessions/generations.ts";
+import { createPictureShelf } from "./sessions/pictures.ts";
+import { createPreparations } from "./sessions/preparations.ts";
+import { createSessions } from "./sessions/sessions.ts";
+import { createTurns } from "./sessions/turns.ts";
 
 export interface EngineDeps {
   /** The runtime's home. */
@@ -28,23 +30,24 @@ export interface EngineDeps {
   config: () => Config;
   env: NodeJS.ProcessEnv;
   choice: Choice;
-  /** Plays the model when the choice is the rehearsal model. */
+  /** Plays the model when the rehearsal model was chosen. */
   rehearsal: Model;
   log: Log;
-  /** Takes secrets out of what a provider says of a failure: some repeat the key they were given. */
+  /** Redacts a provider's error: some repeat the key they were given. */
   clean?: (text: string) => string;
-  /** Keeps what a provider's refusals taught. */
+  /** Stores what a provider's refusals taught. */
   memo?: Memo;
   onState?: (state: EngineState) => void;
   healthEveryMs?: number;
+  quotaMs?: number;
 }
 
-/** Placeholders: the runtime insists on an address and a key, and the door uses the real ones. */
+/** Placeholders: the runtime requires an address and a key, and the model proxy uses the real ones. */
 const BEHIND_THE_DOOR = { baseUrl: "http://model.invalid/v1", apiKey: "none" };
-/** High enough that the runtime never shortens a conversation itself: the door keeps every request within the window. */
+/** High enough that the runtime never shortens a conversation; the model proxy keeps requests within the window. */
 const NO_LIMIT = 1_000_000_000;
 
-/** The Copilot runtime, supervised, with turns that survive its death. */
+/** The supervised Copilot runtime, with turns that survive its death. */
 export async function createEngine({
   folder,
   config,
@@ -56,6 +59,7 @@ export async function createEngine({
   memo = new Map<string, string>(),
   onState,
   healthEveryMs,
+  quotaMs,
 }: EngineDeps): Promise<Engine> {
   const { login } = choice;
   const generations = createGenerations(folder);
@@ -68,7 +72,8 @@ export async function createEngine({
     listOfGitHub: () => github.models(),
     lifeOf: () => runtime.life().catch(() => undefined),
   });
-  const door = createModelDoor({ choice, list, memo, log });
+  const shelf = createPictureShelf(folder);
+  const door = createModelGateway({ choice, list, pictureOf: shelf.find, memo, log });
   const runtime = createRuntime({
     folder,
     path: await findRuntime(env),
@@ -87,6 +92,7 @@ export async function createEngine({
     folder,
     runtime,
     generations,
+    shelf,
     log,
     maxLive: () => config().maxLiveSessions,
     clean,
@@ -99,29 +105,23 @@ export async function createEngine({
     generations,
     list,
     door,
+    shelf,
     explainer,
     modelOf,
     opening: github.opening,
   });
   const run = createTurns({
-    folder,
-    attempt,
-    sessions,
-    generations,
-    door,
-    modelOf,
+    ...{ folder, attempt, sessions, generations, door, clean, log, quotaMs },
     troubled: explainer.troubled,
-    clean,
-    log,
   });
-  // One thing at a time for each session.
+  // One job at a time per session.
   const inTurn = createTurnTaking();
   const preparations = createPreparations((spec) => inTurn(spec.id, () => prepare(spec)));
 
   async function prepare(spec: SessionSpec): Promise<void> {
     try {
       await list.ready(spec.model);
-      await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => 0 });
+      await sessions.acquire(spec, { owner: "", attempt: 0, settled: () => ({ beforeTurn: 0, total: 0 }) });
       sessions.release(spec.id);
     } catch (error) {
       log.debug("a session could not be prepared; its first turn will try again", { session: spec.id, error: messageOf(error) });
@@ -131,7 +131,7 @@ export async function createEngine({
   return {
     async start() {
       await runtime.start();
-      // GitHub hears nothing before somebody wants something of it.
+      // GitHub is not contacted before it is needed.
       if (!login) void list.ready();
     },
     stop() {
@@ -142,6 +142,7 @@ export async function createEngine({
       kind: choice.kind,
       state: runtime.state(),
       model: list.choice().model,
+      why: choice.why,
       notes: [...(choice.notes ?? []), ...list.choice().notes],
       runtime: { version: runtime.version(), tested: isTested(runtime.version()) },
       liveSessions: sessions.liveCount(),
@@ -151,20 +152,23 @@ export async function createEngine({
       run(request) {
         preparations.leave(spec.id);
         preparations.stir();
-        return inTurn(spec.id, () => run(spec, request)).finally(preparations.stir);
+        return inTurn(spec.id, () => run(spec, request).finally(() => endTurn(spec, request))).finally(preparations.stir);
       },
       prepare: () => preparations.add(spec),
     }),
-    async deleteSession(id) {
+    deleteSession(id) {
       preparations.leave(id);
-      door.handover(generations.current(id).session);
-      await sessions.remove(id);
+      // A session that is being prepared would be written again after its deletion.
+      return inTurn(id, () => {
+        door.handover(generations.current(id).session);
+        return sessions.remove(id);
+      });
     },
     ...aboutModels({ choice, list, door, modelOf }),
   };
 }
 
-/** How a session reaches its model: as somebody at GitHub, or through the door. */
+/** How a session reaches its model: as a GitHub user, or through the model proxy. */
 function accessOf({ login, provider }: Choice): Pick<ResumeSessionConfig, "gitHubToken" | "provider"> {
   if (login) return { gitHubToken: login.token };
   return {
@@ -175,4 +179,9 @@ function accessOf({ login, provider }: Choice): Pick<ResumeSessionConfig, "gitHu
       maxPromptTokens: NO_LIMIT,
     },
   };
+}
+
+/** Ends what the turn's calls left running, before anybody looks at their effects. */
+async function endTurn({ tools }: SessionSpec, { owner }: TurnRequest): Promise<void> {
+  await Promise.all(tools.map((tool) => tool.turnEnded?.(owner)));
 }

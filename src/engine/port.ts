@@ -7,25 +7,29 @@ export interface EngineStatus {
   kind: EngineKind;
   state: EngineState;
   model: string;
-  /** Warnings a person should see, such as a model that was not there. */
+  /** Why this engine and model were chosen. */
+  why: string;
+  /** Warnings for the user, such as a missing model. */
   notes: string[];
-  /** The Copilot runtime that serves; its version is null until it has started. */
+  /** The Copilot runtime; its version is null until it has started. */
   runtime: { version: string | null; tested: boolean };
-  /** How many conversations the runtime holds in memory now. */
+  /** How many conversations the runtime has in memory. */
   liveSessions: number;
 }
 
-/** The model that answers to a name. A caller whose user chose the name must refuse a stand-in, or say so. */
+/** The model that serves for a name. If the user chose the name, the caller must refuse a substitute or report it. */
 export interface Serving {
-  /** As the provider knows it. */
+  /** The provider's name for it. */
   model: string;
   standsIn: boolean;
+  /** The embedded model substitutes for every other, without permission. */
+  rehearsal?: true;
 }
 
-/** Where the window that IO reckons with was read. */
+/** Where the assumed window comes from. */
 export type WindowSource = "config" | "provider" | "refusal" | "name" | "default";
 
-/** What is known of a model, and where its window was read. */
+/** What is known of a model, and where its window comes from. */
 export interface ModelReport {
   model: string;
   /** In tokens, prompt and answer together. */
@@ -38,42 +42,44 @@ export interface ModelReport {
 export type Tier = "high" | "medium" | "low";
 
 export interface SessionSpec {
-  /** Chosen by the caller and kept by it: the same id later is the same conversation. */
+  /** Chosen and stored by the caller: the same id later means the same conversation. */
   id: string;
-  /** The model to ask, by the name that `serving` gave; the engine's own model if none is given. */
+  /** The model, by the name that `serving` returned; by default the engine's own. */
   model?: string;
-  /** Asked before every turn, with the model's window in tokens: a change reaches the model without a new session. */
+  /** Called before every turn with the model's window in tokens, so that changes need no new session. */
   systemMessage: (window: number) => string | Promise<string>;
   tools: EngineTool[];
-  /** The tools, by name, that stay when the model's window is too small for all. Without this, all stay. */
+  /** The tools that stay when the window is too small for all. By default all stay. */
   essential?: readonly string[];
   workingDirectory: string;
-  /** What was said before, for a session that has to be begun anew because its own record is gone. */
+  /** What was said before, for a session that must begin again because its log is gone. */
   handover?: (window: number) => string;
+  /** The preceding session, if any: read when this one begins, and handed over to it. */
+  follows?: () => string | undefined;
 }
 
 /** One conversation with a model. One turn at a time; a turn never rejects. */
 export interface Session {
   readonly id: string;
   run(request: TurnRequest): Promise<TurnResult>;
-  /** Makes or resumes the session before it is needed, so that its first turn need not wait for that. Never rejects. */
+  /** Opens the session in advance, so that its first turn need not wait. Never rejects. */
   prepare(): Promise<void>;
 }
 
-/** The Copilot runtime, behind the only door the rest of IO knows. */
+/** The Copilot runtime, behind the only interface that other rooms use. */
 export interface Engine {
   start(): Promise<void>;
   stop(): Promise<void>;
   status(): EngineStatus;
-  /** Nothing is started by this: the session is made or resumed when it is first used. */
+  /** Starts nothing: the session is created or resumed at its first use. */
   session(spec: SessionSpec): Session;
   /** Forgets a session, on disk too. */
   deleteSession(id: string): Promise<void>;
-  /** The model that serves a tier, and why. */
+  /** The model of a tier, and why. */
   modelFor(tier: Tier): { model: string; reason: string };
-  /** Which model answers to a name: the one of that name, or a stand-in where it is not there. */
+  /** The model that serves for a name: itself, or a substitute if it is missing. */
   serving(name: string): Promise<Serving>;
   models(): Promise<{ id: string; name: string }[]>;
-  /** What is known of a model before it is asked; of the engine's own if none is named. */
+  /** What is known of a model in advance; by default of the engine's own. */
   about(name?: string): Promise<ModelReport>;
 }

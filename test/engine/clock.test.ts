@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTurnClock } from "../../src/engine/clock.ts";
+import { createTurnClock } from "../../src/engine/sessions/clock.ts";
 import { until } from "../support/until.ts";
 
 /** A countdown that is begun anew all the time until told otherwise. */

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
-import { sessionLog } from "../../src/engine/recover.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import { sessionLog } from "../../src/engine/sessions/recover.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionSpec } from "../../src/engine/port.ts";
-import { createPreparations } from "../../src/engine/preparations.ts";
+import { createPreparations } from "../../src/engine/sessions/preparations.ts";
 import { until } from "../support/until.ts";
 
 const spec = (id: string): SessionSpec => ({ id, systemMessage: () => "", tools: [], workingDirectory: "/" });

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { platformName } from "../../src/engine/runtime-path.ts";
+import { platformName } from "../../src/engine/runtime/path.ts";
 import { exec } from "../../src/process/exec.ts";
 import type { Status } from "../../src/protocol/api.ts";
 import type { DoctorReport } from "../../src/protocol/doctor.ts";
@@ -74,7 +74,7 @@ test("an installation without a runtime says which package to install", async ()
 test("an installation with the CLI's package unpacks the runtime at its first start, and only then", async () => {
   const home = temporaryFolder();
   const io = await installedCopy("the CLI's package");
-  const unpacked = join(home, ".cache", "io-orchestrator", "runtime");
+  const unpacked = join(home, "io", "runtime");
   expect(existsSync(unpacked)).toBe(false);
   const runtime = expect.objectContaining({ check: "runtime", state: "ok", found: "the Copilot runtime 1.0.102 starts" });
   expect((await examined(io, home)).items).toContainEqual(runtime);

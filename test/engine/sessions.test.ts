@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pidFileOf } from "../../src/engine/leftover-runtimes.ts";
 import type { SessionSpec } from "../../src/engine/port.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import { pidFileOf } from "../../src/engine/runtime/leftovers.ts";
+import { Config } from "../../src/home/config.ts";
 import { isAlive } from "../../src/lib/alive.ts";
-import { Config } from "../../src/lib/config.ts";
 import { startEngine, turn } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -63,6 +63,33 @@ test("a hundred sessions come and go and leave the processes and open files wher
   });
   expect(readdirSync(join(folder, "session-state")).filter((name) => !name.startsWith("."))).toEqual([]);
   expect(Number(readFileSync(pidFileOf(folder, process.pid), "utf8"))).toBe(runtime);
+});
+
+test("a session that is deleted while it is being prepared leaves nothing behind", async () => {
+  const folder = temporaryFolder();
+  const model = await scriptedModel(() => ({ say: "ok" }));
+  const engine = await startEngine(folder, model.url);
+  let begun = false;
+  let goOn: (message: string) => void = () => undefined;
+  const message = new Promise<string>((resolve) => {
+    goOn = resolve;
+  });
+  const preparing = engine
+    .session({
+      ...spec("s", folder),
+      systemMessage: () => {
+        begun = true;
+        return message;
+      },
+    })
+    .prepare();
+  await until("the preparation to begin", () => begun);
+  const deleting = engine.deleteSession("s");
+  goOn("You are a test.");
+  await Promise.all([preparing, deleting]);
+  expect(engine.status().liveSessions).toBe(0);
+  const states = join(folder, "session-state");
+  expect(existsSync(states) ? readdirSync(states).filter((name) => !name.startsWith(".")) : []).toEqual([]);
 });
 
 test("more conversations than the cap are all remembered, though few are held in memory", async () => {

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { matches, type Rule, type Step } from "./rules.ts";
 import { type Act, type ChatMessage, type ChatRequest, type Model, textOf } from "./wire.ts";
 
-/** Added to every answer, so that nobody takes the rehearsal for a model. */
+/** Added to every answer, so that nobody mistakes the rehearsal for a model. */
 export const REHEARSAL_MARK = "— rehearsal model";
 
-/** A model that plays the first rule that fits, one step an answer. */
+/** A model that follows the first matching rule, one step per answer. */
 export function createImproviser(rules: readonly Rule[]): Model {
   return (request) => {
     const start = request.messages.findLastIndex((message) => message.role === "user");
@@ -22,7 +22,7 @@ export function createImproviser(rules: readonly Rule[]): Model {
   };
 }
 
-/** The next step, from what the tools have answered to those before it. */
+/** The next step, given the tools' answers to the earlier ones. */
 function play(steps: readonly Step[], groups: readonly string[], since: readonly ChatMessage[]): Act {
   const results = since.filter(({ role }) => role === "tool").map((message) => plain(textOf(message)));
   const answers = since.filter(({ role }) => role === "assistant").length;
@@ -56,7 +56,7 @@ function filled(value: unknown, known: ReadonlyMap<string, string>): unknown {
 
 const FORMS: Record<string, (text: string) => string> = { page: pageName, title: titleOf, place: placeOf };
 
-/** `$1` is a group, `$result` the last result, `$name` what was kept; `$1:page` and the like make something of it. */
+/** `$1` is a group, `$result` the last result, `$name` a stored value; `$1:page` and the like transform it. */
 function fill(text: string, known: ReadonlyMap<string, string>): string {
   return text.replace(/\$([a-z]+|\d)(?::(page|title|place))?/g, (whole, name: string, form?: string) => {
     const value = known.get(name) ?? (/\d/.test(name) ? "" : undefined);
@@ -65,12 +65,12 @@ function fill(text: string, known: ReadonlyMap<string, string>): string {
   });
 }
 
-/** The words for where somebody stands, as a path. */
+/** Turns words for the current folder into a path. */
 function placeOf(text: string): string {
   return /^(?:here|(?:this|the current) (?:folder|project|directory|repository))?$/i.test(text) ? "." : text;
 }
 
-/** A page's name that no other text has, however alike they are. */
+/** A page name that is unique to a text, however similar others are. */
 function pageName(text: string): string {
   const all = text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const words = all.split(/[^a-z0-9]+/).filter((word) => word !== "");
@@ -90,12 +90,12 @@ function isOffered(tool: string, request: ChatRequest): boolean {
   return request.tools?.some((offered) => offered.function.name === tool) ?? false;
 }
 
-/** A result without the marks that tell a model what is data. */
+/** A tool result without the marks that label it as data. */
 function plain(text: string): string {
   return text.replace(/^--- (?:data|begin|end) [0-9a-f]{12,16}\n?/gm, "").trim();
 }
 
-/** What was said, without what the runtime and IO put before it. */
+/** The user's own words, without what the runtime and IO put before them. */
 function spoken(message: ChatMessage | undefined): string {
   const text = textOf(message)
     .replace(/^<current_datetime>[^<]*<\/current_datetime>\s*/, "")

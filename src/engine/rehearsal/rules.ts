@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { messageOf, usageError } from "../../lib/errors.ts";
-import { packageRoot } from "../../lib/paths.ts";
+import { packageRoot } from "../../lib/package-root.ts";
 
 const Pattern = z.string().refine(isPattern, "is not a regular expression");
 const Call = z.strictObject({
   call: z.string(),
   args: z.record(z.string(), z.unknown()).default({}),
-  /** What the result has to look like; otherwise the scene ends with what the tool really answered. */
+  /** The expected form of the result; otherwise the scene ends with the tool's real answer. */
   expect: Pattern.optional(),
-  /** Parts of the result by name, for later steps. */
+  /** Named parts of the result, for later steps. */
   keep: z.record(z.string().regex(/^[a-z]+$/), Pattern).default({}),
-  /** Played only if this was kept. */
+  /** Played only if this value was stored. */
   if: z.string().optional(),
 });
 const Say = z.strictObject({ say: z.string(), if: z.string().optional() });
@@ -38,7 +38,7 @@ export function loadRules(home: string): Rule[] {
   }
 }
 
-/** Case does not matter, and a dot is any letter, a new line too. */
+/** Ignores case; a dot also matches a newline. */
 export function matches(pattern: string, text: string): RegExpExecArray | null {
   return new RegExp(pattern, "is").exec(text);
 }
@@ -48,7 +48,7 @@ function isPattern(pattern: string): boolean {
     matches(pattern, "");
     return true;
   } catch {
-    // Whoever wrote the rule is told.
+    // The rule's author is told.
     return false;
   }
 }

@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { type Act, ChatRequest, ConnectionReset, type Model, streamOf, wholeOf } from "./wire.ts";
 
-/** A rehearsal model as an OpenAI-compatible server on loopback, with a record of everything it was sent. */
+/** A rehearsal model as an OpenAI-compatible server on loopback that records every request. */
 export interface ModelServer {
-  /** To be used as a provider's base URL. */
+  /** The base URL for a provider. */
   url: string;
   requests: ChatRequest[];
-  /** The bodies as they came, byte for byte. */
+  /** The request bodies, byte for byte. */
   bodies: string[];
-  /** Changes what the model does from now on. */
+  /** Replaces the model's behaviour from now on. */
   play(model: Model): void;
   close(): Promise<void>;
 }

@@ -1,11 +1,14 @@
 import type { Transport } from "../wire/transport.ts";
 import { ChatRequest, type Model, streamOf, wholeOf } from "./wire.ts";
 
-/** Answers in this process: no network and no port. */
+/** The embedded model's name, whatever model was requested. */
+export const REHEARSAL = "rehearsal";
+
+/** Answers in this process, without network or port. */
 export function createRehearsal(model: Model): Transport {
   let count = 0;
   return async ({ body = "", signal }) => {
-    const request = ChatRequest.parse(JSON.parse(body));
+    const request = { ...ChatRequest.parse(JSON.parse(body)), model: REHEARSAL };
     const index = count++;
     const act = await model(request, index);
     const json = { "content-type": "application/json" };

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 const Content = z.union([z.string(), z.null(), z.array(z.looseObject({ text: z.string().optional() }))]).optional();
 
-/** What the runtime sends to a model, as far as a rehearsal model looks at it. */
+/** The parts of a model request that a rehearsal model reads. */
 export const ChatRequest = z.looseObject({
   model: z.string(),
   stream: z.boolean().optional(),
@@ -24,33 +24,33 @@ export type ChatMessage = ChatRequest["messages"][number];
 
 /** What a rehearsal model does with one request. */
 export type Act =
-  | { say: string | string[]; gapMs?: number; delayMs?: number }
+  | { say: string | string[]; think?: string; gapMs?: number; delayMs?: number }
   | { call: { tool: string; args: unknown }[]; say?: string; delayMs?: number }
   | { status: number; headers?: Record<string, string>; message?: string }
-  /** Says this much and then nothing more, with the line open. */
+  /** Says this much, then nothing more, keeping the connection open. */
   | { stall: string }
-  /** Never answers at all. */
+  /** Never answers. */
   | { hang: true }
   /** Cuts the connection after this much. */
   | { reset: string }
-  /** A well-formed answer with nothing in it. */
+  /** A well-formed but empty answer. */
   | { empty: true };
 
-/** A model: given a request, and how many came before it, decides what to do. */
+/** A model: decides what to do, given a request and the number of earlier ones. */
 export type Model = (request: ChatRequest, index: number) => Act | Promise<Act>;
 
 export class ConnectionReset extends Error {
   override readonly name = "ConnectionReset";
 }
 
-/** The text of a message, whichever of the wire's forms it has. */
+/** The text of a message, in either of the wire's forms. */
 export function textOf(message: ChatMessage | undefined): string {
   const content = message?.content;
   if (typeof content === "string") return content;
   return content?.map((part) => part.text ?? "").join("") ?? "";
 }
 
-/** The events of a streamed answer, as they go over the wire. */
+/** The events of a streamed answer, as sent over the wire. */
 export async function* streamOf(act: Act, request: ChatRequest, index: number, signal?: AbortSignal): AsyncGenerator<string> {
   const chunk = (delta: object, finish: string | null = null) =>
     `data: ${JSON.stringify({ id: `rehearsal-${index}`, object: "chat.completion.chunk", created: 1, model: request.model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
@@ -65,6 +65,7 @@ export async function* streamOf(act: Act, request: ChatRequest, index: number, s
     if ("reset" in act) throw new ConnectionReset("the connection was cut");
     await forever(signal);
   }
+  if ("think" in act && act.think) yield chunk({ reasoning_content: act.think });
   if ("say" in act && act.say) {
     for (const piece of typeof act.say === "string" ? [act.say] : act.say) {
       yield chunk({ content: piece });
@@ -113,7 +114,7 @@ export async function wholeOf(act: Act, request: ChatRequest, index: number, sig
   });
 }
 
-/** A rough count, four characters a token, so that a rehearsal has something to show. */
+/** A rough estimate of four characters per token, so that there is something to show. */
 export function usageOf(act: Act, request: ChatRequest) {
   const prompt_tokens = Math.ceil(JSON.stringify(request.messages).length / 4);
   const completion_tokens = Math.ceil(JSON.stringify(act).length / 4);

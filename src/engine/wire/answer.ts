@@ -1,9 +1,9 @@
 import { type Ending, noTokens } from "./dialect.ts";
 import { WireFailure } from "./failure.ts";
 
-/** How one stream ended, in the words of its wire. */
+/** How one stream ended, in its wire's words. */
 export interface StreamEnd {
-  /** Whether its provider said that it is over. */
+  /** Whether its provider ended it. */
   isWhole: boolean;
   /** Whether the model stopped in the middle of text, at its output limit. */
   atLimit: boolean;
@@ -12,7 +12,7 @@ export interface StreamEnd {
 
 export const FILTERED = "the provider's content filter stopped the answer";
 
-/** What every wire keeps of an answer while it comes in: from one stream, and from those that continue it. */
+/** The state that every wire keeps of an incoming answer, over its first stream and continuations. */
 export class Answer {
   text = "";
   model: string | undefined;
@@ -20,7 +20,7 @@ export class Answer {
   #streams = 0;
   #textBefore = "";
 
-  /** Whether this stream continues an answer that an earlier one began. */
+  /** Whether this stream continues an earlier one's answer. */
   isContinued(): boolean {
     return this.#streams > 0;
   }
@@ -34,7 +34,7 @@ export class Answer {
     if (typeof model === "string" && model) this.model = model;
   }
 
-  /** What is known of the stream that comes in. */
+  /** The metadata of the current stream. */
   soFar(): Pick<Ending, "model" | "tokens"> {
     return { model: this.model, tokens: this.tokens };
   }

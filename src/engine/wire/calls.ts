@@ -1,11 +1,11 @@
 import { recordIn, textIn } from "./fields.ts";
 import { createLetters, type Letters } from "./stream.ts";
 
-/** A tool call that is told piece by piece. */
+/** A tool call that arrives in pieces. */
 interface Call {
   index: number;
   id: string;
-  /** The provider's own id for it, if it gave one. */
+  /** The provider's id for it, if any. */
   given: string;
   name: string;
   args: string;
@@ -18,13 +18,13 @@ interface Piece {
   given: string;
   name: string;
   args: string;
-  /** Where it stands among several of one event. */
+  /** Its position among several in one event. */
   beside: number | undefined;
 }
 
 /**
- * Tells the calls of an answer apart and gives each its own place and id: some providers send no id, an empty one,
- * or the same one twice; no place, or the first place for all of them.
+ * Separates the calls of an answer and gives each its own index and id: some providers send no id, an empty one,
+ * or the same one twice; no index, or index 0 for all of them.
  */
 export function createCalls() {
   const calls: Call[] = [];
@@ -49,7 +49,7 @@ export function createCalls() {
     const place = typeof raw.index === "number" && Number.isInteger(raw.index) && raw.index >= 0 ? raw.index : undefined;
     const given = textIn(raw.id);
     const name = textIn(said);
-    // Some send the arguments themselves in place of their text.
+    // Some send the arguments as an object instead of text.
     const args = typeof sent === "object" && sent !== null ? JSON.stringify(sent) : textIn(sent);
     const known = find({ place, given, name, args, beside });
     const call = known ?? begin(given);
@@ -76,10 +76,10 @@ export function createCalls() {
 
   return {
     count: () => calls.length,
-    /** The pieces of one event, as the runtime understands them. */
+    /** The pieces of one event in the runtime's form. */
     take: (pieces: readonly unknown[]): object[] =>
       pieces.map((each, position) => told(each, pieces.length > 1 ? position : undefined)),
-    /** Half characters left at the end of arguments, whose other halves never came. */
+    /** Unpaired surrogates at the end of arguments, whose other halves never came. */
     rest: (): object[] =>
       calls.flatMap(({ index, letters }) => {
         const left = letters.rest();

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-/** A request on its way to a provider. */
+/** A request to a provider. */
 export interface Outgoing {
   method: "GET" | "POST";
   url: string;
@@ -9,12 +9,12 @@ export interface Outgoing {
   signal: AbortSignal;
 }
 
-/** What came back as one way of carrying hands it over. */
+/** A response, in the form common to all carriers. */
 export interface Carried {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: Readable;
 }
 
-/** One way to the provider: straight, or through a proxy. Rejects with whatever its library throws. */
+/** A way to the provider: direct, or through a proxy. Rejects with whatever its library throws. */
 export type Carrier = (request: Outgoing, address: URL) => Promise<Carried>;

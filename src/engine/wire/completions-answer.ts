@@ -6,13 +6,13 @@ import { createLetters, type StreamEvent, writeEvent } from "./stream.ts";
 import { errorIn, parsed } from "./stream-errors.ts";
 import { createThoughts } from "./thinking.ts";
 
-/** Puts an answer together from the chunks of chat completions. */
+/** Assembles an answer from the chunks of chat completions. */
 export class CompletionsAnswer implements Assembler {
   readonly #answer = new Answer();
   readonly #letters = createLetters();
   readonly #calls = createCalls();
   #thoughts = createThoughts();
-  /** What was held back at the end of a stream and is sent with what comes next. */
+  /** Text held back at the end of a stream, sent with the next chunk. */
   #unsent = { thought: "", answer: "" };
   #head: Record<string, unknown> = { id: "answer", object: "chat.completion.chunk", created: 0, model: "" };
   #refusal = "";
@@ -51,7 +51,7 @@ export class CompletionsAnswer implements Assembler {
   ended(): Ending {
     const isWhole = this.#finish !== undefined || this.#isDone;
     if (isWhole) {
-      // What continues the answer may begin with thoughts of its own.
+      // A continuation may begin with thoughts of its own.
       this.#unsent = this.#thoughts.rest();
       this.#thoughts = createThoughts();
       this.#answer.text += this.#unsent.answer;
@@ -106,7 +106,7 @@ export class CompletionsAnswer implements Assembler {
       output: numberIn(completion_tokens),
       cached: numberIn(recordIn(prompt_tokens_details).cached_tokens),
     };
-    // Some repeat a growing count with every piece.
+    // Some providers repeat a cumulative count with every chunk.
     if (!this.#answer.isContinued()) this.#usageOfFirst = usage;
   }
 

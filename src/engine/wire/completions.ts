@@ -2,7 +2,7 @@ import { CompletionsAnswer } from "./completions-answer.ts";
 import { type Dialect, type Item, inWords, isSpoken, withoutTools } from "./dialect.ts";
 import { listIn, recordIn, textOfParts } from "./fields.ts";
 
-/** OpenAI's chat completions, which most providers speak, each a little differently. */
+/** OpenAI's chat completions, which most providers support with small differences. */
 export const completions: Dialect = {
   assemble: () => new CompletionsAnswer(),
   unstreamed({ choices, ...rest }) {
@@ -23,6 +23,15 @@ export const completions: Dialect = {
       { role: "user", content: text },
     ],
   }),
+  canHoldPictures: (raw) => recordIn(raw).role !== "tool",
+  illustrated(raw, { pictures, note }) {
+    const { content, ...message } = recordIn(raw);
+    // A model without vision may not accept a list of parts.
+    if (pictures.length === 0 && typeof content === "string") return { ...message, content: `${content}\n${note}` };
+    const parts = typeof content === "string" ? [{ type: "text", text: content }] : listIn(content);
+    const shown = pictures.map(({ type, data }) => ({ type: "image_url", image_url: { url: `data:${type};base64,${data}` } }));
+    return { ...message, content: [...parts, ...shown, ...(note ? [{ type: "text", text: note }] : [])] };
+  },
   shortened(raw, cut) {
     const { role, content } = recordIn(raw);
     return role === "tool" && typeof content === "string" ? { ...recordIn(raw), content: cut(content) } : raw;

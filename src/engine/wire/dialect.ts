@@ -1,7 +1,8 @@
+import type { PictureType } from "../../lib/file-type.ts";
 import { recordIn, textIn } from "./fields.ts";
 import type { StreamEvent } from "./stream.ts";
 
-/** The three ways in which providers are talked to. */
+/** The three wire formats of providers. */
 export type Wire = "completions" | "responses" | "messages";
 
 /** A request as the runtime made it. */
@@ -10,65 +11,84 @@ export interface Body {
   [name: string]: unknown;
 }
 
-/** What a model call cost, in the provider's own count. */
+/** The tokens of a model call, as the provider counts them. */
 export interface Tokens {
   input: number;
   output: number;
   cached: number;
 }
 
-/** Something said, done or answered in a conversation. */
+/** One item of a conversation: a message, a call or a result. */
 export interface Item {
   role: "user" | "assistant" | "tool";
   /** In words, for a summary. */
   text: string;
-  /** As it stands in the request. */
+  /** As it is in the request. */
   raw: unknown;
 }
 
 /** How one answer ended. */
 export interface Ending {
-  /** Cut by the limit on what a model may say at once, in the middle of text. */
+  /** Cut in the middle of text by the output limit. */
   cut: boolean;
   /** The provider's words, where it declined to answer. */
   refusal: string | undefined;
-  /** The model that answered, by the provider's name for it. */
+  /** The model that answered, by the provider's name. */
   model: string | undefined;
   tokens: Tokens;
 }
 
-/** Puts one answer together from one or more streams: the first, and those that continue it. */
+/** Assembles one answer from its first stream and those that continue it. */
 export interface Assembler {
-  /** What goes on to the runtime now. Throws a `WireFailure` for an error inside the stream. */
+  /** The output for the runtime. Throws a `WireFailure` for an error inside the stream. */
   take(event: StreamEvent): string[];
-  /** Whether the provider said that this stream is over: some leave the connection open after it. */
+  /** Whether the provider ended this stream: some leave the connection open afterwards. */
   isOver(): boolean;
   /** Called at the end of each stream. Throws a `WireFailure` if the stream broke off. */
   ended(): Ending;
-  /** What the stream that comes in has said of itself so far, for one that breaks off. */
+  /** The metadata of the current stream so far, for one that breaks off. */
   soFar(): Pick<Ending, "model" | "tokens">;
   /** The text so far. */
   text(): string;
-  /** The end of the whole answer, with a last remark of ours. */
+  /** The end of the whole answer, with a final remark of ours. */
   finish(remark?: string): string[];
 }
 
-/** How one wire says what they all say. */
+/** A picture in the form that providers accept. */
+export interface Picture {
+  id: string;
+  type: PictureType;
+  /** In base64. */
+  data: string;
+}
+
+/** Additions to an item of a request. */
+export interface Illustration {
+  pictures: readonly Picture[];
+  /** Text beside them; may be empty. */
+  note: string;
+}
+
+/** What every wire format can express, in the form of one of them. */
 export interface Dialect {
   assemble(): Assembler;
-  /** An answer that came in one piece although a stream was asked for, as events; undefined if the runtime can read it as it is. */
+  /** Turns an unstreamed answer to a streamed request into events; undefined if the runtime can read it as it is. */
   unstreamed(answer: Record<string, unknown>): StreamEvent[] | undefined;
   /** The conversation of a request, without its system message. */
   items(body: Body): Item[];
   withItems(body: Body, raw: readonly unknown[]): Body;
   said(role: "user" | "assistant", text: string): unknown;
-  /** A tool's result with its text made shorter; anything else as it is. */
+  /** Shortens the text of a tool's result; returns anything else unchanged. */
   shortened(raw: unknown, cut: (text: string) => string): unknown;
-  /** A request of its own to the same model, without history. Tools are left out by whoever sends it. */
+  /** Whether an item can hold pictures itself; tool results often take only text. */
+  canHoldPictures(raw: unknown): boolean;
+  /** Such an item with pictures and a sentence added. */
+  illustrated(raw: unknown, parts: Illustration): unknown;
+  /** A separate request to the same model, without history. The caller leaves out the tools. */
   question(body: Body, system: string, text: string): Body;
 }
 
-/** Asks a model to go on with an answer that its output limit cut. */
+/** Asks a model to continue an answer that was cut by its output limit. */
 export const GO_ON =
   "Your answer was cut by the output limit. Continue from where you left off, exactly at the next character: repeat nothing, add no remark.";
 
@@ -76,7 +96,7 @@ export function noTokens(): Tokens {
   return { input: 0, output: 0, cached: 0 };
 }
 
-/** A tool call as a summary tells it. */
+/** A tool call in the words of a summary. */
 export function inWords(tool: unknown, args: unknown): string {
   return `[calls ${textIn(tool)} ${textIn(args)}]`;
 }
@@ -86,7 +106,7 @@ export function withoutTools(body: Body): Body {
   return rest as Body;
 }
 
-/** Whether it is part of the conversation, not of the system message. */
+/** Whether it belongs to the conversation, not to the system message. */
 export function isSpoken(item: unknown): boolean {
   const { role } = recordIn(item);
   return role !== "system" && role !== "developer";

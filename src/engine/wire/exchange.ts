@@ -7,6 +7,7 @@ import { readRefusal, WireFailure, windowIn } from "./failure.ts";
 import { messages } from "./messages.ts";
 import type { Observer } from "./observer.ts";
 import { type Change, fitted, lessonIn } from "./parameters.ts";
+import { createIllustrator, type PictureOf, pictureTokens } from "./pictures.ts";
 import { permitted, received, type Sent } from "./received.ts";
 import { responses } from "./responses.ts";
 import { readStream, type StreamEvent, toJson } from "./stream.ts";
@@ -17,12 +18,14 @@ import type { Incoming, Transport } from "./transport.ts";
 export interface ModelKnowledge {
   /** Tokens of prompt and answer together. */
   window(model: string): number;
-  /** A refusal named a smaller window, or proved the known one too large. */
+  /** A refusal named a smaller window, or proved the assumed one too large. */
   learnWindow(model: string, tokens: number): void;
   /** The most tokens of an answer. */
   maxOutput(model: string): number;
   reasons(model: string): boolean | undefined;
   hasTools(model: string): boolean;
+  /** Whether it is known to support pictures. */
+  sees(model: string): boolean;
   lessons(model: string): readonly Change[];
   learn(model: string, change: Change): void;
 }
@@ -32,7 +35,7 @@ export interface Exchange {
   wire: Wire;
   session: string;
   body: Body;
-  address(model: string): { url: string; headers: Record<string, string> };
+  address(model: string, request: { hasPictures: boolean }): { url: string; headers: Record<string, string> };
   signal: AbortSignal;
   observer: Observer;
 }
@@ -41,6 +44,8 @@ export interface ExchangerDeps {
   transport: Transport;
   context: Context;
   knowledge: ModelKnowledge;
+  /** The pictures that a session's texts refer to. */
+  pictureOf: PictureOf;
   /** Whether the embedded rehearsal model answers. */
   rehearsal: boolean;
   log: Log;
@@ -50,12 +55,13 @@ export const DIALECTS: Record<Wire, Dialect> = { completions, responses, message
 
 const MAX_LESSONS = 8;
 const MAX_SHRINKS = 3;
-/** An answer that is cut more often than this will not come to an end. */
+/** An answer that is cut more often than this will never end. */
 const MAX_PARTS = 20;
 
-/** Makes one model call for the runtime: with parameters that fit, within the window, to the end of the answer. */
-export function createExchanger({ transport, context, knowledge, rehearsal, log }: ExchangerDeps) {
-  /** The lines of the answer, as they come. Throws a `WireFailure`; before the first line it can still become a status. */
+/** Makes one model call for the runtime: with accepted parameters, within the window, to the end of the answer. */
+export function createExchanger({ transport, context, knowledge, pictureOf, rehearsal, log }: ExchangerDeps) {
+  const pictures = createIllustrator(pictureOf);
+  /** The lines of the answer as they come. Throws a `WireFailure`, which can be a status until the first line was sent. */
   async function* answer(exchange: Exchange): AsyncGenerator<string> {
     const { wire, session, body } = exchange;
     const dialect = DIALECTS[wire];
@@ -71,20 +77,21 @@ export function createExchanger({ transport, context, knowledge, rehearsal, log 
       });
       if (!sent) break;
       const ending = yield* received(sent, assembler, exchange.observer);
-      note(exchange, ending, sent.body);
+      note(exchange, ending, sent);
       isCut = ending.cut;
     }
     yield* assembler.finish(isCut ? `\n\n[The answer was cut here: ${why}.]` : undefined);
     context.answered(session, assembler.text());
   }
 
-  function note({ observer }: Exchange, { model, refusal, tokens }: Ending, sent: Body): void {
+  function note({ observer }: Exchange, { model, refusal, tokens }: Ending, { body: sent, hasPictures }: Sent): void {
     if (model) observer.served(model);
     if (refusal) observer.refused(refusal);
-    context.counted(sent.model, sent, tokens.input);
+    // Nobody reports how many of the tokens a picture took.
+    if (!hasPictures) context.counted(sent.model, sent, tokens.input);
   }
 
-  /** A question of our own, beside the conversation. */
+  /** A question of IO's own, outside the conversation. */
   async function ask(exchange: Exchange, body: Body): Promise<string> {
     const assembler = DIALECTS[exchange.wire].assemble();
     await exchange.observer.permit?.();
@@ -94,34 +101,47 @@ export function createExchanger({ transport, context, knowledge, rehearsal, log 
     return assembler.text();
   }
 
-  /** Sends a request until it is taken as it is, learning from each refusal that can be learnt from. */
+  /** Sends a request until it is accepted, learning from each instructive refusal. */
   async function post(exchange: Exchange, asked: Body, session: string | undefined): Promise<Sent> {
     const { wire, observer, signal } = exchange;
     const dialect = DIALECTS[wire];
     const { model } = asked;
+    const named = session === undefined ? 0 : pictureTokens(dialect, asked);
     let lessons = 0;
+    let blamed: string[] = [];
     for (let shrinks = 0; ; ) {
       const window = knowledge.window(model);
       const room = roomFor(window);
+      const sees = knowledge.sees(model);
+      const textRoom = sees ? room - Math.min(named, Math.floor(room / 2)) : room;
       const short =
-        session === undefined ? asked : await context.within(session, dialect, asked, room, (body) => ask(exchange, body));
-      // A summary was a call of its own.
+        session === undefined ? asked : await context.within(session, dialect, asked, textRoom, (body) => ask(exchange, body));
+      // A summary was a separate call.
       if (short !== asked) await observer.permit?.();
       const started = performance.now();
-      const body = fitted(wire, knowledge.hasTools(model) ? short : withoutTools(short), {
+      const text = fitted(wire, knowledge.hasTools(model) ? short : withoutTools(short), {
         lessons: knowledge.lessons(model),
         reasons: knowledge.reasons(model),
         maxOutput: Math.min(knowledge.maxOutput(model), window - room),
       });
-      const answered = send(exchange, { method: "POST", ...exchange.address(model), body: toJson(body), signal });
+      const { body, shown } =
+        session === undefined || named === 0
+          ? { body: text, shown: [] }
+          : await pictures.illustrate({ session, dialect, sees, blamed }, text);
+      const hasPictures = shown.length > 0;
+      const place = exchange.address(model, { hasPictures });
+      const answered = send(exchange, { method: "POST", ...place, body: toJson(body), signal });
       setImmediate(() => observer.asked?.());
       const incoming = await answered;
       observer.alive();
       if (incoming.status >= 300 && incoming.status < 400) throw moved(incoming);
-      if (incoming.status < 400)
-        return { body, started, rehearsal, events: await eventsOf(dialect, incoming, observer), close: () => incoming.close?.() };
+      if (incoming.status < 400) {
+        pictures.refuse(model, blamed);
+        const events = await eventsOf(dialect, incoming, observer);
+        return { body: text, hasPictures, started, rehearsal, events, close: () => incoming.close?.() };
+      }
       const refusal = readRefusal(incoming.status, await textOf(incoming), incoming.headers);
-      const lesson = lessons < MAX_LESSONS ? lessonIn(refusal, body) : undefined;
+      const lesson = lessons < MAX_LESSONS ? lessonIn(refusal, text) : undefined;
       if (lesson) {
         lessons += 1;
         knowledge.learn(model, lesson);
@@ -130,11 +150,17 @@ export function createExchanger({ transport, context, knowledge, rehearsal, log 
       }
       if (refusal.fault === "too long" && session !== undefined && shrinks < MAX_SHRINKS) {
         shrinks += 1;
-        const named = windowIn(refusal.message);
+        const said = windowIn(refusal.message);
         const known = knowledge.window(model);
-        const smaller = Math.floor(Math.min(known, estimateOf(body)) * 0.7);
-        knowledge.learnWindow(model, named !== undefined && named < known ? named : Math.max(1_024, smaller));
+        const smaller = Math.floor(Math.min(known, estimateOf(text)) * 0.7);
+        knowledge.learnWindow(model, said !== undefined && said < known ? said : Math.max(1_024, smaller));
         log.warn("a conversation was too long for its model and is shortened", { model, window: knowledge.window(model) });
+        continue;
+      }
+      // One refused picture would fail every later turn of its conversation.
+      if (hasPictures && [400, 413, 415, 422].includes(refusal.status)) {
+        blamed = shown;
+        log.warn("a provider refused a request with pictures; it is asked without them", { model, why: refusal.message });
         continue;
       }
       throw refusal;
@@ -154,7 +180,7 @@ export function createExchanger({ transport, context, knowledge, rehearsal, log 
 }
 export type Exchanger = ReturnType<typeof createExchanger>;
 
-/** Whether a refusal would be the same if the request were sent again. */
+/** Whether the same request would be refused again. */
 function isFinal(error: unknown): error is WireFailure {
   return error instanceof WireFailure && error.fault !== "network" && error.status < 500 && error.status !== 429;
 }
@@ -175,7 +201,7 @@ function moved({ status, headers, close }: Incoming): WireFailure {
   return new WireFailure(`the provider's address has moved ${place}`, { status });
 }
 
-/** The events of an answer, also of one that came in one piece. Throws for an error that was sent as an answer. */
+/** The events of an answer, also of an unstreamed one. Throws for an error that was sent as an answer. */
 async function eventsOf(dialect: Dialect, incoming: Incoming, observer: Observer): Promise<AsyncIterable<StreamEvent>> {
   if (!/json|html|plain/.test(incoming.headers["content-type"] ?? "")) return readStream(incoming.body, observer.alive);
   const text = await textOf(incoming);

@@ -1,23 +1,23 @@
-/** Whose fault it was that a model call came to nothing. */
+/** Whose fault a failed model call is. */
 export type Fault =
-  /** No answer came: name, connection, certificate, proxy. */
+  /** No response: name, connection, certificate, proxy. */
   | "network"
-  /** The provider answered, and the answer was a refusal or broken. */
+  /** The provider refused, or its response was broken. */
   | "provider"
   /** The conversation does not fit into the model's window. */
   | "too long"
-  /** The call was not to be made, and was not. */
+  /** The call was forbidden and not made. */
   | "held back"
   /** IO itself failed. */
   | "ours";
 
-/** A model call that came to nothing, in the provider's own words where it said any. */
+/** A failed model call, with the provider's own message if there is one. */
 export class WireFailure extends Error {
   override readonly name = "WireFailure";
   readonly fault: Fault;
   readonly status: number;
   readonly code: string | undefined;
-  /** The parameter that was refused, where the provider names it. */
+  /** The refused parameter, if the provider names it. */
   readonly param: string | undefined;
   readonly headers: Record<string, string>;
 
@@ -46,33 +46,39 @@ export class WireFailure extends Error {
   }
 }
 
-/** The code of a web page that came where an answer was expected. */
+/** The status in a web page that came instead of an answer. */
 export const PAGE = "web_page";
 
-/** What a provider says about a conversation that does not fit, in the words of those that are known. */
+/** How known providers say that a conversation does not fit. */
 const TOO_LONG =
   /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?tokens|reduce the length of|exceeds? the (?:available |maximum )?context|string_above_max_length|model_max_prompt_tokens_exceeded|tokens_limit_reached|request_too_large.*token/i;
 
-/** Reads a refusal: its words, its code and the parameter it names, in any of the shapes in use. */
+/** Parses a refusal of any known shape: message, code and parameter. */
 export function readRefusal(status: number, text: string, headers: Record<string, string> = {}): WireFailure {
   const { message, code, param } = wordsOf(text, status);
   const isTooLong = status !== 429 && (TOO_LONG.test(code ?? "") || (status < 500 && TOO_LONG.test(message)));
   return new WireFailure(message, { status, code, param, headers, ...(isTooLong && { fault: "too long" }) });
 }
 
-/** Whether an account has nothing left to pay with. Some call that a rate limit. */
+/** Whether an account has no credit left. Some providers call that a rate limit. */
 export function isUnpaid({ status, code = "", message }: WireFailure): boolean {
   return status === 402 || (status === 429 && /insufficient_quota|billing/i.test(`${code} ${message}`));
 }
 
-/** Whether asking again soon would come to the same, though the status says otherwise. */
+/** Whether a retry would fail again, although the status suggests otherwise. */
 export function isHopeless(failure: WireFailure): boolean {
   const waits = failure.status === 429 && Number(failure.headers["retry-after"]) > LONG_WAIT_S;
   return waits || isUnpaid(failure) || /requires --jinja/.test(failure.message);
 }
 const LONG_WAIT_S = 60;
 
-/** The window a refusal for length names, in tokens. */
+/** Whether the runtime retries by itself. */
+export function mayPass(failure: WireFailure): boolean {
+  const { fault, status } = failure;
+  return fault === "network" || (fault === "provider" && (status === 429 || status >= 500) && !isHopeless(failure));
+}
+
+/** The window in tokens that a refusal for length mentions. */
 export function windowIn(message: string): number | undefined {
   const named =
     /maximum context length (?:is|of) (\d[\d,]*)/i.exec(message) ??

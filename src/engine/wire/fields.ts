@@ -1,4 +1,4 @@
-/** Readers of what a provider or the runtime sent: whatever is not of the wanted kind reads as nothing. */
+/** Readers of foreign fields: a value of the wrong type reads as absent. */
 
 export function numberIn(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
@@ -16,7 +16,7 @@ export function textIn(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Text that stands as it is, or in parts. */
+/** Text, given as a string or in parts. */
 export function textOfParts(content: unknown): string {
   if (typeof content === "string") return content;
   return listIn(content)

@@ -9,7 +9,7 @@ import type { Transport } from "./transport.ts";
 export interface HandlerDeps {
   exchanger: Exchanger;
   transport: Transport;
-  /** Where a model is really asked; undefined where the runtime knows better than IO. */
+  /** The real address of a model; undefined where only the runtime knows it. */
   address: ((wire: Wire, model: string) => { url: string; headers: Record<string, string> }) | undefined;
   observerOf: (session: string) => Observer;
   log: Log;
@@ -20,11 +20,11 @@ const PATHS: [RegExp, Wire][] = [
   [/\/responses(?:\?|$)/, "responses"],
   [/\/messages(?:\?|$)/, "messages"],
 ];
-/** Headers that belong to one connection, or are set afresh for the next. */
+/** Headers that belong to one connection, or are set again for the next. */
 const OWN = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
 const LONGEST_PIECE = 64_000;
 
-/** The one door through which the runtime reaches a model. It stands in this process: the runtime never sees a key or an address. */
+/** The model proxy inside this process: the only way from the runtime to a model. The runtime never sees a key or an address. */
 export class ModelHandler extends CopilotRequestHandler {
   readonly #deps: HandlerDeps;
 
@@ -47,9 +47,11 @@ export class ModelHandler extends CopilotRequestHandler {
       wire,
       session: context.sessionId ?? "",
       body,
-      address: (model) => {
+      address: (model, { hasPictures }) => {
         const own = address?.(wire, model);
-        return own ? { url: own.url, headers: { ...spoken(headers), ...own.headers } } : { url: incoming.url, headers };
+        if (own) return { url: own.url, headers: { ...spoken(headers), ...own.headers } };
+        // GitHub Copilot accepts pictures only with this header.
+        return { url: incoming.url, headers: hasPictures ? { ...headers, "copilot-vision-request": "true" } : headers };
       },
       signal: context.signal,
       observer,
@@ -64,7 +66,7 @@ export class ModelHandler extends CopilotRequestHandler {
       if (context.signal.aborted) throw error;
       const failure = this.#failureOf(error);
       observer.failed(failure);
-      // Nobody answered, so there is no status to pass on; the runtime tries again by itself.
+      // There is no response, hence no status to pass on; the runtime retries by itself.
       if (failure.fault === "network") throw failure;
       return refusalOf(failure);
     }
@@ -77,7 +79,7 @@ export class ModelHandler extends CopilotRequestHandler {
     return new WireFailure("IO failed", { status: 400, fault: "ours" });
   }
 
-  /** Passes on what is not a model call, where there is somewhere to pass it to. */
+  /** Forwards requests that are not model calls, where they have a destination. */
   async #pass(
     incoming: Request,
     headers: Record<string, string>,
@@ -105,7 +107,7 @@ function spoken(headers: Record<string, string>): Record<string, string> {
   );
 }
 
-/** What is there already goes to the runtime in one piece: each piece is a question and an answer between two processes. */
+/** Sends what is available in one piece, since each piece costs a round trip between two processes. */
 function bodyOf(
   first: IteratorResult<string>,
   lines: AsyncGenerator<string>,
@@ -136,17 +138,17 @@ function bodyOf(
   });
 }
 
-/** What has come by the time everything that is at hand was read. What takes longer, or failed, is met by whoever waits for it. */
+/** What has arrived once pending input is read. Anything later, or a failure, is left to the caller. */
 function atHand<T>(coming: Promise<T>): Promise<T | undefined> {
   const later = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
   return Promise.race([coming.catch(() => undefined), later]);
 }
 
-/** A refusal in the one shape that every version of the runtime reads. */
+/** A refusal in the shape that every version of the runtime reads. */
 function refusalOf(failure: WireFailure): Response {
   const { message, code, param, headers } = failure;
   const wait = headers["retry-after"];
-  // The runtime would retry any status that may pass.
+  // The runtime would retry any status that looks transient.
   const status = isHopeless(failure) ? 400 : failure.status;
   return Response.json(
     { type: "error", error: { message, type: code ?? "provider_error", code: code ?? null, param: param ?? null } },

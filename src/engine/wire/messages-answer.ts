@@ -8,27 +8,27 @@ interface Block {
   index: number;
   type: string;
   letters: Letters;
-  /** The latest piece, whose shape is used for what is left over at the end. */
+  /** The latest piece; its shape is reused for what is left at the end. */
   latest: Record<string, unknown>;
 }
 
 type Event = Record<string, unknown>;
 
-/** Where the pieces of each kind have their text. */
+/** The field that holds the text in each kind of piece. */
 const TEXT_OF: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", input_json_delta: "partial_json" };
 
-/** Puts an answer together from the events of Anthropic's messages. */
+/** Assembles an answer from the events of Anthropic's messages. */
 export class MessagesAnswer implements Assembler {
   readonly #answer = new Answer();
-  /** The blocks of this stream, by the provider's number; undefined for one that is left out. */
+  /** This stream's blocks by the provider's number; undefined for one that is left out. */
   #blocks = new Map<number, Block | undefined>();
   #next = 0;
-  /** A block of text stays open until something follows it: a later stream may go on with it. */
+  /** A text block stays open until something follows it, since a later stream may continue it. */
   #open: Block | undefined;
   #calls = 0;
   #stop: string | undefined;
   #isOver = false;
-  /** The first event with which a stream ended, which tells the usage of the first stream. */
+  /** The event that ended the first stream, with its usage. */
   #closing: Event | undefined;
 
   text(): string {
@@ -110,7 +110,7 @@ export class MessagesAnswer implements Assembler {
       this.#blocks.set(number, this.#open);
       return [];
     }
-    // What a model thinks about continuing is no part of the answer.
+    // Thoughts about continuing are not part of the answer.
     if (isContinued && type.includes("thinking")) {
       this.#blocks.set(number, undefined);
       return [];

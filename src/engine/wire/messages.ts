@@ -13,6 +13,13 @@ export const messages: Dialect = {
     const { thinking, ...rest } = withoutTools(body);
     return { ...rest, system, messages: [{ role: "user", content: [{ type: "text", text }] }] } as Body;
   },
+  canHoldPictures: () => true,
+  illustrated(raw, { pictures, note }) {
+    const { content, ...message } = recordIn(raw);
+    const parts = typeof content === "string" ? [{ type: "text", text: content }] : listIn(content);
+    const shown = pictures.map(({ type, data }) => ({ type: "image", source: { type: "base64", media_type: type, data } }));
+    return { ...message, content: [...parts, ...shown, ...(note ? [{ type: "text", text: note }] : [])] };
+  },
   shortened(raw, cut) {
     const { content, ...message } = recordIn(raw);
     const parts = listIn(content).map((each) => {

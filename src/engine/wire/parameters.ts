@@ -2,10 +2,10 @@ import type { Body, Wire } from "./dialect.ts";
 import type { WireFailure } from "./failure.ts";
 import { recordIn } from "./fields.ts";
 
-/** A change to a request: a parameter left out, sent under another name, or kept below a limit. */
+/** A change to a request: a parameter omitted, renamed or limited. */
 export type Change = { without: string } | { rename: string; to: string } | { cap: string; at: number };
 
-/** What the runtime adds by guessing from a model's name, and a provider may refuse. The rest of a request is what was asked. */
+/** Parameters that the runtime adds by guessing from a model's name, and that a provider may refuse. */
 const OPTIONAL = new Set([
   "temperature",
   "top_p",
@@ -36,11 +36,11 @@ const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens", "max_output_tokens
 const SAMPLING = ["temperature", "top_p", "frequency_penalty", "presence_penalty"];
 const REASONING = ["reasoning_effort", "reasoning", "include"];
 
-/** OpenAI's families, which refuse each other's parameters; a publisher's name may stand before them. */
+/** OpenAI's model families, which refuse each other's parameters; a publisher's name may precede them. */
 const REASONS = /^(?:o\d|gpt-5(?!.*chat)|codex)/i;
 const DOES_NOT_REASON = /^(?:gpt-4|gpt-3\.5|chatgpt|gpt-5.*chat)/i;
 
-/** A request with the parameters that this model takes. */
+/** A request with the parameters that this model accepts. */
 export function fitted(
   wire: Wire,
   body: Body,
@@ -68,7 +68,7 @@ function cap(request: Record<string, unknown>, name: string, most: number): void
   if (typeof value === "number" && value > most) request[name] = most;
 }
 
-/** What a refusal teaches about the parameters of a request, if it teaches anything that helps. */
+/** What a refusal teaches about a request's parameters, if anything. */
 export function lessonIn({ status, message, param }: WireFailure, body: Body): Change | undefined {
   if (status !== 400 && status !== 404 && status !== 422) return undefined;
   const instead = /'(max_tokens|max_completion_tokens)'[\s\S]*?[Uu]se '(max_tokens|max_completion_tokens)' instead/.exec(message);
@@ -95,7 +95,7 @@ function has(body: Record<string, unknown>, path: string): boolean {
   return rest.length === 0 || has(recordIn(body[name]), rest.join("."));
 }
 
-/** Removes a parameter, or one inside it, and whatever that leaves empty. */
+/** Removes a parameter, or a nested one and whatever becomes empty. */
 function remove(body: Record<string, unknown>, path: string): void {
   const [name = "", ...rest] = path.split(".");
   if (!(name in body)) return;

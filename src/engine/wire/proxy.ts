@@ -4,15 +4,15 @@ import { isAllowed, isPublic } from "../../lib/addresses.ts";
 
 export interface ProxyDeps {
   env: NodeJS.ProcessEnv;
-  /** A proxy that a person set for this provider: it is used for every address. */
+  /** A proxy that was set for this provider, used for every address. */
   always?: string | undefined;
   resolve?: (host: string) => Promise<string[]>;
 }
 
-/** The proxy that a request goes through, or undefined if it goes straight there. */
+/** The proxy for a request; undefined for a direct connection. */
 export type ChooseProxy = (url: URL) => Promise<string | undefined>;
 
-/** Follows the usual variables, lower case first. What runs on this machine or in its own network is asked directly. */
+/** Follows the usual variables, lower case first. This machine and its own network are reached directly. */
 export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyDeps): ChooseProxy {
   const value = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
   const decided = new Map<string, Promise<string | undefined>>();
@@ -23,7 +23,7 @@ export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyD
     const host = hostOf(url);
     if (isIP(host)) return isPublic(host) ? proxy : undefined;
     if (!host.includes(".") || /(^|\.)(localhost|local|lan|internal|home\.arpa)$/i.test(host)) return undefined;
-    // A name that only the proxy can look up is not one of this network.
+    // A name that only the proxy can resolve is not in this network.
     const addresses = await resolve(host).catch(() => []);
     return addresses.length > 0 && addresses.every((address) => !isPublic(address)) ? undefined : proxy;
   };
@@ -36,7 +36,7 @@ export function createProxyChoice({ env, always, resolve = addressesOf }: ProxyD
   };
 }
 
-/** Whether `NO_PROXY` names this host: a name and all below it, with or without a port, an address or a network, or `*` for all. */
+/** Whether `NO_PROXY` matches this host: a name and its subdomains, with or without port, an address, a network, or `*`. */
 function isExempt(noProxy: string, url: URL): boolean {
   const host = hostOf(url).toLowerCase();
   const port = url.port || (url.protocol === "https:" ? "443" : "80");

@@ -2,9 +2,11 @@ import type { Assembler, Body, Ending } from "./dialect.ts";
 import type { Observer } from "./observer.ts";
 import type { StreamEvent } from "./stream.ts";
 
-/** A request that was taken, and what comes back. */
+/** An accepted request, and its answer. */
 export interface Sent {
+  /** Without its pictures. */
   body: Body;
+  hasPictures: boolean;
   started: number;
   /** Whether the embedded rehearsal model answers. */
   rehearsal: boolean;
@@ -12,12 +14,12 @@ export interface Sent {
   close: () => void;
 }
 
-/** How often the runtime hears that a call waits. */
+/** How often the runtime is told that a call is waiting. */
 const REMARK_MS = 60_000;
-/** How long a connection gets to end after the answer has ended. */
+/** How long a connection may take to close after the answer has ended. */
 const DRAIN_MS = 1_000;
 
-/** Waits until the call may be made. The runtime gives up on a model that is silent for ten minutes, so now and then it hears a remark. */
+/** Waits until the call may be made. The runtime abandons a model after ten silent minutes, so it gets a comment now and then. */
 export async function* permitted(observer: Pick<Observer, "permit">): AsyncGenerator<string> {
   const permit = observer.permit?.();
   if (!permit) return;
@@ -34,7 +36,7 @@ export async function* permitted(observer: Pick<Observer, "permit">): AsyncGener
   }
 }
 
-/** The lines of one stream. However it ends, the call is counted: what was begun is paid for. */
+/** The lines of one stream. The call is counted however it ends: what was begun is paid for. */
 export async function* received(
   sent: Sent,
   assembler: Assembler,
@@ -58,7 +60,7 @@ export async function* received(
   }
 }
 
-/** The events of a stream until its provider says that it is over. What the connection does after that delays nobody. */
+/** The events of a stream until the provider ends it. The connection's own end delays nobody. */
 async function* untilOver({ events, close }: Sent, assembler: Assembler): AsyncGenerator<StreamEvent> {
   const iterator = events[Symbol.asyncIterator]();
   let isLeft = true;
@@ -81,7 +83,7 @@ async function* untilOver({ events, close }: Sent, assembler: Assembler): AsyncG
   }
 }
 
-/** Reads to the end of a connection that can then be used again, or hangs up when the end does not come. */
+/** Reads a connection to its end so that it can be reused, or closes it if the end does not come. */
 async function drain(iterator: AsyncIterator<unknown>, close: () => void): Promise<void> {
   const late = setTimeout(close, DRAIN_MS).unref();
   try {

@@ -5,8 +5,8 @@ import { numberIn, recordIn, textIn } from "./fields.ts";
 import { createLetters, type Letters, type StreamEvent, writeEvent } from "./stream.ts";
 import { errorIn, parsed } from "./stream-errors.ts";
 
-/** Where the text of an answer stands, so that a later stream can go on in the same place. */
-interface Place {
+/** The position of an answer's text, so that a later stream can continue there. */
+interface OutputPosition {
   item_id: string;
   output_index: number;
   content_index: number;
@@ -14,17 +14,17 @@ interface Place {
 
 type Event = Record<string, unknown>;
 
-/** Puts an answer together from the events of OpenAI's responses. */
+/** Assembles an answer from the events of OpenAI's responses. */
 export class ResponsesAnswer implements Assembler {
   readonly #answer = new Answer();
   readonly #letters = createLetters();
-  /** Half characters of arguments and reasoning, by event and place. */
+  /** Unpaired surrogates of arguments and reasoning, by event and index. */
   readonly #others = new Map<string, Letters>();
   readonly #items = new Map<number, Event>();
-  #place: Place | undefined;
-  /** The text of the message that is being told. */
+  #place: OutputPosition | undefined;
+  /** The text of the current message. */
   #own = "";
-  /** What is added to a later stream's places, so that they follow those of the streams before it. */
+  /** Added to a later stream's indexes, so that they follow those of earlier streams. */
   #offset = 0;
   #highest = -1;
   #calls = 0;
@@ -79,7 +79,7 @@ export class ResponsesAnswer implements Assembler {
         this.#place ??= { item_id: textIn(event.item_id), output_index: index, content_index: numberIn(event.content_index) };
         return this.#say(this.#letters.push(piece));
       }
-      // The ends of a text are told when the whole of it is there.
+      // The end of a text is sent once the text is complete.
       case "response.output_text.done":
       case "response.refusal.done":
       case "response.content_part.done":
@@ -163,7 +163,7 @@ export class ResponsesAnswer implements Assembler {
     return piece && this.#place ? [this.#send("response.output_text.delta", { ...this.#place, delta: piece, logprobs: [] })] : [];
   }
 
-  /** Ends the message that is being sent. The provider's own end was held back, because a later stream may continue the message. */
+  /** Ends the current message. The provider's own end was held back, because a later stream may continue the message. */
   #close(): string[] {
     const place = this.#place;
     if (!place) return [];

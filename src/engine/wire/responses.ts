@@ -14,6 +14,13 @@ export const responses: Dialect = {
     instructions,
     input: [{ type: "message", role: "user", content: [{ type: "input_text", text }] }],
   }),
+  canHoldPictures: (raw) => recordIn(raw).type !== "function_call_output",
+  illustrated(raw, { pictures, note }) {
+    const { content, ...message } = recordIn(raw);
+    const parts = typeof content === "string" ? [{ type: "input_text", text: content }] : listIn(content);
+    const shown = pictures.map(({ type, data }) => ({ type: "input_image", image_url: `data:${type};base64,${data}` }));
+    return { ...message, content: [...parts, ...shown, ...(note ? [{ type: "input_text", text: note }] : [])] };
+  },
   shortened(raw, cut) {
     const { type, output } = recordIn(raw);
     return type === "function_call_output" && typeof output === "string" ? { ...recordIn(raw), output: cut(output) } : raw;

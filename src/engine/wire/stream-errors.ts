@@ -1,7 +1,7 @@
 import { readRefusal, WireFailure } from "./failure.ts";
 import { recordIn, textIn } from "./fields.ts";
 
-/** An event's data, which has to be an object. */
+/** The data of an event, which must be an object. */
 export function parsed(data: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(data);
@@ -12,7 +12,7 @@ export function parsed(data: string): Record<string, unknown> {
   throw new WireFailure(`the provider sent what is no event: ${data.slice(0, 200)}`, { status: 502 });
 }
 
-/** An error that came inside a stream, with the status it names or stands for. */
+/** An error inside a stream, with its explicit or implied status. */
 export function errorIn(data: Record<string, unknown>): WireFailure {
   const { code, status, type } = recordIn(data.error ?? data);
   const named = [code, status].map(Number).find((each) => each >= 400 && each < 600);
@@ -21,7 +21,7 @@ export function errorIn(data: Record<string, unknown>): WireFailure {
   return readRefusal(named ?? meant, JSON.stringify(data));
 }
 
-/** What the words of an error stand for, where it has no number. */
+/** The status implied by an error's words, where it has no number. */
 const MEANT: [RegExp, number][] = [
   [/rate_limit/, 429],
   [/overloaded|server_error|api_error|internal|unavailable|timeout/, 503],

@@ -4,11 +4,11 @@ export interface StreamEvent {
   data: string;
 }
 
-/** Reads server-sent events as providers really send them: any line ending, comments, several data lines, letters split between chunks. */
+/** Parses server-sent events as providers really send them: any line ending, comments, split characters. */
 export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () => void): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   let rest = "";
-  /** Pieces of a line whose end has not come yet: looked at once, and not again with each piece. */
+  /** Pieces of an unfinished line, each scanned only once. */
   let begun: string[] = [];
   let event: string | undefined;
   let data: string[] = [];
@@ -40,19 +40,19 @@ export async function* readStream(body: AsyncIterable<Uint8Array>, onLife: () =>
   yield* take("");
 }
 
-/** An event as it goes to the runtime. */
+/** An event in the form that the runtime reads. */
 export function writeEvent(data: object, event?: string): string {
   return `${event ? `event: ${event}\n` : ""}data: ${toJson(data)}\n\n`;
 }
 
-/** JSON with lone surrogates replaced: neither the runtime nor a strict provider accepts them. */
+/** JSON with lone surrogates replaced: neither the runtime nor strict providers accept them. */
 export function toJson(value: object): string {
   const text = JSON.stringify(value);
   if (!/\\ud[89a-f]/.test(text)) return text;
   return JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? each.toWellFormed() : each));
 }
 
-/** Rejoins a character that was split between two pieces of text; a half that stays alone is replaced. */
+/** Rejoins a character that was split between two pieces; replaces a half that stays alone. */
 export function createLetters() {
   let half = "";
   return {

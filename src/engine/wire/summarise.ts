@@ -1,41 +1,41 @@
 import { messageOf } from "../../lib/errors.ts";
-import { clipToTokens, estimateTokens } from "../../lib/estimate-tokens.ts";
+import { clipToTokens, estimateTokens, lastOfTokens, splitToTokens } from "../../lib/estimate-tokens.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Body, Dialect, Item } from "./dialect.ts";
+import type { Body, Dialect } from "./dialect.ts";
 import { WireFailure } from "./failure.ts";
-import { lineOf, type Memory, markOf, saidLine } from "./memory.ts";
+import { type Handover, lineOf, type Said, saidByUser } from "./handover.ts";
 
-/** Asks the model a question of our own and gives its answer. */
+/** Asks the model a question of IO's own and returns its answer. */
 export type Ask = (body: Body) => Promise<string>;
 
-/** A conversation whose beginning is to be summarised. */
+/** The part of a conversation to summarise. */
 export interface Summary {
   session: string;
   dialect: Dialect;
   body: Body;
-  items: readonly Item[];
-  /** What is remembered of it already. */
-  memory: Memory | undefined;
-  /** The first item that is kept as it is. */
-  start: number;
-  /** How many tokens the conversation may cost. */
+  /** The earlier summary. */
+  earlier: Pick<Handover, "summary" | "said">;
+  /** Everything since. */
+  since: readonly Said[];
+  /** How many tokens the conversation may use. */
   room: number;
   ask: Ask;
 }
 
 const SUMMARISER = "You keep the memory of a conversation between a user and an assistant. You write summaries and nothing else.";
-/** Shares of what a window has left for a conversation. */
-const SUMMARY = 0.15;
-const SAID = 0.1;
-const SAID_FIRST = 12;
-const SAID_LAST = 24;
+/** Shares of the conversation's room: the length to ask for, and the most that is kept of a longer answer. */
+const ASKED = 0.15;
+const KEPT = 0.25;
+const PART = 0.55;
+/** Words per token. */
+const WORDS = 0.7;
 
-/** Has the model itself summarise what a conversation began with. */
+/** Makes the model itself summarise the beginning of a conversation. */
 export function createSummariser(log: Log) {
-  /** Conversations whose summary failed once because of the provider: a second failure is not waited for. */
+  /** Conversations whose summary failed once at the provider: it is not tried a second time. */
   const stumbled = new Set<string>();
 
-  /** Whether a summary failed for a reason that may be gone when the runtime tries the whole call again. */
+  /** Whether a summary failed for a transient reason, so that the runtime's retry of the whole call may succeed. */
   const mayPass = ({ fault, status }: WireFailure, session: string): boolean => {
     if (fault === "network") return true;
     if (status < 500 && status !== 429) return false;
@@ -45,33 +45,36 @@ export function createSummariser(log: Log) {
   };
 
   return {
-    async summarise({ session, dialect, body, items, memory, start, room, ask }: Summary): Promise<Memory> {
-      const gone = items.slice(memory?.covers ?? 0, start);
-      const words = Math.max(60, Math.floor(room * SUMMARY * 0.7));
-      let summary = memory?.summary ?? "";
-      for (const part of partsOf(gone.map(lineOf), Math.max(300, Math.floor(room * 0.6)))) {
+    /** Summarises the earlier summary and everything since; only this remains of both. */
+    async summarise({ session, dialect, body, earlier, since, room, ask }: Summary): Promise<Handover> {
+      const most = Math.max(150, Math.floor(room * KEPT));
+      const words = Math.max(60, Math.floor(room * ASKED * WORDS));
+      const question = async (part: string, summary: string) => {
+        const told = (await ask(dialect.question(body, SUMMARISER, requestFor(part, summary, words)))).trim();
+        if (!told) throw new WireFailure("the model had no word for it", { status: 400 });
+        return told;
+      };
+      const lines = since.map(lineOf);
+      let { summary } = earlier;
+      if (estimateTokens(summary) > most) {
+        // It was made for a larger window.
+        lines.unshift(`Summary of what came before: ${summary}`);
+        summary = "";
+      }
+      for (const part of partsOf(lines, Math.max(300, Math.floor(room * PART)))) {
         try {
-          const told = await ask(dialect.question(body, SUMMARISER, requestFor(part, summary, words)));
-          if (!told.trim()) throw new WireFailure("the model had no word for it", { status: 400 });
-          summary = told;
+          const told = await question(part, summary);
+          summary = estimateTokens(told) > most ? await question(told, "") : told;
         } catch (error) {
           if (!(error instanceof WireFailure) || mayPass(error, session)) throw error;
           log.warn("a conversation could not be summarised; its latest lines are kept instead", { error: messageOf(error) });
-          summary = [summary, part.slice(-2_000)].filter(Boolean).join("\n");
+          const half = Math.floor(most / 2);
+          summary = [clipToTokens(summary, half), lastOfTokens(part, half)].filter(Boolean).join("\n");
         }
+        summary = clipToTokens(summary, most);
       }
       stumbled.delete(session);
-      return {
-        covers: start,
-        mark: markOf(items[start - 1]!),
-        summary: clipToTokens(summary.trim(), Math.max(100, Math.floor(room * SUMMARY))),
-        said: keepEnds([
-          ...(memory?.said ?? []),
-          ...gone.filter(({ role }) => role === "user").map(({ text }) => saidLine(text)),
-        ]),
-        saidRoom: Math.max(80, Math.floor(room * SAID)),
-        recent: items.slice(start),
-      };
+      return { summary, said: saidByUser(earlier.said, since), latest: [] };
     },
     forget(session: string): void {
       stumbled.delete(session);
@@ -87,11 +90,19 @@ function requestFor(part: string, earlier: string, words: number): string {
   ].join("\n\n");
 }
 
-/** Lines joined into parts that each fit into this many tokens. */
+/** Into how many parts one line may be split, and how many of them are taken from its end. */
+const MOST_PIECES = 8;
+const LAST_PIECES = 2;
+
+/** Joins lines into parts of at most this many tokens; splits a longer line, and drops the middle of a very long one. */
 function partsOf(lines: readonly string[], most: number): string[] {
   const parts: string[] = [];
   let part = "";
-  for (const line of lines.map((each) => clipToTokens(each, most))) {
+  const pieces = lines.flatMap((line) => {
+    const all = splitToTokens(line, most);
+    return all.length <= MOST_PIECES ? all : [...all.slice(0, MOST_PIECES - LAST_PIECES), "[…]", ...all.slice(-LAST_PIECES)];
+  });
+  for (const line of pieces) {
     if (part && estimateTokens(part) + estimateTokens(line) > most) {
       parts.push(part);
       part = "";
@@ -99,8 +110,4 @@ function partsOf(lines: readonly string[], most: number): string[] {
     part += `${part ? "\n" : ""}${line}`;
   }
   return part ? [...parts, part] : parts;
-}
-
-function keepEnds(lines: string[]): string[] {
-  return lines.length <= SAID_FIRST + SAID_LAST ? lines : [...lines.slice(0, SAID_FIRST), ...lines.slice(-SAID_LAST)];
 }

@@ -1,7 +1,7 @@
 const OPEN = "<think>";
 const CLOSE = "</think>";
 
-/** Tells the thoughts that some models write at the start of their answer, between tags, from the answer itself. */
+/** Separates an answer from the thoughts that some models put before it between tags. */
 export function createThoughts() {
   let state: "start" | "thinking" | "answering" = "start";
   let held = "";
@@ -40,7 +40,7 @@ export function createThoughts() {
   };
   return {
     push,
-    /** What was held back when the stream ended. */
+    /** Text held back when the stream ended. */
     rest: (): { thought: string; answer: string } =>
       state === "thinking" ? { thought: release(), answer: "" } : { thought: "", answer: release() },
   };

@@ -19,7 +19,7 @@ export function createProxied(proxy: string, connectMs: number): Carrier {
 function dispatcherFor(proxy: string, patience: Patience): Dispatcher {
   if (/^socks/i.test(proxy)) return new undici.Socks5ProxyAgent(proxy.replace(/^socks\w*:/i, "socks5:"), patience);
   const uri = /^[a-z]+:\/\//i.test(proxy) ? proxy : `http://${proxy}`;
-  // Many proxies tunnel to secure ports only, so a plain request is not put into a tunnel.
+  // Many proxies tunnel only to secure ports, so plain requests are not tunnelled.
   return new undici.ProxyAgent({
     ...patience,
     uri,

@@ -6,21 +6,21 @@ import type { Carried, Carrier, Outgoing } from "./carrier.ts";
 import { WireFailure } from "./failure.ts";
 import type { ChooseProxy } from "./proxy.ts";
 
-/** What came back, whatever its status. */
+/** The response, whatever its status. */
 export interface Incoming {
   status: number;
   headers: Record<string, string>;
   body: AsyncIterable<Uint8Array>;
-  /** Hangs up, for an answer that is over before its connection is. */
+  /** Closes the connection, for an answer that is complete before its connection is. */
   close?: () => void;
 }
 
-/** Carries a request to a provider. Throws a `WireFailure` when no answer came. */
+/** Sends a request to a provider. Throws a `WireFailure` if there is no response. */
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
 const CONNECT_MS = 15_000;
 
-/** Over HTTP. How long an answer may take is for the turn to say, so only connecting has a limit of its own. */
+/** Over HTTP. The turn limits how long an answer may take, so only connecting has a time-out here. */
 export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
   const direct = createDirect();
   const proxies = new Map<string, Promise<Carrier>>();
@@ -28,7 +28,7 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
   const through = (proxy: string): Promise<Carrier> => {
     const known = proxies.get(proxy);
     if (known) return known;
-    // A file of its own, because the library it takes is large and few people have a proxy.
+    // A file of its own, because its library is large and few people have a proxy.
     const carrier = import("./through-proxy.ts").then(({ createProxied }) => createProxied(proxy, CONNECT_MS));
     proxies.set(proxy, carrier);
     return carrier;
@@ -40,14 +40,14 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
     const { signal } = request;
     try {
       const carry = proxy === undefined ? direct : await through(proxy);
-      // Without this header a server may compress as it likes.
+      // Without this header a server may use any compression.
       const headers = { "accept-encoding": "identity", ...request.headers };
       const answer = await carry({ ...request, headers }, address);
       return {
         status: answer.status,
         headers: flat(answer.headers),
         body: whole(answer.body, address, proxy, signal),
-        // Nobody cares what hanging up interrupts.
+        // Errors of an abandoned response do not matter.
         close: () => void answer.body.on("error", () => undefined).destroy(),
       };
     } catch (error) {
@@ -56,7 +56,7 @@ export function createHttpTransport(chooseProxy: ChooseProxy): Transport {
   };
 }
 
-/** Straight to the provider, over connections that are kept open. */
+/** Directly to the provider, over kept-alive connections. */
 function createDirect(): Carrier {
   const secure = new https.Agent({ keepAlive: true });
   const plain = new http.Agent({ keepAlive: true });
@@ -73,7 +73,7 @@ function createDirect(): Carrier {
         answered({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
       });
       sent.on("error", (error) => {
-        // The server may have hung up on a kept connection just as it was used again: nobody has read the request.
+        // The server closed an idle connection just as it was reused: nobody has read the request.
         const stale = !begun && sent.reusedSocket && codeOf(error) === "ECONNRESET";
         if (stale) send(request, address).then(answered, failed);
         else failed(error);
@@ -108,7 +108,7 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
   );
 }
 
-/** Why no answer came, in words that name the place and not the code. */
+/** Why there is no response, naming the host instead of an error code. */
 function unanswered(error: unknown, { host }: URL, proxy: string | undefined): WireFailure {
   const cause = error instanceof Error && error.cause ? error.cause : error;
   const code = codeOf(cause) ?? codeOf(error) ?? "";

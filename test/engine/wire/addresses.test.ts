@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { chooseEngine } from "../../../src/engine/ladder.ts";
-import { readList } from "../../../src/engine/models.ts";
-import { endpointOf } from "../../../src/engine/provider.ts";
+import { chooseEngine } from "../../../src/engine/models/ladder.ts";
+import { readList } from "../../../src/engine/models/models.ts";
+import { endpointOf } from "../../../src/engine/models/provider.ts";
 import { textOf } from "../../../src/engine/wire/exchange.ts";
 import { createProxyChoice } from "../../../src/engine/wire/proxy.ts";
 import { createHttpTransport } from "../../../src/engine/wire/transport.ts";
-import { Config } from "../../../src/lib/config.ts";
+import { Config } from "../../../src/home/config.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { type AtTheEnd, collectEndings } from "../../support/home.ts";
 import {

@@ -1,8 +1,8 @@
 import { LLMock } from "@copilotkit/aimock";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { chooseEngine } from "../../../src/engine/ladder.ts";
+import { chooseEngine } from "../../../src/engine/models/ladder.ts";
 import type { Engine } from "../../../src/engine/port.ts";
-import { Config } from "../../../src/lib/config.ts";
+import { Config } from "../../../src/home/config.ts";
 import type { TurnEvent } from "../../../src/protocol/turns.ts";
 import { startDaemonProcess } from "../../support/daemon.ts";
 import { turn } from "../../support/engine.ts";

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Choice, chooseEngine } from "../../../src/engine/ladder.ts";
-import { pidFileOf } from "../../../src/engine/leftover-runtimes.ts";
+import { type Choice, chooseEngine } from "../../../src/engine/models/ladder.ts";
 import type { SessionSpec } from "../../../src/engine/port.ts";
-import { Config } from "../../../src/lib/config.ts";
+import { pidFileOf } from "../../../src/engine/runtime/leftovers.ts";
+import { Config } from "../../../src/home/config.ts";
 import { startDaemonProcess } from "../../support/daemon.ts";
 import { startEngine, turn } from "../../support/engine.ts";
 import { type Answer, type GitHub, standInForGitHub } from "../../support/github.ts";
