@@ -1,6 +1,9 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
-import type { Event } from "../protocol/events.ts";
+import type { DiskInfo } from "../protocol/api.ts";
+import type { Approval } from "../protocol/approvals.ts";
+import type { Event, EventData } from "../protocol/events.ts";
 import type { Message, NewMessage } from "../protocol/messages.ts";
+import type { Retry } from "../protocol/turns.ts";
 import type { FollowOptions } from "./events.ts";
 
 interface AskDeps {
@@ -11,7 +14,13 @@ interface AskDeps {
 export interface AskOptions {
   onId?: (id: string) => void;
   onDelta?: (text: string) => void;
-  onTool?: (tool: string, state: string) => void;
+  onTool?: (news: EventData<"message.tool">) => void;
+  /** Told of each try at the model that came to nothing. */
+  onRetry?: (retry: Retry) => void;
+  /** Told what waits for a person when the message is sent, and what begins or ends waiting after that. */
+  onApproval?: (approval: Approval) => void;
+  /** Told that work waits because the disk is full, and when it goes on. */
+  onDisk?: (disk: DiskInfo) => void;
   /** Ends the following, not the message. */
   signal?: AbortSignal;
   wait?: FollowOptions["wait"];
@@ -21,7 +30,7 @@ export interface AskOptions {
 export async function ask(
   { request, events }: AskDeps,
   message: NewMessage,
-  { onId, onDelta, onTool, signal, wait }: AskOptions = {},
+  { onId, onDelta, onTool, onRetry, onApproval, onDisk, signal, wait }: AskOptions = {},
 ): Promise<Message> {
   const follow = new AbortController();
   const leave = () => follow.abort();
@@ -41,9 +50,16 @@ export async function ask(
     onId?.(id);
     const early = await request<Message>("GET", `/api/messages/${id}`);
     if (early.finishedAt !== null && !news.any()) return early;
+    if (onApproval) {
+      const waiting = await request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting");
+      for (const approval of waiting.items.reverse()) onApproval(approval);
+    }
     for (let event = await news.next(); event; event = await news.next()) {
+      if (event.type === "approval.asked" || event.type === "approval.decided") onApproval?.(event.data);
+      if (event.type === "disk.changed") onDisk?.(event.data);
       if (event.type === "message.delta" && event.data.id === id) onDelta?.(event.data.text);
-      if (event.type === "message.tool" && event.data.id === id) onTool?.(event.data.tool, event.data.state);
+      if (event.type === "message.tool" && event.data.id === id) onTool?.(event.data);
+      if (event.type === "message.retried" && event.data.id === id) onRetry?.(event.data);
       if (event.type === "message.finished" && event.data.id === id) return event.data;
     }
     throw interrupted("IO goes on with the message; its answer will be in the conversation.");

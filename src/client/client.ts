@@ -1,9 +1,10 @@
 import { ExitCode, UserError } from "../lib/errors.ts";
 import type { ApiError } from "../protocol/api.ts";
+import { EXIT_CODE_HEADER } from "../protocol/errors.ts";
 import type { Event } from "../protocol/events.ts";
-import type { Message, NewMessage } from "../protocol/messages.ts";
+import type { Attachment, Message, NewMessage } from "../protocol/messages.ts";
 import { type AskOptions, ask } from "./ask.ts";
-import { type ConnectionDeps, openConnection } from "./connection.ts";
+import { type Call, type ConnectionDeps, openConnection } from "./connection.ts";
 import { type FollowOptions, followEvents } from "./events.ts";
 
 /** The HTTP API as its clients on this machine use it. */
@@ -11,6 +12,8 @@ export interface Client {
   /** Where the daemon was when it was last asked. */
   readonly url: string;
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Sends a file, to be attached to a message. */
+  upload(name: string, bytes: Uint8Array): Promise<Attachment>;
   /** Has something made, and tells whether it was there already. */
   make<T>(path: string, body: unknown): Promise<{ document: T; isNew: boolean }>;
   /** News as it happens, until the signal ends it. */
@@ -26,9 +29,13 @@ export function connect(deps: ConnectionDeps): Client {
     const isMessage = method === "POST" && /^\/api\/messages(?:\?|$)/.test(path) && deps.folder !== undefined;
     const told = isMessage ? { folder: deps.folder, ...(body as NewMessage) } : body;
     const json = told === undefined ? {} : { body: JSON.stringify(told), headers: { "content-type": "application/json" } };
-    const response = await connection.call(path, { method, ...json });
+    return answerTo<T>(path, { method, ...json });
+  }
+  async function answerTo<T>(path: string, call: Call): Promise<{ document: T; status: number }> {
+    const response = await connection.call(path, call);
     const answer = await readJson(response.body);
-    if (response.status < 200 || response.status > 299) throw refusal(response.status, answer as ApiError | undefined);
+    if (response.status < 200 || response.status > 299)
+      throw refusal(response.status, answer as ApiError | undefined, Number(response.body.headers[EXIT_CODE_HEADER]));
     return { document: answer as T, status: response.status };
   }
   const client: Client = {
@@ -36,6 +43,10 @@ export function connect(deps: ConnectionDeps): Client {
       return connection.url();
     },
     request: async <T>(method: string, path: string, body?: unknown) => (await send<T>(method, path, body)).document,
+    async upload(name, bytes) {
+      const headers = { "content-type": "application/octet-stream", "x-filename": encodeURIComponent(name) };
+      return (await answerTo<Attachment>("/api/files", { method: "POST", headers, body: bytes })).document;
+    },
     async make<T>(path: string, body: unknown) {
       const { document, status } = await send<T>("POST", path, body);
       return { document, isNew: status === 201 };
@@ -58,7 +69,11 @@ async function readJson(body: AsyncIterable<Uint8Array>): Promise<unknown> {
 }
 
 /** The daemon's own words. A request that it cannot make sense of was put wrongly by whoever typed it. */
-function refusal(status: number, answer: ApiError | undefined): UserError {
+function refusal(status: number, answer: ApiError | undefined, told: number): UserError {
   const { code, message = `The daemon answered ${status}.` } = answer?.error ?? {};
-  return new UserError(message, { ...(code && { code }), exitCode: status === 400 ? ExitCode.usage : ExitCode.failed });
+  const known = Object.values(ExitCode).find((each) => each === told);
+  // Where the daemon says how the command is to end, that is the kind of error it would have been here.
+  if (known !== undefined && status === 400) return new UserError(message, { exitCode: known });
+  const exitCode = known ?? (status === 400 ? ExitCode.usage : ExitCode.failed);
+  return new UserError(message, { ...(code && { code }), exitCode });
 }

@@ -1,16 +1,18 @@
 import { Agent, type IncomingMessage, request } from "node:http";
-import { readToken } from "../lib/api-token.ts";
-import type { DaemonFile } from "../lib/daemon-file.ts";
+import { readToken } from "../home/api-token.ts";
+import type { DaemonFile } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
 import { codeOf, ExitCode, messageOf, UserError } from "../lib/errors.ts";
-import type { Paths } from "../lib/paths.ts";
 
 export interface ConnectionDeps {
   paths: Pick<Paths, "home" | "token">;
   env: NodeJS.ProcessEnv;
   /** The daemon that serves now, if one does. */
   daemon: () => DaemonFile | undefined;
+  /** What the daemon is told about who asks: a person at a terminal unless said otherwise. */
+  client?: "terminal" | "mcp" | "acp";
   /** Where the person stands, told with every message. */
-  folder?: string;
+  folder?: string | undefined;
 }
 
 export interface Call {
@@ -18,7 +20,7 @@ export interface Call {
   isStream?: boolean;
   method?: string;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   signal?: AbortSignal;
 }
 
@@ -36,7 +38,7 @@ export interface Connection {
 }
 
 /** Finds the daemon by its `daemon.json` and nowhere else. */
-export function openConnection({ paths, env, daemon }: ConnectionDeps): Connection {
+export function openConnection({ paths, env, daemon, client = "terminal" }: ConnectionDeps): Connection {
   const first = daemon();
   if (!first)
     throw new UserError(`No daemon runs on ${paths.home}. Start one with "io start".`, { exitCode: ExitCode.unreachable });
@@ -59,7 +61,7 @@ export function openConnection({ paths, env, daemon }: ConnectionDeps): Connecti
       if (!now && streams === 0) throw lost("it has ended");
       if (now) url = urlOf(now);
       const token = env.IO_TOKEN || readToken(paths.token);
-      const headers = { authorization: `Bearer ${token}`, "io-client": "terminal", ...call.headers };
+      const headers = { authorization: `Bearer ${token}`, "io-client": client, ...call.headers };
       try {
         const answer = await ask(url + path, { ...call, headers }, agent);
         if (call.isStream && answer.status === 200) {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../lib/errors.ts";
 import { type Event, readEvent } from "../protocol/events.ts";
+import type { Words } from "../protocol/runs.ts";
 import type { Connection } from "./connection.ts";
 import { readEvents } from "./sse.ts";
 
@@ -14,6 +15,8 @@ export interface FollowOptions {
   after?: number;
   /** Told the number of the last event that has happened, as soon as the daemon says so. */
   onPlace?: (id: number) => void;
+  /** Told what the agents of runs and plans say, as they say it. */
+  onWords?: (words: Words) => void;
   /** Called once for each time the daemon is lost. */
   onLost?: () => void;
   /** Called when a daemon that was lost is there again. */
@@ -26,14 +29,14 @@ const SELDOM_MS = 1_000;
 
 /** News as it happens; after a break it goes on where it was, by the number of the last event. */
 export async function* followEvents({ call }: Connection, options: FollowOptions): AsyncGenerator<Event> {
-  const { conversation, signal, wait = "for a restart", onOpen, onPlace, onLost, onBack, after } = options;
-  const query = conversation === undefined ? "" : `?conversation=${encodeURIComponent(conversation)}`;
+  const { conversation, signal, wait = "for a restart", onOpen, onPlace, onLost, onBack, onWords, after } = options;
+  const query = new URLSearchParams({ ...(conversation !== undefined && { conversation }), ...(onWords && { words: "true" }) });
   let lastId: string | undefined = after === undefined ? undefined : String(after);
   let lostAt: number | undefined;
   while (!signal.aborted) {
     try {
       const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
-      const response = await call(`/api/events${query}`, { signal, headers, isStream: true });
+      const response = await call(`/api/events?${query}`, { signal, headers, isStream: true });
       if (response.status !== 200) throw new UserError(`The daemon answered ${response.status} to a request for events.`);
       if (lostAt !== undefined) onBack?.();
       lostAt = undefined;
@@ -43,6 +46,10 @@ export async function* followEvents({ call }: Connection, options: FollowOptions
         lastId = id;
       };
       for await (const { id, event, data } of readEvents(response.body, seen)) {
+        if (event === "said") {
+          onWords?.(JSON.parse(data) as Words);
+          continue;
+        }
         const heard = readEvent({ id: Number(id), type: event, data: JSON.parse(data) });
         if (heard) yield heard;
       }

@@ -1,3 +1,4 @@
+import { MODE_WORDS, type Mode } from "../home/mode-words.ts";
 import type { Status } from "../protocol/api.ts";
 import type { ChannelInfo } from "../protocol/channels.ts";
 import type { ClusterStatus, Worker } from "../protocol/workers.ts";
@@ -6,11 +7,16 @@ import type { ClusterStatus, Worker } from "../protocol/workers.ts";
 export const CONNECT =
   'To connect a real model: run "io setup", or set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.';
 
-/** Which model answers, and how to connect a real one. */
-export function engineLine({ engine }: Pick<Status, "engine">): string {
+/** Which model answers, how to connect a real one, and how much IO may do unasked. */
+export function engineLine({ engine, mode }: Pick<Status, "engine" | "mode">): string {
   const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
-  return [line, ...engine.notes, ...(engine.kind === "rehearsal" ? [CONNECT] : [])].join(" ");
+  const connect = engine.kind === "rehearsal" ? [CONNECT] : [];
+  return [line, ...engine.notes, ...connect, ...(mode ? [modeLine(mode)] : [])].join(" ");
 }
+
+/** Which mode it is and how to change it. */
+export const modeLine = (mode: Mode): string =>
+  `Mode ${mode}: ${MODE_WORDS[mode]} (io config set mode plan, ask, auto or full changes it; in the chat, /mode).`;
 
 /** Which Copilot runtime serves. */
 function runtimeLine({ engine: { runtime } }: Pick<Status, "engine">): string {
@@ -44,12 +50,14 @@ export function describeStatus(status: Status, url: string): string {
     tasksQueued = 0,
     approvalsWaiting = 0,
     budgetsWaiting = 0,
+    backgroundRunning = 0,
   } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
     engineLine(status),
     runtimeLine(status),
     retentionLine(status),
+    ...(status.disk?.detail ? [status.disk.detail] : []),
     ...(queue.owed > 0
       ? [`Not delivered yet: ${queue.owed} ${queue.owed === 1 ? "reply or result" : "replies or results"}`]
       : []),
@@ -58,6 +66,7 @@ export function describeStatus(status: Status, url: string): string {
     ...(status.channels ?? []).map(channelLine),
     ...(status.cluster ? clusterLines(status.cluster) : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
+    ...(backgroundRunning > 0 ? [`Commands in the background: ${backgroundRunning} (io background list)`] : []),
     `Squads: ${squads}, with ${tasks} tasks: ${tasksRunning} running, ${tasksQueued} waiting`,
   ].join("\n");
 }

@@ -21,11 +21,11 @@ export type ProjectPackage = z.infer<typeof ProjectPackage>;
 
 export const ProjectCommand = z.object({
   purpose: z.enum(["test", "lint", "build"]),
-  /** A line for a shell, made of known words alone. */
+  /** A line for a shell: plain words, at most joined by `&&`, without variables, pipes and redirects. */
   command: z.string(),
   /** The folder it stands in, relative to the project. */
   cwd: z.string(),
-  /** The file that shows it to be the project's own. */
+  /** The file in which it was found, or which shows it to be the project's own. */
   from: z.string(),
   /** Set when no file of the project names it: what such a project is usually checked with. */
   isGuess: z.literal(true).optional(),

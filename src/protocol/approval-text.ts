@@ -15,6 +15,16 @@ export function approvalLine({ id, state, actor, tool, summary, owner }: Approva
   return `${id}  ${state}  ${actor} (${owner.id})  ${tool}: ${summary}`;
 }
 
+/** Whether a question holds up everybody's work: a day's budget does. */
+export function isForAll({ kind, rule }: Pick<Approval, "kind" | "rule">): boolean {
+  return kind === "budget" && rule?.startsWith("budgets.day in ") === true;
+}
+
+/** Whether a question is to be shown in a conversation. */
+export function concerns(approval: Approval, conversation: string): boolean {
+  return approval.conversation === null || approval.conversation === conversation || isForAll(approval);
+}
+
 function describeApproval(approval: Approval): string[] {
   const { id, actor, tool, summary, command, path, diff, cwd, reason, rule, scopes, owner } = approval;
   const wider = scopes.filter(({ scope }) => scope !== "once");

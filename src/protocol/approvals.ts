@@ -22,7 +22,7 @@ export const Approval = z
     /** Short enough to be typed. */
     id: z.string(),
     kind: z.enum(["call", "budget"]),
-    owner: z.object({ kind: z.enum(["message", "task", "run"]), id: z.string() }),
+    owner: z.object({ kind: z.enum(["message", "task", "run", "schedule"]), id: z.string() }),
     conversation: z.string().nullable(),
     squad: z.string().nullable(),
     actor: z.string(),

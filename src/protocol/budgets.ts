@@ -1,8 +1,13 @@
 import { z } from "zod";
-import { Budgets, Limit } from "../lib/safety-config.ts";
+import { Budgets, Limit } from "../home/safety-config.ts";
 
 export const BudgetKind = z.enum(["turn", "task", "run", "conversation", "day"]);
 export type BudgetKind = z.infer<typeof BudgetKind>;
+
+/** The budgets that a change of limits names: each is set by it, also one that stays as it was. */
+export function kindsIn(given: unknown): BudgetKind[] {
+  return BudgetKind.options.filter((kind) => typeof given === "object" && given !== null && kind in given);
+}
 
 /** What can be limited. */
 export const AMOUNTS = ["tokens", "calls", "money"] as const;
@@ -22,7 +27,7 @@ export const BudgetUse = z
     /** With what it was raised by. */
     limit: Limit,
     used: Amounts,
-    left: Limit,
+    left: Amounts.partial(),
     /** Whether something is missing from the money, because a model has no price. */
     partial: z.boolean(),
     unpriced: z.array(z.string()),

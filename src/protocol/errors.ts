@@ -1,6 +1,9 @@
 import type { Trouble } from "../lib/errors.ts";
 import type { ApiError } from "./api.ts";
 
+/** Tells IO's own commands how to end after a refusal. */
+export const EXIT_CODE_HEADER = "io-exit-code";
+
 const CODES = {
   400: "bad_request",
   401: "unauthorized",
@@ -8,6 +11,7 @@ const CODES = {
   404: "not_found",
   409: "conflict",
   413: "too_large",
+  415: "unsupported_type",
   429: "too_many",
   500: "internal",
   503: "unavailable",
@@ -20,7 +24,7 @@ export function statusOf(trouble: Trouble | undefined): ErrorStatus {
   return trouble === undefined ? 400 : STATUS[trouble];
 }
 
-/** An error as the API and `--json` tell it. */
-export function errorBody(status: ErrorStatus, message: string): ApiError {
-  return { error: { code: CODES[status], message } };
+/** An error as the API and `--json` tell it; a code that says more than the status stands in its place. */
+export function errorBody(status: ErrorStatus, message: string, code: string = CODES[status]): ApiError {
+  return { error: { code, message } };
 }

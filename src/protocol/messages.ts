@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CallEnd } from "./calls.ts";
 import { Usage } from "./usage.ts";
 
 /** Where a message came from, and so where its answer goes. */
@@ -9,7 +10,7 @@ export const Source = z.discriminatedUnion("channel", [
     /** The topic, where the chat has any. */
     threadId: z.number().int().optional(),
   }),
-  z.object({ channel: z.enum(["tui", "web", "api"]), folder: z.string().optional() }),
+  z.object({ channel: z.enum(["tui", "web", "api", "mcp", "openai", "acp"]), folder: z.string().optional() }),
   z.object({ channel: z.literal("background"), about: z.string() }),
   z.object({ channel: z.literal("schedule"), name: z.string() }),
 ]);
@@ -34,8 +35,23 @@ export const Route = z.object({
   tools: z.array(z.string()),
   tasks: z.array(z.string()),
   runs: z.array(z.string()),
+  /** Which models answered; missing in what earlier versions wrote. */
+  models: z.array(z.string()).optional(),
+  /** Why it was not the default model that was asked. */
+  modelReason: z.string().optional(),
 });
 export type Route = z.infer<typeof Route>;
+
+/** A file that came with a message. */
+export const Attachment = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    type: z.string().describe("by what the file holds, whatever its name says"),
+    size: z.number().int().describe("in bytes"),
+  })
+  .meta({ id: "Attachment" });
+export type Attachment = z.infer<typeof Attachment>;
 
 /** What somebody, a schedule or a finished task says to IO, and what became of it. */
 export const Message = z
@@ -44,6 +60,7 @@ export const Message = z
     conversation: z.string(),
     source: Source,
     text: z.string(),
+    attachments: z.array(Attachment).default([]),
     /** What was said into its turn while it ran. */
     steered: z.array(z.object({ text: z.string(), createdAt: z.string() })).default([]),
     status: MessageStatus,
@@ -60,12 +77,34 @@ export const Message = z
   .meta({ id: "Message" });
 export type Message = z.infer<typeof Message>;
 
+/** What an edit did to a file; null where there was none. */
+export const FileEdit = z.object({ path: z.string(), before: z.string().nullable(), after: z.string() });
+export type FileEdit = z.infer<typeof FileEdit>;
+
+/** One call of a tool, as far as it was heard of. */
+export const ToolUse = z.object({
+  tool: z.string(),
+  state: z.enum(["started", ...CallEnd.options]),
+  callId: z.string().optional(),
+  /** What it is about, in a line. */
+  args: z.string().optional(),
+  /** Its arguments as JSON, without secrets, unless they are long. */
+  input: z.string().optional(),
+  /** The last of what it printed. */
+  output: z.string().optional(),
+  /** Of a command that has ended; null for one that a signal ended. */
+  exitCode: z.number().int().nullable().optional(),
+  /** Of an edit that has ended, if it is small. */
+  diff: FileEdit.optional(),
+});
+export type ToolUse = z.infer<typeof ToolUse>;
+
 /** What a turn that runs has said and done so far, and up to which event that is. */
 export const MessageProgress = z
   .object({
     id: z.string(),
     text: z.string(),
-    tools: z.array(z.object({ tool: z.string(), state: z.enum(["started", "done", "failed"]) })),
+    tools: z.array(ToolUse),
     upTo: z.number().int(),
   })
   .meta({ id: "MessageProgress" });
@@ -74,8 +113,9 @@ export type MessageProgress = z.infer<typeof MessageProgress>;
 export const NewMessage = z.strictObject({
   text: z.string().trim().min(1, "a message needs some text"),
   conversation: Conversation.default("main"),
-  source: z.enum(["tui", "web", "api"]).default("api"),
+  source: z.enum(["tui", "web", "api", "mcp", "acp"]).default("api"),
   idempotencyKey: z.string().min(1).max(200).optional(),
+  attachments: z.array(z.string().max(100)).max(10).optional().describe("ids of files that were sent before (POST /api/files)"),
   folder: z
     .string()
     .min(1)

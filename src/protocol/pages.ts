@@ -1,8 +1,10 @@
 import { z } from "zod";
 
-/** How a person came to a page: by the web page, a command in a terminal, or another client of the API. */
-export const EditChannel = z.enum(["web", "terminal", "api"]);
+/** How somebody came to the API: by the web page, a command in a terminal, Telegram, a program that speaks MCP, an editor, or otherwise. */
+export const EditChannel = z.enum(["web", "terminal", "telegram", "api", "mcp", "acp"]);
 export type EditChannel = z.infer<typeof EditChannel>;
+/** The same without what does not come by the API. */
+export type ApiChannel = Exclude<EditChannel, "telegram">;
 
 /** One change of a page: who made it, and in whose work. */
 export const PageChange = z
@@ -16,6 +18,8 @@ export const PageChange = z
     owner: z.string().nullable(),
     /** Where an agent was asked; null for a person's own edit, and where it is no longer known. */
     conversation: z.string().nullable(),
+    /** What the message or task said, in short; null for a person's own edit, and where it is no longer known. */
+    said: z.string().nullable(),
     /** What a person came by; null for an agent. */
     channel: EditChannel.nullable(),
     at: z.string(),

@@ -5,14 +5,32 @@ export const RunStatus = z.enum(["running", "done", "failed", "cancelled", "inte
 export type RunStatus = z.infer<typeof RunStatus>;
 
 /**
- * How a run ended: with every approval, without one of them or with a failing check, with a result that is what it began from,
- * or not at all.
+ * How a run ended: with every approval and a check that could notice the change; with every approval and no such check; without
+ * an approval or with a failing check; with a result that is what it began from; or not at all.
  */
-export const RunOutcome = z.enum(["approved", "unapproved", "unchanged", "failed", "cancelled"]);
+export const RunOutcome = z.enum(["approved", "untested", "unapproved", "unchanged", "failed", "cancelled"]);
 export type RunOutcome = z.infer<typeof RunOutcome>;
 
 export const LoopOutcome = z.enum(["approved", "exhausted", "skipped", "failed"]);
 export type LoopOutcome = z.infer<typeof LoopOutcome>;
+
+/**
+ * What a check says: "as before" is one that failed before the run and fails in nothing new; "could not run" is one that came to
+ * no result of its own here.
+ */
+export const CheckVerdict = z.enum(["passed", "failed", "flaky", "as before", "could not run"]);
+export type CheckVerdict = z.infer<typeof CheckVerdict>;
+
+/** What one test runner said, as read from a check's output. */
+export const TestResults = z.object({
+  runner: z.string(),
+  failed: z.array(z.string()),
+  /** Null where the runner does not say. */
+  passed: z.number().int().nullable(),
+  /** Every failing test is named, and the runner came to its own end. */
+  complete: z.boolean(),
+});
+export type TestResults = z.infer<typeof TestResults>;
 
 /** What the runtime itself saw when it ran one check. */
 export const CheckEvidence = z.object({
@@ -26,7 +44,15 @@ export const CheckEvidence = z.object({
   durationMs: z.number(),
   /** The git tree it ran on. */
   tree: z.string(),
-  /** Why it is not held against the run that it does not pass: it was the same on the commit that the run began from. */
+  /** Why it ran by another command than the project's own, whose tool is missing: "uv is not here; ran with .venv". */
+  ranWith: z.string().optional(),
+  /** Missing in what earlier versions wrote. */
+  verdict: CheckVerdict.optional(),
+  /** Why it has that verdict, in words, where it did not simply pass. */
+  why: z.string().optional(),
+  /** The tests that it ran, where it names them. */
+  tests: z.array(TestResults).optional(),
+  /** All that earlier versions knew of a verdict; kept for their clients. */
   excused: z.enum(["failed before", "cannot run"]).optional(),
   /** Whether it was seen to fail when the code was broken for a trial. One that was not is no evidence about the code. */
   bound: z.boolean().optional(),
@@ -65,6 +91,8 @@ export const RunModel = z.object({
   model: z.string(),
   /** The model of that name is not there, and this one is asked instead. */
   standsIn: z.boolean(),
+  /** The embedded rehearsal model plays it. */
+  rehearsal: z.literal(true).optional(),
 });
 export type RunModel = z.infer<typeof RunModel>;
 
@@ -104,6 +132,17 @@ export interface Said {
   agent: string;
   stream: number | null;
   text: string;
+  /** Instead of text: what it did, or what a command of its printed, as plain text. */
+  did?: string;
+}
+
+/** What a step said and did from one character on. */
+export const SaidSoFar = z.object({ from: z.number().int(), text: z.string() });
+export type SaidSoFar = z.infer<typeof SaidSoFar>;
+
+/** The same as a client hears it: of which run or plan it is. */
+export interface Words extends Said {
+  owner: string;
 }
 
 export const RunPhase = z.object({
@@ -130,6 +169,17 @@ export const RunStream = z.object({
 });
 export type RunStream = z.infer<typeof RunStream>;
 
+/** One of several repositories that a run changes as one piece of work. */
+export const RunRepository = z.object({
+  projectPath: z.string(),
+  branch: z.string().nullable(),
+  /** The commit the run began from there. */
+  base: z.string().nullable(),
+  /** The files of the result there; null before the end. */
+  tree: z.string().nullable(),
+});
+export type RunRepository = z.infer<typeof RunRepository>;
+
 /** A swarm run, drawn from its journal. */
 export const Run = z
   .object({
@@ -146,13 +196,19 @@ export const Run = z
     base: z.string().nullable(),
     /** The tree the result is. */
     tree: z.string().nullable(),
+    /** Where it changes several repositories: all of them, in the order in which they are to be merged, its own last. */
+    repositories: z.array(RunRepository).default([]),
     applied: z.boolean(),
+    /** The folder in the checkout that the run wrote its documents to; null as long as it wrote none. */
+    documents: z.string().nullable().default(null),
     models: z.array(RunModel),
     phases: z.array(RunPhase),
     streams: z.array(RunStream),
     loops: z.array(ReviewLoop),
     /** What the checks said of the commit that the run began from. */
     baseline: z.array(CheckEvidence).default([]),
+    /** What was installed before the run began, or could not be. */
+    preparation: z.array(CheckEvidence).default([]),
     evidence: z.array(CheckEvidence),
     steps: z.array(RunStep),
     decisions: z.array(z.string()),
@@ -166,9 +222,50 @@ export const Run = z
   .meta({ id: "Run" });
 export type Run = z.infer<typeof Run>;
 
+/** A run that was just begun or resumed, with what a person should know before it works. */
+export const BegunRun = Run.extend({ remarks: z.array(z.string()) }).meta({ id: "BegunRun" });
+export type BegunRun = z.infer<typeof BegunRun>;
+
 /** A run in a list: without what only `show` needs. */
-export const RunSummary = Run.omit({ steps: true, baseline: true, evidence: true, loops: true, decisions: true, notes: true });
+export const RunSummary = Run.omit({
+  steps: true,
+  baseline: true,
+  preparation: true,
+  evidence: true,
+  loops: true,
+  decisions: true,
+  notes: true,
+  documents: true,
+});
 export type RunSummary = z.infer<typeof RunSummary>;
+
+/** What is removed of a run that has ended, and what stays because nothing else has it. */
+export const CleanItem = z
+  .object({
+    run: z.string(),
+    status: z.string(),
+    projectPath: z.string(),
+    bytes: z.number().int(),
+    worktrees: z.array(z.string()),
+    branches: z.array(z.string()),
+    refs: z.number().int(),
+    sessions: z.number().int(),
+    /** What else goes of the run's own folder. */
+    copies: z.array(z.string()),
+    /** What stays, a sentence each. */
+    kept: z.array(z.string()),
+  })
+  .meta({ id: "CleanItem" });
+export type CleanItem = z.infer<typeof CleanItem>;
+
+export const Cleaned = z.object({
+  items: z.array(CleanItem),
+  bytes: z.number().int(),
+  removed: z.boolean(),
+  /** How many records go that an undo would need; missing where they were not asked for. */
+  changes: z.number().int().optional(),
+});
+export type Cleaned = z.infer<typeof Cleaned>;
 
 /** One step with everything that was said in it. */
 export const RunStepDetail = RunStep.extend({
@@ -176,6 +273,8 @@ export const RunStepDetail = RunStep.extend({
   prompt: z.string().nullable(),
   reply: z.string().nullable(),
   evidence: z.array(CheckEvidence),
+  /** What it says and does while it is at work, as far as it is kept; null for a step that is over. */
+  said: SaidSoFar.nullable(),
 }).meta({ id: "RunStepDetail" });
 export type RunStepDetail = z.infer<typeof RunStepDetail>;
 

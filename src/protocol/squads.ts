@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { SquadSafety } from "../lib/safety-config.ts";
+import { SquadSafety } from "../home/safety-config.ts";
+import { CallEnd } from "./calls.ts";
 import { Failure, Source } from "./messages.ts";
 import { Usage } from "./usage.ts";
 
@@ -19,6 +20,14 @@ export const SquadSlug = z
 /** Where the tasks of a squad are worked on: all in the project's folder, or each in a worktree and on a branch of its own. */
 export const Isolation = z.enum(["none", "worktree"]);
 export type Isolation = z.infer<typeof Isolation>;
+
+/** A line for a shell that checks a project, run at its top. */
+export const CheckCommand = z
+  .string()
+  .trim()
+  .min(1)
+  .max(500)
+  .regex(/^[^\n\r]*$/, "must be a single line");
 
 /** A named member of a squad. */
 export const Agent = z
@@ -44,6 +53,8 @@ export const Squad = z
     /** What it is held to beyond what holds for all. */
     safety: SquadSafety.default({}),
     isolation: Isolation.default("none"),
+    /** The commands that a person chose to check the project with, in place of those that are found. */
+    checks: z.array(z.string()).nullable().default(null),
     /** The project's folder is not there. */
     missing: z.boolean().default(false),
     createdAt: z.string(),
@@ -76,13 +87,22 @@ export type TaskStatus = z.infer<typeof TaskStatus>;
 export const TaskEvidence = z
   .looseObject({
     filesChanged: z.array(z.string()),
-    commands: z.array(z.object({ command: z.string(), exitCode: z.number().int().nullable() })),
+    commands: z.array(
+      z.object({
+        command: z.string(),
+        exitCode: z.number().int().nullable(),
+        /** How its call ended, where that is known to have been otherwise than by itself. */
+        state: CallEnd.exclude(["done"]).optional(),
+      }),
+    ),
     treeBefore: z.string().nullable(),
     treeAfter: z.string().nullable(),
     /** The last command that looks like a test. */
     lastTest: z.object({ command: z.string(), exitCode: z.number().int().nullable() }).nullable().optional(),
     /** What the above says about the agent's claim. */
     verdict: z.string().optional(),
+    /** Whether a test that could tell was seen to pass after the last change. */
+    proven: z.boolean().optional(),
     /** Other tasks at work in the same folder meanwhile: a changed file may be theirs. */
     alongside: z.array(z.string()).optional(),
     /** Files that others are known to have changed meanwhile, and this task is not. */

@@ -41,14 +41,28 @@ export interface Spender {
 export interface Spending {
   record(spender: Spender, call: ModelCall): void;
   /** Waits for as long as the next model call has to wait; the answer, if any, is why it must not be made. */
-  permit(spender: Spender, options: { signal: AbortSignal; life: number }): Promise<string | undefined>;
+  permit(
+    spender: Spender,
+    options: { signal: AbortSignal; life: number; flush?: () => Promise<void> },
+  ): Promise<string | undefined>;
 }
 
-export const UsageGroup = z.enum(["conversation", "squad", "agent", "task", "run", "model", "day", "source", "actor"]);
+export const UsageGroup = z.enum([
+  "conversation",
+  "squad",
+  "agent",
+  "task",
+  "run",
+  "schedule",
+  "model",
+  "day",
+  "source",
+  "actor",
+]);
 export type UsageGroup = z.infer<typeof UsageGroup>;
 
 /** What was used and what it cost, as far as there are prices. */
-const Cost = Usage.extend({
+export const Cost = Usage.extend({
   /** How many of the calls the rehearsal model served. */
   rehearsalCalls: z.number().int(),
   money: z.number(),

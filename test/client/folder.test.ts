@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
-import { findDaemon } from "../../src/lib/daemon-file.ts";
-import { pathsOf } from "../../src/lib/paths.ts";
+import { findDaemon } from "../../src/home/daemon-file.ts";
+import { pathsOf } from "../../src/home/paths.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { lockHolder } from "../../src/store/lock.ts";
 import { scriptedModel } from "../support/model.ts";

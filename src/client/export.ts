@@ -1,0 +1,46 @@
+import type { ConversationInfo } from "../protocol/conversations.ts";
+import { type Message, shownFailure } from "../protocol/messages.ts";
+import type { Client } from "./client.ts";
+
+const PAGE = 200;
+
+/** A conversation with everything that was said in it, the oldest first. */
+export interface ExportedConversation extends Omit<ConversationInfo, "messages"> {
+  messages: Message[];
+}
+
+/** Reads a whole conversation, page by page. Throws where there is none. */
+export async function readConversation(client: Pick<Client, "request">, name: string): Promise<ExportedConversation> {
+  const { messages: _, ...info } = await client.request<ConversationInfo>(
+    "GET",
+    `/api/conversations/${encodeURIComponent(name)}`,
+  );
+  const messages: Message[] = [];
+  let before: string | undefined;
+  do {
+    const query = new URLSearchParams({ conversation: name, limit: String(PAGE), ...(before !== undefined && { before }) });
+    const page = await client.request<{ items: Message[]; next?: string }>("GET", `/api/messages?${query}`);
+    messages.push(...page.items);
+    before = page.next;
+  } while (before !== undefined);
+  return { ...info, messages: messages.reverse() };
+}
+
+/** A conversation as Markdown. What was asked is quoted, so that no word of it passes for a heading. */
+export function conversationMarkdown({ name, title, folder, messages }: ExportedConversation): string {
+  const about = [`Conversation \`${name}\``, ...(folder === null ? [] : [`in \`${folder}\``]), `${messages.length} messages`];
+  return [`# ${title ?? name}`, `${about.join(", ")}.`, ...messages.map(exchange)].join("\n\n");
+}
+
+function exchange(message: Message): string {
+  const { createdAt, source, text, steered, reply, status } = message;
+  const time = createdAt.slice(0, 16).replace("T", " ");
+  const asked = [text, ...steered.map((more) => more.text)].map((each) => `> ${each.replace(/\r?\n/g, "\n> ")}`);
+  const end = shownFailure(message) ?? (reply === null ? `(${status})` : undefined);
+  return [
+    `## ${time} UTC, via ${source.channel}`,
+    ...asked,
+    ...(reply === null ? [] : [reply]),
+    ...(end ? [`*${end}*`] : []),
+  ].join("\n\n");
+}

@@ -1,0 +1,51 @@
+import type { ChangedFile, ChangeSummary, Difference, UndoResult } from "./changes.ts";
+
+const MOST_FILES = 50;
+
+/** Each file with its state, a line each. */
+export function tellFiles(files: readonly ChangedFile[]): string[] {
+  const shown = files
+    .slice(0, MOST_FILES)
+    .map(
+      ({ state, path, from, kept }) =>
+        `  ${state.padEnd(8)} ${from ? `${from} → ` : ""}${path}${kept ? ` (stays: ${kept})` : ""}`,
+    );
+  return files.length > MOST_FILES ? [...shown, `  … and ${files.length - MOST_FILES} more`] : shown;
+}
+
+/** What came of an undo, in a few lines. */
+export function tellUndo({ id, undone, files, kept, notes }: UndoResult): string {
+  const folders = [...new Set(files.map(({ folder }) => folder))];
+  const head =
+    files.length === 0
+      ? `Nothing of ${id} could be brought back.`
+      : undone
+        ? `Undone: ${id}. The same again does it again.`
+        : `Done again: ${id}.`;
+  const lines = folders.flatMap((folder) => [`${folder}:`, ...tellFiles(files.filter((file) => file.folder === folder))]);
+  const left = kept.slice(0, MOST_FILES).map(({ path, why }) => `  ${path}: ${why}`);
+  return [head, ...lines, ...(kept.length > 0 ? [`Left as they are (${kept.length}):`, ...left] : []), ...notes].join("\n");
+}
+
+/** A difference with its files in front, cut after so many lines. */
+export function tellDifference({ text, files, notes, undone }: Difference, { lines = Number.POSITIVE_INFINITY } = {}): string {
+  if (files.length === 0) return ["No change of a file is known.", ...notes].join("\n");
+  const all = text.split("\n");
+  const more = all.length > lines ? [`… ${all.length - lines} more lines`] : [];
+  return [
+    ...(undone ? ["This was undone:"] : []),
+    ...tellFiles(files),
+    "",
+    ...all.slice(0, lines),
+    ...more,
+    ...(notes.length > 0 ? ["", ...notes] : []),
+  ].join("\n");
+}
+
+/** What an undo without an id is about, for the question before it. */
+export function tellSummary({ id, files, folders, undone }: ChangeSummary): string {
+  return `${undone ? "Do again" : "Undo"} ${id} (${files} ${files === 1 ? "file" : "files"} in ${folders.join(", ")})?`;
+}
+
+/** The address of a message or task in the API. */
+export const changesAt = (id: string): string => `/api/${id.startsWith("t_") ? "tasks" : "messages"}/${encodeURIComponent(id)}`;
