@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { canonicalJson } from "../lib/canonical-json.ts";
 import type { Redactor } from "../lib/redact.ts";
 import type { ToolCallEnd } from "../store/tool-calls.ts";
 
@@ -23,16 +24,8 @@ export function createAudit(redactor: Redactor, keep: number): Audit {
   };
 }
 
-/** JSON whose keys are in order, so that equal arguments are equal text. */
-export function canonical(value: unknown): string {
-  return (
-    JSON.stringify(value, (_key, part: unknown) =>
-      typeof part === "object" && part !== null && !Array.isArray(part)
-        ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : part,
-    ) ?? "null"
-  );
-}
+/** Equal arguments are equal text. */
+export const canonical = (value: unknown): string => canonicalJson(value) ?? "null";
 
 /** One long text does not crowd out the others. */
 function clipped(value: unknown, redactor: Redactor): unknown {

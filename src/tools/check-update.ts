@@ -1,7 +1,7 @@
 import compareVersions from "semver/functions/compare.js";
 import { z } from "zod";
-import { NPM_REGISTRY, newestVersion } from "../lib/npm-registry.ts";
 import { PACKAGE } from "../lib/version.ts";
+import { NPM_REGISTRY, newestVersion } from "./npm-registry.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface CheckUpdateDeps {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Config, type ConfigKey, nearest, updateConfig } from "../lib/config.ts";
+import { Config, type ConfigKey, nearest, updateConfig } from "../home/config.ts";
 import { type Tool, ToolError, tool } from "./tool.ts";
 
 export interface ConfigUpdateDeps {

@@ -1,93 +1,218 @@
-import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, type Dirent, fstatSync, readlinkSync, readSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf } from "../lib/errors.ts";
-import { type Folder, makeFolder, withFolder } from "../lib/pinned/folder.ts";
-import { entriesOf, statsOf } from "../lib/pinned/list.ts";
-import { type Absent, inFolderOf, openPlain } from "../lib/pinned/read.ts";
+import { MAX_PICTURE_BYTES, pictureTypeOf } from "../lib/file-type.ts";
+import { type Folder, makeFolder, openFolder } from "../lib/pinned/folder.ts";
+import { fileId } from "../lib/pinned/identity.ts";
+import { eachEntryOf, statsOf } from "../lib/pinned/list.ts";
+import { inFolderOf, openPlain, readPlain } from "../lib/pinned/read.ts";
 import { replaceFile } from "../lib/pinned/write.ts";
 import { named } from "../lib/quoted.ts";
+import { realOf } from "../lib/real-path.ts";
 import { asData } from "../lib/untrusted.ts";
+import { isWithin } from "../lib/within.ts";
+import { deleteFile, editFile, LARGEST_TOLD, moveFile, type Target, tellEdit } from "./change-file.ts";
+import { exchanged, failed, notAFile } from "./file-refusals.ts";
 import type { PathGuard } from "./guard.ts";
-import { reachFrom } from "./policy.ts";
+import { reachEntryFrom, reachFrom } from "./policy.ts";
+import { type Lines, linesOf, readLines } from "./read-lines.ts";
+import { findFiles, searchFiles } from "./search/search.ts";
 import { Refusal, type Tool, type ToolContext, ToolError, type ToolScope, type Touch, tool } from "./tool.ts";
 
 export interface FileOpsDeps {
   guard: PathGuard;
   /** Whether it may write; without it the model is not even offered to. */
   write: boolean;
+  /** How long one may search or find. */
+  searchMs?: number;
 }
 
 const READ_LIMIT = 8_000;
+/** Of larger files only what is on disk is read. */
+const LARGEST_UNSAVED = 200_000;
+const UNSAVED = "where it is not saved: on disk it is another. Edits and commands work on what is on disk.";
 const LIST_LIMIT = 500;
 const NOT_OPENED = new Set([".git", "node_modules"]);
 
-const Common = { path: z.string().min(1).max(4_096), recursive: z.boolean().optional().describe("list subfolders too") };
-const ReadOnly = z.object({ operation: z.enum(["read", "list"]), ...Common });
+const LineNumber = z.number().int().min(1);
+const LOOKS = ["read", "list", "search", "find"] as const;
+const Common = {
+  path: z.string().min(1).max(4_096).optional(),
+  recursive: z.boolean().optional().describe("list: subfolders too"),
+  from: LineNumber.optional().describe("read: first line"),
+  to: LineNumber.optional().describe("read: last line"),
+  query: z.string().min(1).max(1_000).optional().describe("search: the text"),
+  regex: z.boolean().optional(),
+  glob: z.string().min(1).max(500).optional().describe("search, find: such as src/**/*.ts"),
+  context: z.number().int().min(0).max(20).optional().describe("search: lines around"),
+};
+const ReadOnly = z.object({ operation: z.enum(LOOKS), ...Common });
+const Edits = z
+  .array(z.object({ old: z.string(), new: z.string(), all: z.boolean().optional() }).strict())
+  .min(1)
+  .max(100);
 const ReadWrite = z.object({
-  operation: z.enum(["read", "write", "list"]),
+  operation: z.enum([...LOOKS, "write", "edit", "move", "delete"]),
   ...Common,
-  content: z.string().max(5_000_000).optional().describe("the whole new text, for write"),
+  to: z
+    .union([LineNumber, z.string().min(1).max(4_096)])
+    .optional()
+    .describe("read: last line; move: new path"),
+  content: z.string().max(5_000_000).optional().describe("write: the whole new text"),
+  edits: Edits.optional().describe("edit: exact old text, unique unless all"),
 });
+type Looking = z.infer<typeof ReadOnly>;
 
-/** Reads, writes and lists files, relative to the folder the agent stands in. */
-export function fileOps({ guard, write }: FileOpsDeps): Tool {
-  const description = `Read${write ? ", write" : ""} or list files. Relative paths stand in the working folder.`;
-  const look = async (operation: "read" | "list", path: string, recursive: boolean | undefined, context: ToolContext) => {
-    const real = reach(guard, path, "read", context);
-    return operation === "read" ? read(path, real, guard) : list(path, real, recursive ?? false, guard, context.signal);
+/** Looks at files and changes them, relative to the folder the agent stands in. */
+export function fileOps({ guard, write, searchMs = 10_000 }: FileOpsDeps): Tool {
+  const description = `Read${write ? ", write, edit, move, delete" : ""}, list, search or find files in the working folder or by path. Read long files in parts. Search and find leave out what .gitignore names.`;
+  const look = (args: Looking, context: ToolContext): Promise<string> => {
+    const path = args.operation === "search" || args.operation === "find" ? (args.path ?? ".") : needed("path", args);
+    const place = { path, real: reach(guard, path, "read", context) };
+    switch (args.operation) {
+      case "read":
+        return read(path, place.real, args, guard, context);
+      case "list":
+        return list(path, place.real, args.recursive ?? false, guard, context.signal);
+      case "search":
+        return orFailed(
+          path,
+          "searched",
+          searchFiles({ ...args, query: needed("query", args) }, place, { guard, forMs: searchMs, ...context }),
+        );
+      case "find":
+        return orFailed(path, "searched", findFiles(needed("glob", args), place, { guard, forMs: searchMs, ...context }));
+    }
   };
-  if (!write) {
-    return tool({
-      name: "file_ops",
-      onHost: true,
-      description,
-      schema: ReadOnly,
-      kind: "read",
-      deadlineMs: 30_000,
-      run: ({ operation, path, recursive }, context) => look(operation, path, recursive, context),
-    });
-  }
+  const reading = tool({
+    name: "file_ops",
+    onHost: true,
+    description,
+    schema: ReadOnly,
+    kind: "read",
+    deadlineMs: 30_000,
+    run: look,
+  });
+  if (!write) return reading;
   return tool({
     name: "file_ops",
+    reading,
     onHost: true,
     description: `${description} A write replaces the whole file and makes missing folders.`,
     schema: ReadWrite,
-    kind: ({ operation }) => (operation === "write" ? "effect" : "read"),
+    kind: ({ operation }) => (isLook(operation) ? "read" : "effect"),
+    writes: ({ path, to }) => ({ paths: [path, to].filter((each) => typeof each === "string") }),
     deadlineMs: 30_000,
-    async run({ operation, path, recursive, content }, context) {
-      if (operation !== "write") return look(operation, path, recursive, context);
-      if (content === undefined)
-        throw new ToolError('content: is missing; a write needs the whole new text ("" empties the file).');
-      return replace(path, reach(guard, path, "write", context), content, guard);
+    async run({ to, content, edits, ...args }, context) {
+      const { operation } = args;
+      if (isLook(operation)) {
+        if (typeof to === "string") throw new ToolError("to: is a line number for read.");
+        return look({ ...args, operation, to }, context);
+      }
+      const path = needed("path", args);
+      const entry = (each: string, index: number): Target => ({ path: each, real: reachEntry(guard, each, context, index) });
+      switch (operation) {
+        case "write":
+          if (content === undefined)
+            throw new ToolError('content: is missing; a write needs the whole new text ("" empties the file).');
+          return replace(path, reach(guard, path, "write", context), content, guard, context);
+        case "edit": {
+          if (edits === undefined) throw new ToolError("edits: is missing; edit needs it.");
+          const target = { path, real: reach(guard, path, "write", context) };
+          return orFailed(path, "edited", editFile(target, edits, guard, context));
+        }
+        case "move":
+          if (typeof to !== "string") throw new ToolError("to: is missing; move needs the new path.");
+          return orFailed(path, "moved", moveFile(entry(path, 0), entry(to, 1), guard, context));
+        case "delete":
+          return orFailed(path, "deleted", deleteFile(entry(path, 0), guard, context));
+      }
     },
   });
+}
+
+type Look = (typeof LOOKS)[number];
+const isLook = (operation: string): operation is Look => LOOKS.some((look) => look === operation);
+
+/** An argument that not every operation needs. */
+function needed<K extends "path" | "query" | "glob">(
+  name: K,
+  args: { operation: string } & Partial<Record<K, string | undefined>>,
+) {
+  const value = args[name];
+  if (value === undefined) throw new ToolError(`${name}: is missing; ${args.operation} needs it.`);
+  return value;
+}
+
+async function orFailed(path: string, what: string, work: Promise<string>): Promise<string> {
+  try {
+    return await work;
+  } catch (error) {
+    throw codeOf(error) === undefined ? error : failed(path, what, error);
+  }
 }
 
 /** Where a path really leads, judged here and not before the call, so that it is still true when it is used. */
 function reach(guard: PathGuard, path: string, how: Touch["how"], scope: ToolScope): string {
   const reached = reachFrom(guard, path, how, scope);
   if ("refusal" in reached) throw new Refusal(reached.refusal);
+  const { approved: [approved] = [] } = scope;
+  if (approved && approved.path !== reached.real) throw exchanged(path);
   return reached.real;
 }
 
-function read(path: string, real: string, guard: PathGuard): string {
+/** The same for an entry that is moved or deleted, where a link is not followed. */
+function reachEntry(guard: PathGuard, path: string, scope: ToolScope, index: number): string {
+  const reached = reachEntryFrom(guard, path, scope);
+  if ("refusal" in reached) throw new Refusal(reached.refusal);
+  const approved = scope.approved?.[index];
+  if (approved && approved.path !== reached.real) throw exchanged(path);
+  return reached.real;
+}
+
+interface WantedLines {
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+async function read(
+  path: string,
+  real: string,
+  { from = 1, to = Number.POSITIVE_INFINITY }: WantedLines,
+  guard: PathGuard,
+  { approved: [approved] = [], cwd, editorText, signal, showPicture }: ToolContext,
+): Promise<string> {
+  if (to < from) throw new ToolError(`to: ${to} is before from: ${from}; name the first line first.`);
   if (dirname(real) === real) throw notAFile(path, "a folder", "read");
   const opened = inFolderOf(real, (folder) => openPlain(folder, basename(real)));
   if ("absent" in opened) throw notAFile(path, opened.absent, "read");
   const { handle } = opened;
   try {
     const stats = fstatSync(handle);
+    if (approved?.file !== undefined && fileId(fstatSync(handle, { bigint: true })) !== approved.file) throw exchanged(path);
     // The path was judged a moment ago; this is the file that it really led to.
     if (guard.isSecretFile(stats))
       throw new Refusal(`${named(path, 300)} holds IO's own secrets or records; no tool may reach it.`);
-    const room = Buffer.alloc(READ_LIMIT * 4);
-    const bytesRead = readSync(handle, room, 0, room.length, 0);
-    const bytes = room.subarray(0, bytesRead);
-    const text = textOf(bytes, bytesRead < stats.size);
-    if (text === undefined) return `${named(path, 300)} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
-    if (text.length <= READ_LIMIT && bytesRead >= stats.size) return text === "" ? `${named(path, 300)} is empty.` : asData(text);
-    return `${asData(text.slice(0, READ_LIMIT))}\n[Only the first ${READ_LIMIT} characters of ${named(path, 300)} are shown; the whole file has ${stats.size} bytes.]`;
+    const picture = pictureTypeOf(readFirst(handle, 16));
+    if (picture) {
+      const told = `${named(path, 300)} is a picture, ${picture}, ${sizeOf(stats.size)}`;
+      if (stats.size > MAX_PICTURE_BYTES) return `${told}: too large to be shown; at most ${sizeOf(MAX_PICTURE_BYTES)} are.`;
+      if (!showPicture) return `${told}: it cannot be shown here.`;
+      return `${told}: ${await showPicture(readFirst(handle, MAX_PICTURE_BYTES))}`;
+    }
+    const range = { from, to, characters: READ_LIMIT };
+    if (editorText && isWithin(realOf(cwd), real) && stats.size <= LARGEST_UNSAVED) {
+      const unsaved = await unsavedText(real, handle, editorText);
+      if (unsaved === "") return `${named(path, 300)} is empty in the user's editor, ${UNSAVED}`;
+      if (unsaved !== undefined)
+        return `${showLines(path, linesOf(unsaved, range), to)}\n[This is the text in the user's editor, ${UNSAVED}]`;
+    }
+    const found = await readLines(handle, range, createBreath(signal));
+    if (found === undefined) return `${named(path, 300)} is a binary file of ${sizeOf(stats.size)}; its bytes are not shown.`;
+    if (found.total === 0) return `${named(path, 300)} is empty.`;
+    return showLines(path, found, to);
   } catch (error) {
     throw codeOf(error) === undefined ? error : failed(path, "read", error);
   } finally {
@@ -95,39 +220,60 @@ function read(path: string, real: string, guard: PathGuard): string {
   }
 }
 
-function notAFile(path: string, absent: Absent, what: "read" | "written"): ToolError {
-  if (absent === "missing") return failed(path, what, { code: "ENOENT" });
-  if (absent === "not permitted") return failed(path, what, { code: "EACCES" });
-  if (absent === "a folder")
-    return new ToolError(`${named(path, 300)} is a folder; ${what === "read" ? 'use operation "list"' : "name a file in it"}.`);
-  if (absent === "a link")
-    return new ToolError(`${named(path, 300)} was changed into a link meanwhile and is not ${what}. Look at it and try again.`);
-  return new ToolError(`${named(path, 300)} is not a regular file and is not ${what}.`);
+/** What the person's editor holds of a text file, where that is something else than the disk does. */
+async function unsavedText(
+  real: string,
+  handle: number,
+  editorText: NonNullable<ToolContext["editorText"]>,
+): Promise<string | undefined> {
+  const bytes = readFirst(handle, LARGEST_UNSAVED);
+  const held = bytes.includes(0) ? undefined : await editorText(real);
+  // Editors keep the ends of lines and the mark of the encoding to themselves.
+  const plain = (text: string) => text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
+  return held === undefined || plain(held) === plain(Buffer.from(bytes).toString("utf8")) ? undefined : plain(held);
 }
 
-/** The text in the bytes, or undefined when they are none. */
-function textOf(bytes: Uint8Array, more: boolean): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: more });
-  } catch {
-    // Not UTF-8, so not a text that could be shown.
-    return undefined;
-  }
+function readFirst(handle: number, most: number): Uint8Array {
+  const bytes = Buffer.alloc(Math.min(most, fstatSync(handle).size));
+  return bytes.subarray(0, readSync(handle, bytes, 0, bytes.length, 0));
 }
 
-function replace(path: string, real: string, content: string, guard: PathGuard): string {
+/** Lines with their numbers, and what else there is to read. */
+function showLines(path: string, { lines, first, total, counted, isCut }: Lines, to: number): string {
+  const name = named(path, 300);
+  const all = `${counted ? "" : "more than "}${total}`;
+  if (lines.length === 0) throw new ToolError(`${name} has ${all} line${total === 1 ? "" : "s"}; there is no line ${first}.`);
+  const last = first + lines.length - 1;
+  const shown = lines.map((line, index) => `${first + index}\t${line}`).join("\n");
+  const notes = [
+    `Lines ${first} to ${last} of ${all} in ${name}.`,
+    ...(isCut ? [`Line ${last} is longer than the ${READ_LIMIT} characters shown.`] : []),
+    ...(last < Math.min(to, total) ? [`Read on with from: ${last + 1}.`] : []),
+  ];
+  return `${asData(shown)}\n[${notes.join(" ")}]`;
+}
+
+function replace(
+  path: string,
+  real: string,
+  content: string,
+  guard: PathGuard,
+  { cwd, besides, approved: [approved] = [], onEdit }: ToolContext,
+): string {
   if (dirname(real) === real) throw notAFile(path, "a folder", "written");
   let folder: Folder | undefined;
   try {
     folder = makeFolder(dirname(real), 0o777);
     const name = basename(real);
     const before = statsOf(folder, name);
+    if (approved?.file !== undefined && fileId(before) !== approved.file) throw exchanged(path);
     if (before?.isDirectory()) throw notAFile(path, "a folder", "written");
     if (before && !before.isFile()) throw notAFile(path, before.isSymbolicLink() ? "a link" : "not a regular file", "written");
-    const refusal = guard.refuse(real, "write", "/");
+    const refusal = guard.refuse(real, "write", cwd, besides);
     if (refusal) throw new Refusal(refusal);
+    const earlier = before ? readPlain(folder, name, LARGEST_TOLD) : undefined;
     replaceFile(folder, name, content, before ? { like: before } : { mode: 0o644 });
+    if (!earlier || "bytes" in earlier) tellEdit(onEdit, real, earlier?.bytes ?? null, Buffer.from(content));
     return `${before ? "Replaced" : "Wrote"} ${named(path, 300)} (${Buffer.byteLength(content)} bytes).`;
   } catch (error) {
     throw codeOf(error) === undefined ? error : failed(path, "written", error);
@@ -140,14 +286,15 @@ interface Walk {
   guard: PathGuard;
   recursive: boolean;
   signal: AbortSignal;
+  breathe: Breath;
   lines: string[];
   more: boolean;
 }
 
-function list(path: string, real: string, recursive: boolean, guard: PathGuard, signal: AbortSignal): string {
-  const walk: Walk = { guard, recursive, signal, lines: [], more: false };
+async function list(path: string, real: string, recursive: boolean, guard: PathGuard, signal: AbortSignal): Promise<string> {
+  const walk: Walk = { guard, recursive, signal, breathe: createBreath(), lines: [], more: false };
   try {
-    withFolder(real, (folder) => listInto(walk, folder, ""));
+    await listInto(walk, real, "");
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     const found = codeOf(error) === "ENOTDIR" ? inFolderOf(real, (folder) => statsOf(folder, basename(real))) : undefined;
@@ -161,9 +308,19 @@ function list(path: string, real: string, recursive: boolean, guard: PathGuard, 
   return `${asData(lines.join("\n"))}${more ? `\n[Only the first ${LIST_LIMIT} entries are shown; list a subfolder to see more.]` : ""}`;
 }
 
-function listInto(walk: Walk, folder: Folder, prefix: string): void {
+async function listInto(walk: Walk, path: string, prefix: string): Promise<void> {
+  const folder = openFolder(path);
+  try {
+    await listEntries(walk, folder, prefix);
+  } finally {
+    folder.close();
+  }
+}
+
+async function listEntries(walk: Walk, folder: Folder, prefix: string): Promise<void> {
   const { guard, recursive, signal, lines } = walk;
-  for (const entry of entriesOf(folder).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const entry of await firstEntries(folder, LIST_LIMIT + 1, walk.breathe)) {
+    await walk.breathe();
     if (lines.length >= LIST_LIMIT || signal.aborted) {
       walk.more = true;
       return;
@@ -177,13 +334,24 @@ function listInto(walk: Walk, folder: Folder, prefix: string): void {
     else {
       lines.push(name);
       try {
-        withFolder(full, (inner) => listInto(walk, inner, below));
+        await listInto(walk, full, below);
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
         lines.push(`${name} (cannot be opened)`);
       }
     }
   }
+}
+
+/** The first entries by their names, without keeping those of a folder of any size. */
+async function firstEntries(folder: Folder, most: number, breathe: Breath): Promise<Dirent[]> {
+  const byName = (a: Dirent, b: Dirent) => (a.name < b.name ? -1 : 1);
+  let kept: Dirent[] = [];
+  for await (const entry of eachEntryOf(folder, breathe)) {
+    kept.push(entry);
+    if (kept.length >= 4 * most) kept = kept.sort(byName).slice(0, most);
+  }
+  return kept.sort(byName).slice(0, most);
 }
 
 function describe(folder: Folder, own: string, name: string): string {
@@ -196,23 +364,6 @@ function describe(folder: Folder, own: string, name: string): string {
     // It went away, or changed, while the folder was being read.
     return `${name} (gone)`;
   }
-}
-
-function failed(path: string, what: string, error: unknown): ToolError {
-  const code = codeOf(error);
-  const reason =
-    code === "ENOENT"
-      ? "it does not exist. List its folder to see what is there"
-      : code === "ENOTDIR"
-        ? `a part of the path before ${basename(path)} is not a folder`
-        : code === "EACCES" || code === "EPERM" || code === "EROFS"
-          ? "the system does not permit it"
-          : code === "ENOSPC"
-            ? "the disk is full"
-            : code === "ENAMETOOLONG"
-              ? "the name is too long"
-              : (code ?? String(error));
-  return new ToolError(`${named(path, 300)} cannot be ${what}: ${reason}.`, { cause: error });
 }
 
 function sizeOf(bytes: number): string {

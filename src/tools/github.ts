@@ -8,7 +8,7 @@ import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import type { FoundProgram } from "../process/programs.ts";
 import type { Wrap } from "../process/sandbox.ts";
-import { type Tool, ToolError, tool } from "./tool.ts";
+import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface GithubDeps {
   redactor: Redactor;
@@ -57,46 +57,56 @@ const Arguments = z.object({
   limit: z.number().int().min(1).max(100).optional(),
 });
 type Arguments = z.output<typeof Arguments>;
+const LOOKS = ["list_issues", "view_issue", "list_prs", "view_pr"] as const;
 
 /** Issues and pull requests on GitHub, through the `gh` program and the login it has. */
 export function github({ redactor, wrap, program: find, env, here }: GithubDeps): Tool {
+  const base = { name: "github", deadlineMs: 70_000, run: perform };
+  const reading = tool({
+    ...base,
+    description: "Read GitHub issues and pull requests through gh.",
+    schema: Arguments.extend({ action: Arguments.shape.action.extract(LOOKS) }),
+    kind: "read",
+  });
   return tool({
-    name: "github",
+    ...base,
     description: "Work with GitHub issues and pull requests through gh.",
     schema: Arguments,
     kind: ({ action }) => (/^(list|view)_/.test(action) ? "read" : "effect"),
-    deadlineMs: 70_000,
-    async run(args, { cwd, signal }) {
-      const { argv, input } = commandOf(args, args.repo === undefined ? await here(cwd) : {});
-      const found = find();
-      if (found.path === undefined) throw failed(args.action, notStarted(found.why));
-      const [program, ...rest] = await wrap([found.path, ...argv], cwd, {
-        network: true,
-        access: "read",
-        readable: [settingsOfGh(env)],
-      });
-      const result = await exec(program, rest, {
-        cwd,
-        env: {
-          ...cleanEnvironment(env, redactor),
-          ...login(env),
-          // Its git would start what a stranger wrote into the folder's settings, with the login in sight.
-          GIT_DIR: "/dev/null",
-          GH_PROMPT_DISABLED: "1",
-          GH_NO_UPDATE_NOTIFIER: "1",
-          NO_COLOR: "1",
-        },
-        signal,
-        deadlineMs: 60_000,
-        maxOutput: LIMIT,
-        ...(input === undefined ? {} : { input }),
-      });
-      if (result.ending !== "exited" || result.code !== 0) throw failed(args.action, result);
-      const said = result.stdout.trim();
-      if (said === "") return "Done.";
-      return /^(list|view)_/.test(args.action) ? fromOutside(`GitHub (${args.action})`, said) : asData(said);
-    },
+    reading,
   });
+
+  async function perform(args: Arguments, { cwd, signal }: ToolContext): Promise<string> {
+    const { argv, input } = commandOf(args, args.repo === undefined ? await here(cwd) : {});
+    const found = find();
+    if (found.path === undefined) throw failed(args.action, notStarted(found.why));
+    const [program, ...rest] = await wrap([found.path, ...argv], cwd, {
+      network: true,
+      access: "read",
+      withLogins: true,
+      readable: [settingsOfGh(env)],
+    });
+    const result = await exec(program, rest, {
+      cwd,
+      env: {
+        ...cleanEnvironment(env, redactor),
+        ...login(env),
+        // Its git would start what a stranger wrote into the folder's settings, with the login in sight.
+        GIT_DIR: "/dev/null",
+        GH_PROMPT_DISABLED: "1",
+        GH_NO_UPDATE_NOTIFIER: "1",
+        NO_COLOR: "1",
+      },
+      signal,
+      deadlineMs: 60_000,
+      maxOutput: LIMIT,
+      ...(input === undefined ? {} : { input }),
+    });
+    if (result.ending !== "exited" || result.code !== 0) throw failed(args.action, result);
+    const said = result.stdout.trim();
+    if (said === "") return "Done.";
+    return /^(list|view)_/.test(args.action) ? fromOutside(`GitHub (${args.action})`, said) : asData(said);
+  }
 }
 
 /** Every value travels as `--flag=value` or through standard input, so none can be taken for a flag. */

@@ -1,16 +1,22 @@
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
-import type { Paths } from "../lib/paths.ts";
+import { isRestoreFolder, RESTORE_ROOM } from "../home/data-folder.ts";
+import type { Paths } from "../home/paths.ts";
+import { dependencyOf } from "../lib/own-packages.ts";
 import { named } from "../lib/quoted.ts";
 import { locate, realOf } from "../lib/real-path.ts";
 import { withoutEnd } from "../lib/trim.ts";
 import { createFolderMembers, entries, idOf } from "./folder-members.ts";
 import type { Touch } from "./tool.ts";
 
-export interface GuardDeps {
+/** Where IO keeps what is its own. */
+export interface OwnPlaces {
   paths: Paths;
   packageRoot: string;
-  /** Other places from which IO starts programs of its own. */
+}
+
+export interface GuardDeps extends OwnPlaces {
+  /** Files besides its own that IO starts or loads. */
   programs?: readonly string[];
   selfEdit: () => boolean;
 }
@@ -19,10 +25,14 @@ export type Reached = { real: string } | { refusal: string };
 
 /** Keeps the model's hands off IO's own secrets and code, by whatever path they are reached. */
 export interface PathGuard {
-  /** Where this path really leads, or why it may not be reached. */
-  reach(path: string, how: Touch["how"], cwd: string): Reached;
+  /** What a guard in another thread is made from. */
+  readonly own: OwnPlaces;
+  /** Where this path really leads, or why it may not be reached by somebody who works in `cwd` and in the worktrees `besides`. */
+  reach(path: string, how: Touch["how"], cwd: string, besides?: readonly string[]): Reached;
+  /** The same for writing the very entry: a link at the end of the path is not followed. */
+  reachEntry(path: string, cwd: string, besides?: readonly string[]): Reached;
   /** Why this path may not be reached, or nothing. */
-  refuse(path: string, how: Touch["how"], cwd: string): string | undefined;
+  refuse(path: string, how: Touch["how"], cwd: string, besides?: readonly string[]): string | undefined;
   /** The files and folders no tool may read. */
   secrets(): string[];
   /** The files and folders no tool may write just now. */
@@ -33,10 +43,17 @@ export interface PathGuard {
   isOwn(ino: bigint): boolean;
 }
 
+/** Every folder above a path is looked at, several times; nobody nests this deep. */
+const MAX_PARTS = 100;
 const CODE = ["bin", "dist", "src", "agents", "pipelines", "rehearsal", "node_modules", ".runtime", "package.json"];
 
 export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }: GuardDeps): PathGuard {
-  const names = [paths.token, paths.config, paths.worker, paths.cluster].map((path) => basename(path));
+  const names = [
+    ...[paths.token, paths.config, paths.worker, paths.cluster, paths.scratch, paths.undo, paths.runtime].map((path) =>
+      basename(path),
+    ),
+    ...["service.env", "compiled", "open-page.html", RESTORE_ROOM],
+  ];
   const database = basename(paths.database);
   const sessions = basename(paths.sessions);
   const isSecretName = (name: string) =>
@@ -50,18 +67,19 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     [...new Set([...names, sessions, database, ...entries(paths.home).filter(isSecretName)])].map((name) =>
       join(paths.home, name),
     );
-  // Installed beside other packages, IO's own dependencies are its neighbours.
-  const neighbours = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
-  const code = () => [...CODE.map((name) => join(packageRoot, name)), ...neighbours, ...programs];
-  const readOnly = () => [paths.daemon, paths.skills, paths.scratch, ...(selfEdit() ? [] : code())];
+  const ownCode = [...CODE.map((name) => join(packageRoot, name)), ...dependencies(packageRoot)];
+  const ownRooms = [paths.daemon, paths.skills, paths.scratch, paths.runtime];
+  const readOnly = () => [...ownRooms, process.execPath, ...programs, ...(selfEdit() ? [] : ownCode)];
 
   const isSecret = (real: string): boolean => {
     const home = identity(paths.home);
     const store = identity(paths.sessions);
+    const parent = identity(dirname(realOf(paths.home)));
     for (const folder of ancestors(real)) {
       const found = identity(folder);
       if (found === undefined) continue;
       if (found === store) return true;
+      if (found === parent && isRestoreFolder(realOf(paths.home), relative(folder, real).split(sep)[0] ?? "")) return true;
       if (found === home && folder !== real && isSecretName(simplified(relative(folder, real).split(sep)[0] ?? ""))) return true;
     }
     const stats = statOf(real);
@@ -82,11 +100,18 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
     });
   };
 
-  /** The places of the data folder that tools may write: the wiki's pages, and the worktrees of runs, each for its own agents. */
-  const isOpenPlace = (real: string): boolean =>
-    isBelow(real, [join(paths.wiki, "pages")]) || relative(realOf(paths.runs), real).split(sep)[1] === "worktrees";
+  /** The places of the data folder that tools may write: the wiki's pages, and the worktree or folder of its own that the agent stands in. */
+  const isOpenPlace = (real: string, cwd: string): boolean => {
+    if (isBelow(real, [join(paths.wiki, "pages")])) return true;
+    const work = realOf(paths.work);
+    const [own] = /^[^/]+(?=\/|$)/.exec(relative(work, realOf(cwd))) ?? [];
+    if (own !== undefined && own !== ".." && isBelow(real, [join(work, own)])) return true;
+    const runs = realOf(paths.runs);
+    const [worktree] = /^[^/]+\/worktrees\/[^/]+(?=\/|$)/.exec(relative(runs, realOf(cwd))) ?? [];
+    return worktree !== undefined && !worktree.startsWith("..") && isBelow(real, [join(runs, worktree)]);
+  };
 
-  const refusalOf = (path: string, real: string, how: Touch["how"]): string | undefined => {
+  const refusalOf = (path: string, real: string, how: Touch["how"], own: readonly string[]): string | undefined => {
     if (/^\/proc\/(\d+|self|thread-self)(\/|$)/.test(real))
       return `${named(path, 300)} is part of a running process; no tool may reach into it.`;
     if (isSecret(real))
@@ -95,32 +120,52 @@ export function createPathGuard({ paths, packageRoot, programs = [], selfEdit }:
       return `${named(path, 300)} lies in the skills folder, where only a person adds, changes or switches on skills. Use skill_install, or tell the user what "io skill" should do.`;
     if (how === "write" && isBelow(real, readOnly()))
       return `${named(path, 300)} is part of IO itself and is not to be changed. The user can allow changes to IO's code with "selfEditEnabled" in config.json.`;
-    if (how === "write" && isBelow(real, [paths.home]) && !isOpenPlace(real))
-      return `${named(path, 300)} lies in the data folder, where tools write nothing but the wiki's pages. Use wiki_write, or write elsewhere.`;
+    if (how === "write" && isBelow(real, [paths.home]) && !own.some((cwd) => isOpenPlace(real, cwd)))
+      return `${named(path, 300)} lies in the data folder, where tools write nothing but the wiki's pages and their own worktree. Use wiki_write, or write elsewhere.`;
     return undefined;
   };
 
-  const reach: PathGuard["reach"] = (path, how, cwd) => {
+  const reach: PathGuard["reach"] = (path, how, cwd, besides = []) => {
     if (path.includes("\0")) return { refusal: "A path cannot hold a NUL character." };
+    if (path.split(sep).length > MAX_PARTS) return { refusal: `A path can have at most ${MAX_PARTS} parts.` };
     const real = realOf(locate(path, cwd));
     for (const place of new Set([real, ...kernelReal(path, cwd)])) {
-      const refusal = refusalOf(path, place, how);
+      const refusal = refusalOf(path, place, how, [cwd, ...besides]);
       if (refusal) return { refusal };
     }
     return { real };
   };
 
+  const reachEntry: PathGuard["reachEntry"] = (path, cwd, besides = []) => {
+    if (path.includes("\0")) return { refusal: "A path cannot hold a NUL character." };
+    const spelled = locate(path, cwd);
+    const parent = reach(dirname(spelled), "write", cwd, besides);
+    if ("refusal" in parent) return parent;
+    const entry = join(parent.real, basename(spelled));
+    return isLink(entry) ? { real: entry } : reach(entry, "write", cwd, besides);
+  };
+
   return {
+    own: { paths, packageRoot },
     secrets,
     readOnly,
     isSecretFile,
     isOwn: (ino) => secrets().some((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino === ino),
     reach,
-    refuse(path, how, cwd) {
-      const reached = reach(path, how, cwd);
+    reachEntry,
+    refuse(path, how, cwd, besides) {
+      const reached = reach(path, how, cwd, besides);
       return "refusal" in reached ? reached.refusal : undefined;
     },
   };
+}
+
+/** Where npm or pnpm put what IO loads: the folder it is installed in with its neighbours, and what links there lead to. */
+function dependencies(packageRoot: string): string[] {
+  const siblings = basename(dirname(packageRoot)) === "node_modules" ? [dirname(packageRoot)] : [];
+  const database = dependencyOf(packageRoot, "@photostructure/sqlite");
+  const loader = database && dependencyOf(realOf(database), "node-gyp-build");
+  return [...siblings, ...[database, loader].flatMap((folder) => (folder === undefined ? [] : [realOf(folder)]))];
 }
 
 /** Where the system itself would go: it takes `..` after a link for the folder above the link's target. */
@@ -144,6 +189,15 @@ function kernelReal(path: string, cwd: string): string[] {
 function ancestors(path: string): string[] {
   const above = dirname(path);
   return above === path ? [path] : [path, ...ancestors(above)];
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    // A file stands where a folder above it is needed.
+    return false;
+  }
 }
 
 function statOf(path: string): Stats | undefined {

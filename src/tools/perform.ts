@@ -1,19 +1,19 @@
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redactor } from "../lib/redact.ts";
-import type { ToolInvocation } from "../protocol/turns.ts";
+import { asData } from "../lib/untrusted.ts";
+import type { FileEdit } from "../protocol/messages.ts";
+import type { CallAnswer, ToolInvocation } from "../protocol/turns.ts";
 import type { ToolCallEnd } from "../store/tool-calls.ts";
-import { Refusal, type Tool, ToolError, type ToolScope } from "./tool.ts";
-
-/** What the model reads. */
-export interface Answer {
-  ok: boolean;
-  text: string;
-}
+import { createCallOutput } from "./call-output.ts";
+import { whatChanged } from "./call-targets.ts";
+import { Refusal, type Tool, ToolError, type ToolScope, UnknownOutcome } from "./tool.ts";
 
 export interface Performed {
   state: ToolCallEnd["state"];
-  answer: Answer;
+  answer: CallAnswer;
+  /** Resolves when what the call set going has ended, where that is later. */
+  lasts?: Promise<void>;
 }
 
 export interface PerformDeps {
@@ -41,6 +41,8 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
   const { tool, args, kind, scope, invocation } = call;
   const prevented = await whatPrevents(call, log);
   if (prevented !== undefined) return refused(`${tool.name} was not started: ${prevented}`);
+  const changed = whatChanged(tool.name, scope.approved ?? []);
+  if (changed !== undefined) return refused(changed);
 
   const deadlineMs = typeof tool.deadlineMs === "function" ? tool.deadlineMs(args) : tool.deadlineMs;
   const stop = new AbortController();
@@ -52,30 +54,49 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
       late = true;
       stop.abort(new Error("the deadline has passed"));
     },
-    deadlineMs + (scope.elsewhere ? AWAY_MS : 0),
+    deadlineMs + (invocation.elsewhere ? AWAY_MS : 0),
   );
-  const context = { ...scope, owner: invocation.owner, signal: stop.signal };
-  const passed = { sessionId: invocation.sessionId, callId: invocation.callId, args, signal: stop.signal };
-  const run = async () => (tool.onHost && scope.elsewhere?.(passed)) || tool.run(args, context);
+  const { report, elsewhere, showPicture } = invocation;
+  const output = createCallOutput({ clean: redactor.clean, report: report && ((piece) => report({ output: piece })) });
+  const onEdit = ({ path, before, after }: FileEdit) => {
+    const { clean } = redactor;
+    report?.({ diff: { path: clean(path), before: before === null ? null : clean(before), after: clean(after) } });
+  };
+  let lasting: Promise<void> | undefined;
+  const lasts = (until: Promise<void>) => {
+    lasting = until;
+  };
+  const told = { onOutput: output.add, onEdit, lasts, ...(showPicture && { showPicture }) };
+  const context = { ...scope, owner: invocation.owner, signal: stop.signal, ...told };
+  const held = { outside: scope.stand?.outside === true };
+  const run = () => (tool.onHost && elsewhere ? elsewhere.run(args, stop.signal, held) : tool.run(args, context));
   const end = await within(graceMs, stop.signal, run);
+  output.end();
   clearTimeout(timer);
   invocation.signal.removeEventListener("abort", onAbort);
 
-  if (end.ending === "done") return { state: "done", answer: { ok: true, text: redactor.clean(end.value) } };
+  if (end.ending === "done")
+    return { state: "done", answer: { ok: true, text: redactor.clean(end.value) }, ...(lasting && { lasts: lasting }) };
   if (invocation.signal.aborted) {
     const text = `${tool.name} was stopped before it finished${kind === "effect" ? "; a part of it may have been done" : ""}.`;
-    return { state: kind === "effect" ? "unknown" : "failed", answer: { ok: false, text } };
+    return { state: "unknown", answer: { ok: false, text: withOutput(text, output.tail()) } };
   }
   const error = end.ending === "failed" ? end.error : undefined;
   if (error instanceof Refusal) return refused(redactor.clean(error.message));
+  if (error instanceof UnknownOutcome && kind === "effect")
+    return { state: "unknown", answer: { ok: false, text: redactor.clean(error.message) } };
   if (error instanceof ToolError || error instanceof UserError) return failed(redactor.clean(error.message));
   if (late) {
     const partly = kind === "effect" ? " A part of it may have been done: look before you do it again." : "";
-    return failed(`${tool.name} did not finish within ${Math.round(deadlineMs / 100) / 10} s and was stopped.${partly}`);
+    const text = `${tool.name} did not finish within ${Math.round(deadlineMs / 100) / 10} s and was stopped.${partly}`;
+    return failed(withOutput(text, output.tail()));
   }
   log.error("a tool failed unexpectedly", { tool: tool.name, owner: invocation.owner, error: error ?? end });
   return failed(`${tool.name} failed because of a fault inside IO; it was logged. The same call is likely to fail again.`);
 }
+
+/** What was seen of a call before it was stopped stays with it. */
+const withOutput = (text: string, tail: string) => (tail === "" ? text : `${text} Until then it printed:\n${asData(tail)}`);
 
 const refused = (text: string): Performed => ({ state: "refused", answer: { ok: false, text } });
 const failed = (text: string): Performed => ({ state: "failed", answer: { ok: false, text } });

@@ -55,7 +55,7 @@ export async function readable(html: string, base: string, limit: number): Promi
   const breathe = createBreath();
   const out = createWriter();
   const lists: { ordered: boolean; count: number }[] = [];
-  const links: { href: string; place: Place }[] = [];
+  const links: { href: string; place: ReadablePath }[] = [];
   let title = "";
   let depth = 0;
   let droppedAt = 0;
@@ -141,7 +141,7 @@ export async function readable(html: string, base: string, limit: number): Promi
   return { title: title.slice(0, 1_000).replace(/\s+/g, " ").trim().slice(0, 300), text: out.text().trim(), cut };
 }
 
-interface Place {
+interface ReadablePath {
   part: number;
   length: number;
 }
@@ -193,11 +193,11 @@ function createWriter() {
       raw(core);
       space = flat.endsWith(" ");
     },
-    place(): Place {
+    place(): ReadablePath {
       spaced();
       return { part: parts.length, length };
     },
-    replaceFrom(place: Place, change: (label: string) => string) {
+    replaceFrom(place: ReadablePath, change: (label: string) => string) {
       if (place.part > parts.length || length - place.length > 300) return;
       const label = parts.slice(place.part).join("").trim();
       if (label === "") return;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { nearest } from "../lib/config.ts";
-import { sentenceOf } from "../lib/validation.ts";
+import { nearest } from "../home/config.ts";
+import { sentenceOf, someOf } from "../lib/validation.ts";
 
 /** The JSON Schema a model is shown: what it needs to fill in the arguments, and nothing else. */
 export function parametersOf(schema: z.ZodObject): Record<string, unknown> {
@@ -10,7 +10,9 @@ export function parametersOf(schema: z.ZodObject): Record<string, unknown> {
 
 /** What is wrong with a call's arguments, in a sentence the model can act on. */
 export function explainArguments(tool: string, error: z.ZodError, schema: z.ZodObject, args: unknown): string {
-  const findings = error.issues.map((issue) => explain(issue, schema, args));
+  const { shown, more } = someOf(error.issues);
+  const findings = shown.map((issue) => explain(issue, schema, args));
+  if (more) findings.push(`(${more})`);
   return `${tool} was not run, its arguments are not right. ${findings.join(" ")} Call it again with this mended.`;
 }
 
@@ -18,10 +20,12 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodObject, args: unknown): s
   const name = issue.path.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
     const allowed = issue.path.length === 0 ? Object.keys(schema.shape) : [];
-    const hints = issue.keys.map((key) => {
+    const { shown, more } = someOf(issue.keys);
+    const hints = shown.map((key) => {
       const near = nearest(key, allowed);
       return `"${show(key, 40)}" is not an argument of it${near ? `, did you mean "${near}"?` : "."}`;
     });
+    if (more) hints.push(`(${more})`);
     const list = allowed.length > 0 ? ` Allowed: ${allowed.join(", ")}.` : "";
     return `${hints.join(" ")}${issue.path.length === 0 && allowed.length === 0 ? " It takes no arguments." : list}`;
   }
@@ -44,6 +48,9 @@ function show(text: string, limit: number): string {
   return text.length > limit ? `${text.slice(0, limit)}…` : text;
 }
 
+/** Limits that hardly any call meets; one that does is told. */
+const LIMITS = new Set(["minLength", "maxLength", "minItems", "maxItems"]);
+
 /** Takes out what a validator wants and a model does not. */
 function trim(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(trim);
@@ -52,7 +59,7 @@ function trim(node: unknown): unknown {
     ([key, value]) =>
       !(key === "$schema" && typeof value === "string") &&
       !(key === "additionalProperties" && (typeof value === "boolean" || isEmpty(value))) &&
-      !(typeof value === "number" && Math.abs(value) === Number.MAX_SAFE_INTEGER),
+      !(typeof value === "number" && (LIMITS.has(key) || Math.abs(value) === Number.MAX_SAFE_INTEGER)),
   );
   return Object.fromEntries(kept.map(([key, value]) => [key, trim(value)]));
 }

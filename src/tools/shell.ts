@@ -6,11 +6,15 @@ import { named } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { asData } from "../lib/untrusted.ts";
+import type { BackgroundCommands } from "../process/background-commands.ts";
 import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { watchLeftovers } from "../process/leftover-processes.ts";
-import type { Sandbox } from "../process/sandbox.ts";
-import { type Tool, ToolError, tool } from "./tool.ts";
+import type { Sandbox, SandboxProfile } from "../process/sandbox.ts";
+import { createShellOutput, createShellStop, type Holders, TOO_MANY, tellStarted } from "./background-shell.ts";
+import { whatChanged } from "./call-targets.ts";
+import { sandboxHint } from "./sandbox-hints.ts";
+import { Refusal, type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface ShellDeps {
   sandbox: Sandbox;
@@ -18,54 +22,143 @@ export interface ShellDeps {
   /** What every command may read, however little it sees besides. */
   readable?: readonly string[];
   env?: NodeJS.ProcessEnv;
+  /** Commands that go on after their call, and with whom they end; without it none does. */
+  background?: Holders & {
+    commands: BackgroundCommands;
+    /** A variable by which the commands of a daemon that was killed are found. */
+    mark: string;
+    /** Resolves when none of those is left. */
+    ready: Promise<void>;
+  };
 }
 
 const LIMIT = 8_000;
 const Arguments = z.object({
   command: z.string().min(1).max(100_000),
   timeout_secs: z.number().int().min(1).max(3600).default(60).describe("default 60"),
-  working_dir: z.string().min(1).optional(),
+  working_dir: z.string().min(1).max(4_096).optional(),
+  background: z.boolean().optional().describe("let it run on, as for a server; gives an id for shell_output and shell_stop"),
+  outside: z.boolean().optional().describe("ask a person to run it outside the sandbox, after the sandbox refused it"),
 });
+type Arguments = z.output<typeof Arguments>;
 
-/** Runs one command of the model's, in a process group that ends with the call. */
-export function shell({ sandbox, redactor, readable = [], env = process.env }: ShellDeps): Tool {
-  const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+/** How long a command in the background is watched before its call is answered. */
+const FIRST_LOOK_MS = 1_000;
+
+/** Runs commands of the model's. One in the foreground ends with its call, one in the background with its holder. */
+export function shell(deps: ShellDeps): Tool {
+  const { sandbox, background } = deps;
   return tool({
     name: "shell",
     onHost: true,
     description:
-      "Run a command with bash and read its exit code and output (long output is cut in the middle). No terminal and no input; nothing it starts outlives the call.",
+      "Run a command with bash and read its exit code and output (long output is cut in the middle). No terminal and no input; without background nothing it starts outlives the call.",
     schema: Arguments,
     kind: "effect",
     touches: ({ working_dir }) => (working_dir === undefined ? [] : [{ path: working_dir, how: "read" }]),
+    writes: ({ working_dir = "." }) => ({ paths: [working_dir], below: true }),
     deadlineMs: ({ timeout_secs }) => timeout_secs * 1000 + 10_000,
-    async run({ command, timeout_secs, working_dir }, { cwd, within, stand, signal }) {
-      const folder = working_dir === undefined ? cwd : locate(working_dir, cwd);
-      if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-        throw new ToolError(
-          `working_dir: ${named(folder, 300)} is not a folder. Make it first, or leave working_dir out to use ${named(cwd, 300)}.`,
-        );
-      }
-      const mark = `IO_CALL=${randomBytes(12).toString("hex")}`;
-      const status = await sandbox.status();
-      // With a process list of its own, a sandbox takes everything in it along when it ends.
-      const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
-      const [program, ...args] = await sandbox.wrap([interpreter, "-c", command], folder, {
-        ...{ place: within ?? cwd, ...stand },
-        readable: [...(stand?.readable ?? []), ...readable],
-      });
-      const result = await exec(program, args, {
+    ...(background && { turnEnded: (owner: string) => endTurn(background, owner) }),
+    async run(args, context) {
+      const prepared = await prepare(deps, args, context);
+      if (args.background) return startInBackground(deps, args, context, prepared);
+      const { program, folder, env, watch, own } = prepared;
+      const [file, ...rest] = program;
+      const result = await exec(file, rest, {
         cwd: folder,
-        env: { ...cleanEnvironment(env, redactor), IO_CALL: mark.slice("IO_CALL=".length) },
-        signal,
-        deadlineMs: timeout_secs * 1000,
+        env,
+        signal: context.signal,
+        deadlineMs: args.timeout_secs * 1000,
         maxOutput: LIMIT,
+        ...(context.onOutput && { onOutput: context.onOutput }),
       });
       await watch?.end();
-      return tell(result, timeout_secs);
+      const hints = sandbox.height(own) === "project" ? sandboxHint(args.command, result, own.place ?? context.cwd) : [];
+      return [tell(result, args.timeout_secs), ...hints].join("\n");
     },
   });
 }
+
+/** What reads and stops the commands that `shell` left running. */
+export function backgroundTools({ background }: Pick<ShellDeps, "background">): Tool[] {
+  return background ? [createShellOutput(background), createShellStop(background)] : [];
+}
+
+/** The command as it is to be started, once everything that could forbid it was looked at. */
+async function prepare(
+  { sandbox, redactor, readable = [], env = process.env }: ShellDeps,
+  { command, working_dir, outside }: Arguments,
+  { cwd, within, project, mode, stand, approved = [] }: ToolContext,
+) {
+  const folder = working_dir === undefined ? cwd : locate(working_dir, cwd);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ToolError(
+      `working_dir: ${named(folder, 300)} is not a folder. Make it first, or leave working_dir out to use ${named(cwd, 300)}.`,
+    );
+  }
+  const mark = `IO_CALL=${randomBytes(12).toString("hex")}`;
+  const status = await sandbox.status();
+  const own: SandboxProfile = { place: within ?? project ?? cwd, mode, ...stand };
+  const height = sandbox.height(own);
+  if (outside && height !== "secrets") throw new Refusal(NOBODY_ASKED);
+  if (height === "project" && status.kind === "open") throw new Refusal(NO_SANDBOX);
+  // With a process list of its own, a sandbox takes everything in it along when it ends.
+  const watch = status.kind === "hidden" && status.processes ? undefined : await watchLeftovers(mark);
+  const interpreter = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+  const program = await sandbox.wrap([interpreter, "-c", command], folder, {
+    ...own,
+    readable: [...(stand?.readable ?? []), ...readable],
+  });
+  // What was awaited since took time enough for another folder to take its place.
+  const changed = whatChanged("shell", approved);
+  if (changed !== undefined) throw new Refusal(changed);
+  // Nobody sits there: without CI, test runners wait for changes and installers for answers.
+  const theirs = { CI: "true", ...cleanEnvironment(env, redactor), IO_CALL: mark.slice("IO_CALL=".length) };
+  return { program, folder, own, watch, env: theirs };
+}
+
+/** Starts a command and answers with its id, or with its end if that comes at once. */
+async function startInBackground(
+  { sandbox, background }: ShellDeps,
+  { command }: Arguments,
+  { owner, cwd, signal, lasts }: ToolContext,
+  { program, folder, env, watch, own }: Awaited<ReturnType<typeof prepare>>,
+): Promise<string> {
+  if (!background) throw new Refusal("shell was not run: no command can stay in the background here. Run it without background.");
+  const { commands, holderOf, mark, ready } = background;
+  await ready;
+  const [name = "", value] = mark.split("=");
+  const started = commands.start({
+    ...{ holder: holderOf(owner), owner, command, cwd: folder, argv: program },
+    env: { ...env, [name]: value },
+    ...(watch && { sweep: watch.end }),
+  });
+  if (!started) throw new Refusal(TOO_MANY);
+  lasts?.(started.ended);
+  const begun = performance.now();
+  while (started.result === undefined && !signal.aborted && performance.now() - begun < FIRST_LOOK_MS)
+    await commands.changed(started.id, FIRST_LOOK_MS - (performance.now() - begun), signal);
+  if (signal.aborted) {
+    await commands.stop(started.id);
+    throw new ToolError("The command was stopped, with everything it had started.");
+  }
+  const { result } = started;
+  if (result) {
+    const hints = sandbox.height(own) === "project" ? sandboxHint(command, result, own.place ?? cwd) : [];
+    return [tell(result, 0), ...hints].join("\n");
+  }
+  return tellStarted(started, commands.read(started.id, 1));
+}
+
+/** What a turn left running: a conversation keeps it, a task or a step of a run does not. */
+async function endTurn({ commands, holderOf }: NonNullable<ShellDeps["background"]>, owner: string): Promise<void> {
+  if (holderOf(owner) === owner) await commands.forget(owner);
+}
+
+const NOBODY_ASKED =
+  "shell was not run: no person is asked here, so it cannot leave the sandbox. Run it without outside, or do without it.";
+const NO_SANDBOX =
+  "shell was not run: commands are to run in a sandbox, there is none on this machine, and nobody was asked. Tell the user: io doctor says what is missing.";
 
 function tell(result: ExecResult, seconds: number): string {
   const said = stripVTControlCharacters(result.output).trimEnd();

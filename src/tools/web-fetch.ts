@@ -8,7 +8,7 @@ import { isAllowed, isPublic } from "../lib/addresses.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
 import { fromOutside } from "../lib/untrusted.ts";
-import { type Tool, ToolError, tool } from "./tool.ts";
+import { type Tool, type ToolContext, ToolError, tool } from "./tool.ts";
 
 export interface WebFetchDeps {
   /** The hosts and networks the user has opened; asked on every connection. */
@@ -21,7 +21,7 @@ export interface WebFetchDeps {
 const HOPS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** Fetches a page of the public web as text. Every address is judged when it is connected to, on every hop. */
+/** Fetches a page of the public web as text. Every address is judged on every hop: by the rules, and when it is connected to. */
 export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxBytes = 5_000_000 }: WebFetchDeps): Tool {
   const judge = (host: string, address: string): Error | undefined =>
     isPublic(address) || isAllowed(allow(), host, address)
@@ -39,7 +39,7 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
     }),
     kind: "read",
     deadlineMs: capMs + 5_000,
-    async run({ url, max_length }, { signal }) {
+    async run({ url, max_length }, { signal, whyNot }) {
       const slow = AbortSignal.timeout(capMs);
       const stop = AbortSignal.any([signal, slow]);
       // Loaded when first needed: a daemon that fetches nothing starts without them.
@@ -50,7 +50,7 @@ export function webFetch({ allow, resolve = resolveName, capMs = 15_000, maxByte
         bodyTimeout: capMs,
       });
       try {
-        const page = await follow(addressOf(url), request, agent, judge, stop, maxBytes);
+        const page = await follow(addressOf(url), { request, agent, judge, whyNot, signal: stop, maxBytes });
         return await present(page, max_length);
       } catch (error) {
         if (slow.aborted && !signal.aborted)
@@ -71,14 +71,17 @@ interface Page {
   cut: boolean;
 }
 
-async function follow(
-  first: URL,
-  request: Request,
-  agent: Agent,
-  judge: Judge,
-  signal: AbortSignal,
-  maxBytes: number,
-): Promise<Page> {
+interface Following {
+  request: Request;
+  agent: Agent;
+  judge: Judge;
+  /** Says why the rules for addresses do not let it go on to another one. */
+  whyNot: ToolContext["whyNot"];
+  signal: AbortSignal;
+  maxBytes: number;
+}
+
+async function follow(first: URL, { request, agent, judge, whyNot, signal, maxBytes }: Following): Promise<Page> {
   let url = first;
   for (let hop = 0; hop <= HOPS; hop += 1) {
     // A literal address is connected to without being looked up, so it is judged here.
@@ -104,6 +107,11 @@ async function follow(
     });
     body.destroy();
     url = addressOf(location, url);
+    const objection = whyNot?.({ url: url.href });
+    if (objection !== undefined)
+      throw new ToolError(
+        `${clip(first.href)} leads on to ${clip(url.href)}, which was not fetched: ${objection}. Call web_fetch with that address if it is needed.`,
+      );
   }
   throw new ToolError(`${clip(first.href)} was redirected more than ${HOPS} times and was given up.`);
 }

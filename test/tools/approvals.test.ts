@@ -14,7 +14,7 @@ const model = await scriptedModel(
   undefined,
   afterAll,
 );
-const home = temporaryHome({ approvals: "effects" }, afterAll);
+const home = temporaryHome({ mode: "full", approvals: "effects" }, afterAll);
 const daemon = await startDaemonProcess(home, providerEnvironment(model.url), afterAll);
 let conversations = 0;
 const configure = (config: Record<string, unknown>) => daemon.json("PATCH", "/api/config", config);
@@ -99,6 +99,20 @@ test("nobody answers in time: that is a denial, and the model is told", async ()
   const late = await decide(daemon, question!.id, { decision: "allow" });
   expect(late.status).toBe(409);
   expect(JSON.stringify(await late.json())).toContain("is expired already");
+});
+
+test("whoever let a question expire is not asked the same again by the same message", async () => {
+  const file = join(temporaryFolder(), "out");
+  const call = (line: string) => ["shell", { command: `echo ${line} >> ${file}` }];
+  await configure({ approvalExpiresMs: 700 });
+  const id = await say(`calls ${JSON.stringify([call("a"), call("a"), call("b")])}`);
+  await finishedMessage(daemon, id);
+  await configure({ approvalExpiresMs: null });
+  expect((await questionsOf(id)).map(({ command, state }) => [command, state]).sort()).toEqual([
+    [expect.stringContaining("echo a"), "expired"],
+    [expect.stringContaining("echo b"), "expired"],
+  ]);
+  expect(linesIn(file)).toEqual([]);
 });
 
 test("a cancelled message takes its question along, and so does a stop of everything", async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Config } from "../../src/lib/config.ts";
-import type { Budgets as BudgetsConfig } from "../../src/lib/safety-config.ts";
+import { Config } from "../../src/home/config.ts";
+import type { Budgets as BudgetsConfig } from "../../src/home/safety-config.ts";
 import type { News } from "../../src/protocol/events.ts";
 import type { ModelCall, Spender } from "../../src/protocol/usage.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
@@ -25,7 +25,7 @@ function life(given: Life, store: Store = openStore(":memory:")) {
   const now = () => new Date(time);
   const deps = { store, emit: (one: News) => news.push(one), log: quietLog };
   const usage = createUsageLog(store, now);
-  const approvals = createApprovals({ ...deps, clean: (text) => text, expiresMs: () => 3_600_000, now, pollMs: 20 });
+  const approvals = createApprovals({ ...deps, clean: (text) => text, expiresMs: () => 3_600_000, now, everyMs: 20 });
   const squadBudgets = (slug: string) => given.squads?.[slug];
   const budgets = createBudgets({ ...deps, usage, approvals, config: () => config, squadBudgets, now, everyMs: 20 });
   onTestFinished(() => approvals.letGo());
@@ -230,4 +230,80 @@ test("that little is left is told once of each budget and day", () => {
     { kind: "conversation", limit: { calls: 10 }, used: { calls: 8 }, owner: "n_7" },
     { kind: "day", limit: { tokens: 1_000 }, used: { tokens: 800 }, owner: "n_7" },
   ]);
+});
+
+test("a limit that is taken away withdraws its question, and nobody is said to have raised anything", async () => {
+  const { budgets, approvals, ask, waiting, set } = life({ budgets: { conversation: { calls: 2 } } });
+  for (let count = 0; count < 2; count += 1) budgets.record(message(), used());
+  const asked = ask(message());
+  const [question] = await waiting();
+  set({});
+  budgets.limitsChanged({ set: ["conversation"] });
+  expect(approvals.find(question!.id)).toMatchObject({ state: "withdrawn", decidedBy: null, note: "the limit was changed" });
+  await free(asked);
+  budgets.record(message(), used());
+  set({ conversation: { calls: 3 } });
+  budgets.limitsChanged({ set: ["conversation"] });
+  ask(message());
+  expect((await waiting())[0]!.summary).toMatch(/^the conversation "main" has used 3 of 3 calls\. /);
+});
+
+test("a limit that is set later replaces what raised the earlier one, also when it is set to the same", async () => {
+  const { budgets, approvals, ask, waiting } = life({ budgets: { conversation: { calls: 2 }, day: { calls: 2 } } });
+  for (let count = 0; count < 2; count += 1) budgets.record(message(), used());
+  const asked = ask(message());
+  for (const kind of ["conversation", "day"]) {
+    const question = await until(kind, () => approvals.waiting().find(({ rule }) => rule?.startsWith(`budgets.${kind}`)));
+    approvals.decide(question.id, { decision: "allow", scope: "once", note: "by 10 calls" }, "me");
+  }
+  await free(asked);
+  budgets.limitsChanged({ set: ["conversation"] });
+  const [today] = budgets.report().items;
+  expect(today).toMatchObject({ kind: "day", limit: { calls: 12 } });
+  ask(message());
+  expect((await waiting())[0]!.summary).toMatch(/^the conversation "main" has used 2 of 2 calls\. /);
+});
+
+test("a change that still leaves no room asks anew, with the new limit; one of another kind leaves the question alone", async () => {
+  const { budgets, approvals, ask, waiting, set } = life({ budgets: { turn: { calls: 1 } } });
+  for (let count = 0; count < 3; count += 1) budgets.record(message(), used());
+  ask(message());
+  const [question] = await waiting();
+  set({ turn: { calls: 1 }, day: { calls: 50 } });
+  budgets.limitsChanged();
+  expect(approvals.find(question!.id).state).toBe("waiting");
+  set({ turn: { calls: 2 }, day: { calls: 50 } });
+  budgets.limitsChanged();
+  expect(approvals.find(question!.id).state).toBe("withdrawn");
+  expect((await waiting())[0]!.summary).toMatch(/3 of 2 calls/);
+});
+
+test("limits that were changed while nobody ran count from the next start, and what is left is told of again", async () => {
+  const store = openStore(":memory:");
+  const first = life({ budgets: { day: { calls: 2 } } }, store);
+  for (let count = 0; count < 2; count += 1) first.budgets.record(message(), used());
+  const asked = first.ask(message());
+  first.approvals.decide((await first.waiting())[0]!.id, { decision: "allow", scope: "once", note: "by 10 calls" }, "me");
+  await free(asked);
+  first.approvals.letGo();
+  life({ budgets: {} }, store);
+  const third = life({ budgets: { day: { calls: 2 } } }, store);
+  expect(third.budgets.report().items[0]).toMatchObject({ limit: { calls: 2 }, state: "used up" });
+  third.budgets.record(message(), used());
+  expect(third.news.filter(({ type }) => type === "budget.reached")).toHaveLength(1);
+});
+
+test("a squad's own limit that is set later replaces what raised the earlier one", async () => {
+  const squads: Record<string, BudgetsConfig> = { web: { task: { calls: 1 } } };
+  const { budgets, approvals, ask, waiting } = life({ budgets: {}, squads });
+  budgets.limitsChanged({ squad: "web" });
+  budgets.record(task("t_1"), used());
+  const asked = ask(task("t_1"));
+  approvals.decide((await waiting())[0]!.id, { decision: "allow", scope: "once", note: "by 10 calls" }, "me");
+  await free(asked);
+  for (let count = 0; count < 2; count += 1) budgets.record(task("t_1"), used());
+  squads.web = { task: { calls: 3 } };
+  budgets.limitsChanged({ squad: "web" });
+  ask(task("t_1"));
+  expect((await waiting())[0]!.summary).toMatch(/3 of 3 calls/);
 });

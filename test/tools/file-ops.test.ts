@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
+import { ensureHome, type Paths, pathsOf } from "../../src/home/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { openStore } from "../../src/store/open.ts";
 import { fileOps } from "../../src/tools/file-ops.ts";
@@ -40,7 +40,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Through the gate, as the model does it. */
-async function call(args: Record<string, unknown>, write = true): Promise<{ ok: boolean; text: string }> {
+async function call(args: Record<string, unknown>, write = true, place = cwd): Promise<{ ok: boolean; text: string }> {
   const store = openStore(":memory:");
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   const gate = createGate({
@@ -49,7 +49,7 @@ async function call(args: Record<string, unknown>, write = true): Promise<{ ok: 
     log: silent,
     policy: createPolicy({ guard, keep: [paths.home] }),
   });
-  const [bound] = gate.bind([fileOps({ guard, write })], { cwd, actor: "orchestrator" });
+  const [bound] = gate.bind([fileOps({ guard, write })], { cwd: place, actor: "orchestrator" });
   const signal = new AbortController().signal;
   const answer = await bound!.call(args, { callId: "c", sessionId: "s", owner: "m", attempt: 1, signal, flush: async () => {} });
   store.close();
@@ -62,8 +62,7 @@ test("a file is written with its folders, and read back", async () => {
     text: expect.stringContaining("Wrote a/b/c.txt (8 bytes)"),
   });
   const { text } = await call({ operation: "read", path: "a/b/c.txt" });
-  expect(unmarked(text)).toBe("grüße\n");
-  expect(text).toMatch(/^--- data ([0-9a-f]{12})\ngrüße\n\n--- end \1$/);
+  expect(text).toMatch(/^--- data ([0-9a-f]{12})\n1\tgrüße\n--- end \1\n\[Lines 1 to 1 of 1 in a\/b\/c\.txt\.\]$/);
   expect(statSync(join(cwd, "a/b/c.txt")).mode & 0o777).toBe(0o644 & ~process.umask());
   expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.txt"]);
 });
@@ -78,12 +77,43 @@ test("a replaced file keeps its mode, and a link to it stays a link", async () =
   expect(realpathSync(join(cwd, "link"))).toBe(join(cwd, "run.sh"));
 });
 
-test("a long file is cut with a note of its size, a binary one is named as such", async () => {
-  writeFileSync(join(cwd, "long"), "ä".repeat(50_000));
-  const { text } = await call({ operation: "read", path: "long" });
-  expect(unmarked(text)).toMatch(
-    /^ä{8000}\n\[Only the first 8000 characters of long are shown; the whole file has 100000 bytes\.\]$/,
+test("every line of a long file can be read, a part at a time", async () => {
+  const lines = Array.from({ length: 3_000 }, (_, index) => `line ${index + 1}: ${"ä".repeat(index % 50)}`);
+  writeFileSync(join(cwd, "long.txt"), `${lines.join("\n")}\n`);
+  const seen: string[] = [];
+  for (let from: number | undefined = 1; from !== undefined; ) {
+    const text = unmarked((await call({ operation: "read", path: "long.txt", from }, false)).text);
+    const shown = text.split("\n").slice(0, -1);
+    expect(text.split("\n").at(-1)).toContain(`Lines ${from} to ${from + shown.length - 1} of 3000 in long.txt.`);
+    expect(shown.join("\n").length).toBeLessThan(15_000);
+    seen.push(...shown);
+    const next: string | undefined = /Read on with from: (\d+)\./.exec(text)?.[1];
+    from = next === undefined ? undefined : Number(next);
+  }
+  expect(seen).toEqual(lines.map((line, index) => `${index + 1}\t${line}`));
+  expect(unmarked((await call({ operation: "read", path: "long.txt", from: 2_999, to: 2_999 })).text)).toBe(
+    `2999\t${lines[2_998]}\n[Lines 2999 to 2999 of 3000 in long.txt.]`,
   );
+  expect(await call({ operation: "read", path: "long.txt", from: 3_001 })).toMatchObject({
+    ok: false,
+    text: expect.stringContaining("long.txt has 3000 lines; there is no line 3001"),
+  });
+  expect((await call({ operation: "read", path: "long.txt", from: 2, to: 1 })).ok).toBe(false);
+  expect((await call({ operation: "read", path: "long.txt", from: 0 })).ok).toBe(false);
+});
+
+test("a line that is too long is cut with a note, and what follows it can be read", async () => {
+  writeFileSync(join(cwd, "long"), `short\n${"ä".repeat(50_000)}\nlast`);
+  expect(unmarked((await call({ operation: "read", path: "long" })).text)).toBe(
+    "1\tshort\n[Lines 1 to 1 of 3 in long. Read on with from: 2.]",
+  );
+  expect(unmarked((await call({ operation: "read", path: "long", from: 2 })).text)).toMatch(
+    /^2\tä{8000}\n\[Lines 2 to 2 of 3 in long\. Line 2 is longer than the 8000 characters shown\. Read on with from: 3\.\]$/,
+  );
+  expect(unmarked((await call({ operation: "read", path: "long", from: 3 })).text)).toBe("3\tlast\n[Lines 3 to 3 of 3 in long.]");
+});
+
+test("a binary file is named as such, an empty one as empty", async () => {
   writeFileSync(join(cwd, "a.bin"), Buffer.from([1, 2, 0, 3]));
   writeFileSync(join(cwd, "latin1.txt"), Buffer.from([0x66, 0xfc, 0x72]));
   expect((await call({ operation: "read", path: "a.bin" })).text).toBe(
@@ -172,4 +202,75 @@ test("a path is judged once a call, when it is used, and what is refused counts 
   expect(gate.callsOf("m").map(({ state }) => state)).toEqual(["done", "refused", "refused"]);
   expect(existsSync(join(root, "outside.txt"))).toBe(false);
   store.close();
+});
+
+test("a worktree in the data folder is written by the agent that stands in it and by nobody else", async () => {
+  const worktree = (run: string, name = "stream-1") => join(paths.runs, run, "worktrees", name);
+  const places = [
+    worktree("own"),
+    worktree("own", "stream-2"),
+    worktree("other"),
+    join(paths.home, "worktrees", "x"),
+    join(paths.runs, "own"),
+  ];
+  for (const folder of places) mkdirSync(folder, { recursive: true });
+  symlinkSync(worktree("other"), join(worktree("own"), "link"));
+  const write = (path: string, place: string) => call({ operation: "write", path, content: "x" }, true, place);
+  expect(await write("src/a.txt", worktree("own"))).toMatchObject({ ok: true });
+  expect(await write("../src/b.txt", join(worktree("own"), "src"))).toMatchObject({ ok: true });
+  const refused = [
+    ...[join(worktree("own", "stream-2"), "x"), join(worktree("other"), "x"), "link/x", "../x", "../../x", "../../../other/x"],
+    ...[
+      join(paths.home, "worktrees", "x", "y"),
+      join(paths.home, "worktrees", "z"),
+      join(paths.runs, "worktrees", "x"),
+      paths.runs,
+    ],
+  ];
+  for (const path of refused)
+    for (const place of [worktree("own"), cwd, paths.home]) {
+      if (place !== worktree("own") && !path.startsWith("/")) continue;
+      const answer = await write(path, place);
+      expect([path, place, answer]).toEqual([
+        path,
+        place,
+        { ok: false, state: "refused", text: expect.stringContaining("lies in the data folder") },
+      ]);
+    }
+  expect(readdirSync(worktree("other"))).toEqual([]);
+  expect(readdirSync(join(paths.home, "worktrees"))).toEqual(["x"]);
+});
+
+test("the copy that a backup is made from, variables of the service, the ticket of io web and what a restore leaves are not read", async () => {
+  const files = [
+    join(paths.scratch, "backup-1-ab", "token"),
+    join(paths.home, "service.env"),
+    join(paths.home, "open-page.html"),
+    join(paths.home, ".restore", "7", "token"),
+    join(`${paths.home}.before-20260101T000000`, "token"),
+    join(`${paths.home}.restoring-1`, "config.json"),
+    join(`${paths.home}.restored-1`, "io.db"),
+  ];
+  for (const file of files) {
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, "hush-hush");
+  }
+  symlinkSync(`${paths.home}.before-20260101T000000`, join(cwd, "link"));
+  for (const path of [...files, "link/token"]) {
+    for (const args of [
+      { operation: "read", path },
+      { operation: "list", path: join(path, "..") },
+      { operation: "write", path, content: "x" },
+    ]) {
+      if (args.operation === "list" && /service\.env$|open-page|^link/.test(path)) continue;
+      const answer = await call(args);
+      expect([args, answer]).toEqual([
+        args,
+        { ok: false, state: "refused", text: expect.stringMatching(/secrets or records|no tool may reach/) },
+      ]);
+    }
+  }
+  // A name that only begins alike is nobody's secret.
+  writeFileSync(`${paths.home}.beforehand`, "plain");
+  expect(await call({ operation: "read", path: `${paths.home}.beforehand` })).toMatchObject({ ok: true });
 });

@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pathsOf } from "../../src/lib/paths.ts";
+import { pathsOf } from "../../src/home/paths.ts";
 import { createFolderMembers } from "../../src/tools/folder-members.ts";
 import { createPathGuard } from "../../src/tools/guard.ts";
 import { temporaryFolder } from "../support/home.ts";

@@ -10,6 +10,8 @@ import type { ToolInvocation } from "../../src/protocol/turns.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import { createGate, type Gate, type GateDeps } from "../../src/tools/gate.ts";
 import { type Tool, type ToolContext, ToolError, tool } from "../../src/tools/tool.ts";
+import { smallDisk } from "../support/small-disk.ts";
+import { until } from "../support/until.ts";
 
 let store: Store;
 let logged: { level: string; message: string; fields: Record<string, unknown> | undefined }[];
@@ -58,6 +60,31 @@ const note = (
   });
 
 const bound = (gate: Gate, one: Tool) => gate.bind([one], scope)[0]!;
+test("arguments without number or bottom are refused in one sentence, and the journal keeps none of them", async () => {
+  const gate = gateWith();
+  const one = bound(
+    gate,
+    note(async () => "ran"),
+  );
+  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`argument${at}`, at]));
+  let deep: unknown = "x";
+  for (let level = 0; level < 1_000; level += 1) deep = [deep];
+  for (const [args, why] of [
+    [{ text: "a", ...many }, /more than 10,000 entries/],
+    [{ text: "a", size: deep }, /more than 64 levels/],
+    [
+      { text: "a", ...Object.fromEntries(Object.entries(many).slice(0, 5_000)) },
+      /"argument9" is not an argument of it.*and 4990 more/,
+    ],
+  ] as const) {
+    const { ok, text } = await one.call(args, invocation());
+    expect(ok).toBe(false);
+    expect(text).toMatch(why);
+    expect(text.length).toBeLessThan(2_000);
+  }
+  expect(gate.callsOf("m1").every(({ state, args }) => state === "refused" && args.length < 25_000)).toBe(true);
+});
+
 const crash = () => store.db.exec("UPDATE tool_calls SET state = 'begun', result = NULL, result_hash = NULL");
 
 test("arguments that do not fit never reach the tool, and the model reads what was found and what is allowed", async () => {
@@ -123,7 +150,11 @@ test("schema, policy, intent, flush, run, result: in this order", async () => {
     { state: "done", result: "written", tool: "note", kind: "effect", actor: "orchestrator", args: '{"text":"yes"}' },
   ]);
   expect(gate.callsOf("m1")[0]?.resultHash).toMatch(/^[0-9a-f]{64}$/);
-  expect(await one.call({ text: "no" }, invocation({ flush }))).toEqual({ ok: false, text: "That is not allowed." });
+  expect(await one.call({ text: "no" }, invocation({ flush }))).toEqual({
+    ok: false,
+    state: "refused",
+    text: "That is not allowed.",
+  });
   expect(order).toHaveLength(4);
 });
 
@@ -249,7 +280,10 @@ test("a model that counts its calls anew in every answer gets every one of them 
     note(async () => String(++ran)),
   );
   const call = (attempt: number, answered = 0) =>
-    one.call({ text: "npm test" }, invocation({ callId: "call_0", attempt, settled: () => answered }));
+    one.call(
+      { text: "npm test" },
+      invocation({ callId: "call_0", attempt, settled: () => ({ beforeTurn: 0, total: answered }) }),
+    );
   expect([await call(1), await call(1), await call(1)].map(({ text }) => text)).toEqual(["1", "2", "3"]);
   // The third was cut off before its answer reached the session: it is told again, the next one is another call.
   expect((await call(2, 2)).text).toBe("3");
@@ -281,8 +315,28 @@ test("a wanted repeat after a recovery runs when the session still knows the fir
     note(async () => `written ${++ran}`),
   );
   await one.call({ text: "a" }, invocation({ callId: "first" }));
-  const repeat = invocation({ attempt: 2, settled: (id) => (id === "first" ? 1 : 0) });
+  const repeat = invocation({ attempt: 2, settled: (id) => ({ beforeTurn: 0, total: id === "first" ? 1 : 0 }) });
   expect(await one.call({ text: "a" }, repeat)).toEqual({ ok: true, text: "written 2" });
+});
+
+test.each([
+  ["behind the prompt the model works on", "s1", { beforeTurn: 0, total: 1 }, 2],
+  ["before that prompt", "s1", { beforeTurn: 1, total: 1 }, 1],
+  ["in another session, under the same id", "s2", { beforeTurn: 0, total: 1 }, 1],
+])("the repeat of an effect whose answer stands %s leaves it done so often: %#", async (_where, sessionId, settled, times) => {
+  let ran = 0;
+  const one = bound(
+    gateWith(),
+    note(async () => `written ${++ran}`),
+  );
+  await one.call({ text: "a" }, invocation({ callId: "call_0", sessionId: "s1" }));
+  const again = invocation({
+    ...{ callId: "call_0", sessionId, attempt: 2 },
+    settled: (_id, session) => (session === sessionId ? settled : { beforeTurn: 0, total: 0 }),
+  });
+  expect(await one.call({ text: "a" }, again)).toEqual({ ok: true, text: `written ${times}` });
+  // Once more than it was done, it is done.
+  expect(await one.call({ text: "a" }, again)).toEqual({ ok: true, text: `written ${times + 1}` });
 });
 
 test.each(["the same id", "a new id"])(
@@ -375,4 +429,35 @@ test("an effect of a process that was killed in the middle of it is not done aga
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("on a full disk a call waits for room, with the turn's clock stopped, and is not begun before", async () => {
+  const disk = await smallDisk(4);
+  const gate = gateWith({ folder: disk.folder });
+  const order: string[] = [];
+  const one = bound(
+    gate,
+    note(async () => {
+      order.push("ran");
+      return "noted";
+    }),
+  );
+  const pause = () => {
+    order.push("clock stopped");
+    return () => void order.push("clock goes on");
+  };
+  await disk.fill();
+  const answer = one.call({ text: "a" }, invocation({ pause }));
+  await until("the clock to be stopped", () => order.length > 0);
+  expect(gate.callsOf("m1")).toEqual([]);
+  disk.free();
+  expect(await answer).toEqual({ ok: true, text: "noted" });
+  expect(order).toEqual(["clock stopped", "clock goes on", "ran"]);
+
+  const leave = new AbortController();
+  await disk.fill();
+  const given = one.call({ text: "b" }, invocation({ pause, signal: leave.signal }));
+  leave.abort();
+  await given;
+  expect(order.slice(-2)).toEqual(["clock stopped", "clock goes on"]);
 });

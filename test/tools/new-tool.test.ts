@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { packageRoot, pathsOf } from "../../src/lib/paths.ts";
+import { pathsOf } from "../../src/home/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createGate } from "../../src/tools/gate.ts";

@@ -2,10 +2,10 @@ import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, wr
 import { homedir, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
+import { ensureHome, type Paths, pathsOf } from "../../src/home/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { createSandbox } from "../../src/process/sandbox.ts";
-import { findRuin } from "../../src/shell/destructive-commands.ts";
+import { findDestructiveCommand } from "../../src/shell/destructive-commands.ts";
 import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
 import { createPolicy } from "../../src/tools/policy.ts";
 import { shell } from "../../src/tools/shell.ts";
@@ -227,8 +227,31 @@ test.each([
   "(rm -rf ~)",
   "( { timeout 5 rm -rf ~; } )",
   "cd \"$(mktemp -d)\" && bash -c 'rm -rf ~'",
+  "rm -rf -- ~",
+  "rm -r -- -x /",
+  "rm -rf ~/./../$USER/..",
+  "rm -rf $['$(rm -rf ~)']",
+  "true &</dev/null rm -rf ~",
+  "coproc rm -rf ~",
+  "test -v 'a[$(rm -rf ~)]'",
+  "true \\\r\nrm -rf ~",
+  "{v}>/dev/null rm -rf ~",
+  "find -L ~ -depth -delete",
+  "mv ~ /tmp/x",
+  "mv -t /tmp ~ a",
+  "mv / x",
+  "chmod -R 777 /",
+  "chown -hR me: ~",
+  "sudo chgrp --recursive x /etc",
+  "rsync -a --delete empty/ ~/",
+  "cd ~ && git clean -fdx",
+  "git -C / clean -f -d",
+  "dd if=/dev/zero of=/dev/sda bs=1M",
+  "mkfs.ext4 /dev/nvme0n1p1",
+  "cat x > /dev/sda",
+  "echo x | sudo tee /dev/vda",
 ])("the seat belt holds: %s", (command) => {
-  expect(findRuin(command, { cwd: "/srv/project/deep", keep: ["/srv/io-home"] })).toBeDefined();
+  expect(findDestructiveCommand(command, { cwd: "/srv/project/deep", keep: ["/srv/io-home"] })).toBeDefined();
 });
 
 test.each([
@@ -269,23 +292,36 @@ test.each([
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own spelling
   'rm -rf "${TMP_DIR?}"/*',
   "find . -name x -exec rm -rf {} +",
+  "mv build ~/",
+  "mv ~/project/a ~/project/b",
+  "chmod -R u+w build ~/project",
+  "chmod 700 ~",
+  "rsync -a --delete ~/project/ backup/",
+  "git clean -fdx",
+  "cd ~ && git clean -fdn",
+  "dd if=/dev/zero of=disk.img count=1",
+  "dd if=/dev/sda of=copy.img count=1",
+  "mkfs.ext4 disk.img",
   "test 2 -gt 1 && cat < /etc/hosts > out; until false; do rm -rf out; done",
 ])("the seat belt does not pinch: %s", (command) => {
-  expect(findRuin(command, { cwd: "/srv/project/deep", env: { ...process.env, HOME: "/home/somebody" } })).toBeUndefined();
+  expect(
+    findDestructiveCommand(command, { cwd: "/srv/project/deep", env: { ...process.env, HOME: "/home/somebody" } }),
+  ).toBeUndefined();
 });
 
 test("the folder a command stands in counts, also by its variable", () => {
-  const at = (cwd: string, command: string) => findRuin(command, { cwd, env: { HOME: "/srv/me", PWD: "/elsewhere" } });
-  expect(at("/srv/me", "rm -rf $PWD")).toBe("/srv/me");
-  expect(at("/", 'rm -rf "$PWD"')).toBe("/");
+  const at = (cwd: string, command: string) =>
+    findDestructiveCommand(command, { cwd, env: { HOME: "/srv/me", PWD: "/elsewhere" } });
+  expect(at("/srv/me", "rm -rf $PWD")).toBe("delete /srv/me and everything in it");
+  expect(at("/", 'rm -rf "$PWD"')).toBe("delete / and everything in it");
   expect(at("/srv/me/project", "rm -rf $PWD")).toBeUndefined();
   expect(at("/srv/me", "PWD=/x; rm -rf $PWD")).toBeUndefined();
 });
 
 test("a word of very many braces is read at once", () => {
   const started = performance.now();
-  expect(findRuin(`rm -rf ${"{a,b}".repeat(200)} ~`, { cwd: "/srv/project" })).toBeDefined();
-  expect(findRuin(`rm -rf ${"{".repeat(20_000)}`, { cwd: "/srv/project" })).toBeUndefined();
+  expect(findDestructiveCommand(`rm -rf ${"{a,b}".repeat(200)} ~`, { cwd: "/srv/project" })).toBeDefined();
+  expect(findDestructiveCommand(`rm -rf ${"{".repeat(20_000)}`, { cwd: "/srv/project" })).toBeUndefined();
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import { checkUpdate, compareVersions } from "../../src/tools/check-update.ts";
 import { configUpdate, MODEL_KEYS } from "../../src/tools/config-update.ts";
 import type { Tool } from "../../src/tools/tool.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureHome, type Paths, pathsOf } from "../../src/lib/paths.ts";
+import { ensureHome, type Paths, pathsOf } from "../../src/home/paths.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { cleanEnvironment } from "../../src/process/environment.ts";
 import { findPrograms } from "../../src/process/programs.ts";
@@ -189,4 +189,11 @@ test("under bubblewrap a command sees everything but IO's secrets, and cannot ch
   expect(existsSync(join(paths.skills, "mine"))).toBe(false);
   expect(written).not.toContain("PATH=");
   expect(readFileSync(paths.token, "utf8")).toBe("hush-hush");
+});
+
+test("commands are told that nobody watches them, unless whoever started IO says otherwise", async () => {
+  const { CI: _, ...env } = process.env;
+  expect(await run(shellWith(open, env), { command: 'echo "CI is $CI"' })).toContain("CI is true");
+  expect(await run(shellWith(found, env), { command: 'echo "CI is $CI"' })).toContain("CI is true");
+  expect(await run(shellWith(open, { ...env, CI: "false" }), { command: 'echo "CI is $CI"' })).toContain("CI is false");
 });

@@ -17,8 +17,8 @@ export interface ApprovalsDeps {
   clean: (text: string) => string;
   expiresMs: () => number;
   now?: () => Date;
-  /** How often a decision of another process is looked for while somebody waits. */
-  pollMs?: number;
+  /** How often it is looked whether the time for an answer is over, while somebody waits. */
+  everyMs?: number;
 }
 
 /** How an approval ended, for whoever asked; `let go`: whoever asked is gone, and the question waits until the work has ended. */
@@ -38,8 +38,10 @@ export interface Approvals {
   use(id: string): void;
   /** On disk when this returns. Throws when it is not there, or decided already. */
   decide(id: string, decision: ApprovalDecision, by: string): Approval;
-  /** Takes back what waits for an owner that has ended, but for what others wait for too. */
+  /** Takes back what waits for an owner that has ended, but for what others wait for too. If it is resumed, it asks again. */
   withdraw(ownerId: string): void;
+  /** Takes back one question for everybody who waits for it; nothing if it has ended before. */
+  retract(id: string, why: string): void;
   find(id: string): Approval;
   list(filter?: { state?: ApprovalState | undefined; limit?: number; before?: string | undefined }): Approval[];
   waiting(): Approval[];
@@ -62,7 +64,7 @@ export interface RulesFor {
 const EXPIRY_MS = 1_000;
 
 export function createApprovals(deps: ApprovalsDeps): Approvals {
-  const { store, emit, log, clean, expiresMs, now = () => new Date(), pollMs = 200 } = deps;
+  const { store, emit, log, clean, expiresMs, now = () => new Date(), everyMs = 200 } = deps;
   const kept = createRuleTable(store);
   const guarded = (work: () => void) => () => {
     try {
@@ -72,14 +74,8 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
     }
   };
   const waiters = createWaiters({
-    pollMs,
-    look: guarded(() => {
-      expire();
-      for (const id of waiters.ids()) {
-        const record = table.find(id);
-        if (record && record.state !== "waiting") waiters.tell(record);
-      }
-    }),
+    everyMs,
+    look: guarded(() => void expire()),
   });
   const ledger = createLedger({ store, emit, clean, expiresMs, now, onEnd: (record) => waiters.tell(record) });
   const { table, end, insert, known, expire } = ledger;
@@ -93,12 +89,18 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
       const isShared = asked.key !== undefined;
       const hash = hashOf(asked);
       expire();
+      for (const { id, state } of table.elsewhere(hash)) {
+        if (taken.has(id) || !waiters.isFree(id, attempt)) continue;
+        if (state === "waiting") end(id, { state: "withdrawn", note: "What it was about has been exchanged or changed since." });
+        else table.use(id);
+      }
       const isFree = ({ id }: ApprovalRecord) => !taken.has(id) && (isShared || waiters.isFree(id, attempt));
       const record = table.standing(hash).find(isFree) ?? insert(asked, hash);
       const ended = record.state === "waiting" ? await waiters.wait(record.id, { attempt, signal, isShared }) : record;
       if (ended === "let go") return { state: "let go", approval: shown(record) };
       if (ended.state === "waiting") throw new Error("an approval that still waits was told as ended");
-      if (ended.state === "expired") table.use(ended.id);
+      // What many wait for is asked again; a call that nobody answered stays denied for as long as its owner works.
+      if (ended.state === "expired" && isShared) table.use(ended.id);
       if (ended.state === "allowed" && !isShared) taken.add(ended.id);
       return { state: ended.state, approval: shown(ended) };
     },
@@ -125,8 +127,10 @@ export function createApprovals(deps: ApprovalsDeps): Approvals {
     },
     withdraw(ownerId) {
       for (const id of table.waitingFor(ownerId)) if (!waiters.isShared(id)) end(id, { state: "withdrawn" });
+      table.forgetExpired(ownerId);
       kept.forgetOwner(ownerId);
     },
+    retract: (id, why) => void end(id, { state: "withdrawn", note: why }),
     find: (id) => shown(known(id)),
     list: (filter) => table.list(filter).map(shown),
     waiting: () => table.waiting().map(shown),

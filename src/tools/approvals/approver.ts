@@ -1,20 +1,25 @@
+import { moreApprovals, type ProtectionSettings, protectionOf, stricterMode } from "../../home/modes.ts";
+import type { ApprovalMode, ApprovalRule } from "../../home/safety-config.ts";
 import type { Log } from "../../lib/log.ts";
-import type { ApprovalMode, ApprovalRule } from "../../lib/safety-config.ts";
-import { visibleLine } from "../../lib/visible.ts";
-import type { Approval } from "../../protocol/approvals.ts";
+import type { FileIdentity } from "../../lib/pinned/identity.ts";
+import type { Sandbox } from "../../process/sandbox.ts";
+import type { Approval, ScopeOffer } from "../../protocol/approvals.ts";
+import { identityOf, placesOf, whatChanged } from "../call-targets.ts";
 import type { PathGuard } from "../guard.ts";
 import { type Call, whatPrevents } from "../perform.ts";
 import type { ToolScope } from "../tool.ts";
 import type { Approvals, Verdict } from "./approvals.ts";
-import { isAllowedBy, ruleFor } from "./rules.ts";
+import { isAllowedBy, ruleFor, whyNotAllowed } from "./rules.ts";
+import { createShow, type Show } from "./show.ts";
 import { offersFor, type Wants, wantsOf } from "./wants.ts";
 
 export interface ApproverDeps {
   approvals: Pick<Approvals, "ask" | "use" | "rules">;
   guard: PathGuard;
-  config: () => { approvals: ApprovalMode; approvalRules: readonly ApprovalRule[] };
-  /** Takes secrets out of a text. */
-  clean: (text: string) => string;
+  config: () => ProtectionSettings & { approvalRules: readonly ApprovalRule[] };
+  sandbox: Pick<Sandbox, "status" | "height">;
+  /** Takes secrets out of a text for a person to read. */
+  mark: (text: string) => string;
   log: Log;
 }
 
@@ -33,29 +38,28 @@ export type Leave =
 /** Decides which calls a person is asked about, and asks. Answers at once where nobody has to be asked. */
 export type Approver = (call: Call) => Leave | Promise<Leave>;
 
-const HEIGHT: Record<ApprovalMode, number> = { none: 0, wall: 1, effects: 2 };
 const REASON = 400;
 
-export function createApprover({ approvals, guard, config, clean, log }: ApproverDeps): Approver {
-  const modeOf = ({ approvals: own = "none" }: ToolScope): ApprovalMode => {
-    const { approvals: general } = config();
-    return HEIGHT[own] > HEIGHT[general] ? own : general;
-  };
-
+export function createApprover({ approvals, guard, config, sandbox, mark, log }: ApproverDeps): Approver {
+  const show = createShow(mark);
+  const modeOf = (scope: ToolScope) => approvalsIn(scope, config());
   /** Why a person is to be asked about a call, or that it need not be, or why it may not be made. */
   function judge(call: Call, wants: Wants): { ask: string } | { allowed: true } | { denied: string } {
     const { kind, scope, invocation } = call;
     const mode = modeOf(scope);
     const hit = ruleFor(wants.subject, config().approvalRules);
     const named = hit && `approvalRules.${hit.index} (${hit.rule.tool} "${hit.rule.match}": ${hit.rule.then})`;
-    if (hit?.rule.then === "deny") return { denied: `a rule of the user's does not permit it: ${named}` };
+    if (hit?.rule.then === "deny" && hit.isCertain) return { denied: `a rule of the user's does not permit it: ${named}` };
     const past = mode === "none" ? undefined : wants.past;
     if (past === undefined || wants.ruleReaches) {
       if (hit?.rule.then === "allow" || isKept(wants, scope, invocation.owner)) return { allowed: true };
     }
     if (past !== undefined) return { ask: `${mode}: ${past}` };
-    if (hit?.rule.then === "ask") return { ask: named! };
-    return mode === "effects" && kind === "effect" ? { ask: "effects: every effect is asked about" } : { allowed: true };
+    if (hit?.rule.then === "ask" && hit.isCertain) return { ask: named! };
+    if (hit) return { ask: `${named}, which may fit: the command line is not plain enough to tell` };
+    if (mode !== "effects" || kind !== "effect") return { allowed: true };
+    const unused = whyNotAllowed(wants.subject, config().approvalRules);
+    return { ask: `effects: every effect is asked about${unused ? ` (${unused})` : ""}` };
   }
 
   /** Whether a person has allowed it for the whole task or project. */
@@ -66,13 +70,37 @@ export function createApprover({ approvals, guard, config, clean, log }: Approve
   }
 
   /** It goes exactly where it was judged to go. Without a mode nobody is asked about the wall, and it stands. */
-  const granted = ({ scope }: Call, { args, within }: Wants, use?: () => void): Leave => ({
-    args,
-    scope: within === undefined || modeOf(scope) === "none" ? scope : { ...scope, within },
-    ...(use && { use }),
-  });
+  const granted = (call: Call, { args, within, outside }: Wants, places: readonly FileIdentity[], use?: () => void): Leave => {
+    const { scope } = call;
+    const mayLeave = outside === true && modeOf(scope) !== "none";
+    const whyNot = (others: Record<string, unknown>) => whyNotAlso({ ...call, args: others });
+    return {
+      args,
+      scope: {
+        ...scope,
+        ...(within !== undefined && modeOf(scope) !== "none" && { within }),
+        whyNot,
+        approved: places,
+        ...(mayLeave && { stand: { ...scope.stand, outside: true } }),
+      },
+      ...(use && { use }),
+    };
+  };
 
-  async function askPerson(call: Call, wants: Wants, rule: string): Promise<Verdict | { refusal: string }> {
+  /** An answer was given for one call: with other arguments it is judged anew, and nobody is asked in the middle of it. */
+  function whyNotAlso(call: Call): string | undefined {
+    const wants = wantsOf(call.tool, call.args, call.scope, { guard, show });
+    const judged = wants && judge(call, wants);
+    if (!judged || "allowed" in judged) return undefined;
+    return "denied" in judged ? judged.denied : "a person has to be asked about that address first";
+  }
+
+  async function askPerson(
+    call: Call,
+    wants: Wants,
+    places: readonly FileIdentity[],
+    rule: string,
+  ): Promise<Verdict | { refusal: string }> {
     const { tool, scope, invocation } = call;
     const { owner, attempt, signal, pause, lastWords } = invocation;
     const prevented = await whatPrevents({ ...call, kind: "effect" }, log);
@@ -81,41 +109,76 @@ export function createApprover({ approvals, guard, config, clean, log }: Approve
     try {
       const { summary, command, path, diff, cwd } = wants;
       const project = projectOf(scope);
-      // A rule that held a secret would have to be kept and shown.
-      const offers = offersFor(wants, owner, project)
-        .filter(({ match = "" }) => clean(match) === match)
-        // A worktree is gone tomorrow.
-        .filter((offer) => offer.scope !== "project" || scope.project !== undefined || scope.within === undefined);
+      const offers = offersFor(wants, { owner, project, show }).filter((offer) => canBeKept(offer, scope, mark));
       return await approvals.ask({
         kind: "call",
-        ...{ owner, attempt, signal, actor: scope.actor, tool: tool.name, args: call.args },
+        ...{ owner, attempt, signal, actor: scope.actor, tool: tool.name, args: call.args, places: identityOf(places) },
         ...{ summary, command, path, cwd, rule, project, scopes: offers },
         diff: await diff?.(),
-        reason: reasonOf(call.args, lastWords?.() ?? ""),
+        reason: reasonOf(call.args, lastWords?.() ?? "", show),
       });
     } finally {
       goOn?.();
     }
   }
 
-  async function decided(call: Call, wants: Wants, rule: string): Promise<Leave> {
-    const verdict = await askPerson(call, wants, rule);
+  async function decided(call: Call, wants: Wants, places: readonly FileIdentity[], rule: string): Promise<Leave> {
+    const verdict = await askPerson(call, wants, places, rule);
     if ("refusal" in verdict) return verdict;
-    if (verdict.state === "allowed") return granted(call, wants, () => approvals.use(verdict.approval.id));
+    const use = () => approvals.use(verdict.approval.id);
+    if (verdict.state === "allowed") {
+      const changed = whatChanged(call.tool.name, places);
+      if (changed === undefined) return granted(call, wants, places, use);
+      // The answer was for what was there, and is spent with it.
+      use();
+      return { refusal: changed };
+    }
     const text = words(call.tool.name, verdict);
     return verdict.state === "let go" ? { unanswered: text } : { refusal: text };
   }
 
-  return (call) => {
+  function leaveFor(call: Call, isUnwalled: boolean): Leave | Promise<Leave> {
     const { tool, args, scope } = call;
-    if (modeOf(scope) === "none" && config().approvalRules.length === 0) return { args, scope };
-    const wants = wantsOf(tool, args, scope, guard);
+    const elsewhere = tool.onHost ? call.invocation.elsewhere : undefined;
+    const wants = wantsOf(tool, args, scope, { guard, show, isUnwalled, worker: elsewhere?.worker });
     // The tool itself says why it is not to be had.
     if (!wants) return { args, scope };
+    const places = placesOf(tool.name, wants.args, scope, guard);
+    if (elsewhere && tool.name === "file_ops" && wants.past !== undefined && modeOf(scope) !== "none")
+      return { refusal: ON_WORKER };
     const judged = judge(call, wants);
     if ("denied" in judged) return { refusal: `${tool.name} was not run: ${judged.denied}. Tell the user if it is needed.` };
-    return "allowed" in judged ? granted(call, wants) : decided(call, wants, judged.ask);
+    return "allowed" in judged ? granted(call, wants, places) : decided(call, wants, places, judged.ask);
+  }
+
+  return (call) => {
+    const { tool, args, kind, scope } = call;
+    if (kind === "effect" && isPlan(scope, config())) return { refusal: `${tool.name} was not run: ${PLAN}` };
+    if (modeOf(scope) === "none" && config().approvalRules.length === 0) return { args, scope };
+    if (tool.name !== "shell" || sandbox.height({ mode: scope.mode, ...scope.stand }) !== "project") return leaveFor(call, false);
+    if (call.invocation.elsewhere) return leaveFor(call, !call.invocation.elsewhere.isSandboxed);
+    return sandbox.status().then(({ kind: found }) => leaveFor(call, found === "open"));
   };
+}
+
+/** When a person is asked about calls made there. */
+function approvalsIn({ mode, approvals }: ToolScope, config: ProtectionSettings): ApprovalMode {
+  return moreApprovals(protectionOf(config, mode).approvals, approvals);
+}
+
+function isPlan({ mode, strictest }: ToolScope, config: ProtectionSettings): boolean {
+  return (mode ?? stricterMode(config.mode, strictest)) === "plan";
+}
+
+/** A worker lets no path out of the folder of its job, whatever a person says. */
+const ON_WORKER =
+  "file_ops was not run: this work is done on another host, where files are read and written in the project alone. Use a path in the project.";
+const PLAN =
+  'in the mode "plan" nothing is changed. Say what you would do; the user can choose another mode with /mode or "io config set mode".';
+
+/** A rule that held a secret would have to be kept and shown, and a worktree is gone tomorrow. */
+function canBeKept({ scope, match = "" }: ScopeOffer, place: ToolScope, mark: ApproverDeps["mark"]): boolean {
+  return mark(match) === match && (scope !== "project" || place.project !== undefined || place.within === undefined);
 }
 
 function projectOf({ cwd, project }: ToolScope): string {
@@ -123,8 +186,8 @@ function projectOf({ cwd, project }: ToolScope): string {
 }
 
 /** The model's own words: an argument it was given for that, or what it said before the call. */
-function reasonOf({ reason }: Record<string, unknown>, said: string): string | undefined {
-  const words = visibleLine(typeof reason === "string" ? reason : said, REASON);
+function reasonOf({ reason }: Record<string, unknown>, said: string, show: Show): string | undefined {
+  const words = show.line(typeof reason === "string" ? reason : said, REASON);
   return words === "" ? undefined : words;
 }
 

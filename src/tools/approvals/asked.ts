@@ -13,6 +13,8 @@ export interface Asked {
   tool: string;
   /** What the decision stands for, together with owner and folder: anything else asks again. */
   args: unknown;
+  /** The files and folders that it would use, as they are now: for others it asks again. */
+  places?: string;
   /** In place of all that: whoever asks with the same key waits for the same decision. */
   key?: string;
   summary: string;
@@ -31,17 +33,21 @@ export interface Asked {
   signal: AbortSignal;
 }
 
-/** Of exactly what is asked. */
-export function hashOf({ key, tool, args, owner, cwd, treeHash }: Asked): string {
+/** Of exactly what is asked. The part before the dot is the same for the same call wherever it would be made. */
+export function hashOf({ key, tool, args, owner, cwd, treeHash, places }: Asked): string {
   const { kind, id } = ownerOf(owner);
   const what = key === undefined ? ["call", tool, args, kind, id, cwd ?? null, treeHash ?? null] : ["key", key];
-  return createHash("sha256").update(canonical(what)).digest("hex");
+  const call = sha256(canonical(what));
+  return places === undefined ? call : `${call}.${sha256(places)}`;
 }
 
-/** The message, task or run that a turn belongs to; a step's name begins with its run's. */
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** The message, task, run or schedule that a turn belongs to; a step's name begins with its run's. */
 export function ownerOf(owner: string): Approval["owner"] {
   if (owner.startsWith("m_")) return { kind: "message", id: owner };
   if (owner.startsWith("t_")) return { kind: "task", id: owner };
+  if (owner.startsWith("s_")) return { kind: "schedule", id: owner };
   return { kind: "run", id: owner.split("/", 1)[0]! };
 }
 

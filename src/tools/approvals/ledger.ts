@@ -1,4 +1,6 @@
 import { missing } from "../../lib/errors.ts";
+import { visible } from "../../lib/visible.ts";
+import { isForAll } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Emit } from "../../protocol/events.ts";
 import { type ApprovalEnd, type ApprovalRecord, createApprovalTable } from "../../store/approvals.ts";
@@ -22,8 +24,10 @@ const ONCE = { scope: "once" as const, rule: "this call, and no other" };
 export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: LedgerDeps) {
   const table = createApprovalTable(store);
 
-  const tell = (type: "approval.asked" | "approval.decided", record: ApprovalRecord) =>
-    emit({ type, ...(record.conversation !== null && { conversation: record.conversation }), data: shown(record) });
+  const tell = (type: "approval.asked" | "approval.decided", record: ApprovalRecord) => {
+    const { conversation } = record;
+    emit({ type, ...(conversation !== null && !isForAll(record) && { conversation }), data: shown(record) });
+  };
 
   /** Ends one that waits, with what belongs to it; false if it has ended before. */
   function end(id: string, how: Omit<ApprovalEnd, "at">, also: () => void = () => {}): boolean {
@@ -44,13 +48,13 @@ export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: Ledg
     /** On disk when this returns. */
     insert(asked: Asked, hash: string): ApprovalRecord {
       const createdAt = now();
-      const text = (value: string | undefined) => (value === undefined ? null : clean(value));
+      const text = (value: string | undefined) => (value === undefined ? null : visible(clean(value)));
       const { kind, owner, actor, tool, project = null, treeHash = null, scopes = [] } = asked;
       return store.transaction(() => {
         const record = table.insert({
           id: shortId((id) => table.find(id) !== undefined),
           ...{ kind, owner: ownerOf(owner), actor, tool, hash, project, treeHash },
-          summary: clean(asked.summary),
+          summary: visible(clean(asked.summary)),
           ...{ command: text(asked.command), path: text(asked.path), diff: text(asked.diff), cwd: text(asked.cwd) },
           ...{ reason: text(asked.reason), rule: text(asked.rule) },
           scopes: [ONCE, ...scopes],

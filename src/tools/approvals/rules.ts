@@ -1,24 +1,43 @@
+import { startsNothingElse } from "../../home/open-arguments.ts";
+import type { ApprovalRule } from "../../home/safety-config.ts";
 import { fits, isExact } from "../../lib/glob.ts";
-import type { ApprovalRule } from "../../lib/safety-config.ts";
-import type { ShellLine, SimpleCommand } from "./shell-lines.ts";
+import type { PlainCommand } from "../../shell/plain-line.ts";
+import type { ShellLine } from "./shell-lines.ts";
 
 /** What a rule is held against. */
 export interface Subject {
   tool: string;
   /** What it really is about: only this can be allowed. */
   names: readonly string[];
+  /** A second thing that it is about, which has to be allowed as well. */
+  also?: readonly string[] | undefined;
   /** As the model spelled it: this too can be refused or asked about. */
   spelled: readonly string[];
   /** For a command line. */
   line?: ShellLine | undefined;
 }
 
-/** The first rule that fits, with its place in the list. */
-export function ruleFor(subject: Subject, rules: readonly ApprovalRule[]): { rule: ApprovalRule; index: number } | undefined {
+export interface Hit {
+  rule: ApprovalRule;
+  /** Its place in the list. */
+  index: number;
+  /** Whether it fits for certain; a line that cannot be read may only look as if it held a command. */
+  isCertain: boolean;
+}
+
+/** How a rule fits, if it does. */
+type Fit = "certain" | "suspected" | undefined;
+
+/** The first rule that fits; of one that may fit and a denial behind it that does, the denial. */
+export function ruleFor(subject: Subject, rules: readonly ApprovalRule[]): Hit | undefined {
   const judge = subject.line ? judgeLine(subject.line) : (rule: ApprovalRule) => fitsPlainly(rule, subject);
-  for (const [index, rule] of rules.entries())
-    if ((rule.tool === "*" || rule.tool === subject.tool) && judge(rule)) return { rule, index };
-  return undefined;
+  let suspected: Hit | undefined;
+  for (const [index, rule] of rules.entries()) {
+    const fit = fits(rule.tool, subject.tool) ? judge(rule) : undefined;
+    if (fit === "suspected") suspected ??= { rule, index, isCertain: false };
+    if (fit === "certain" && (!suspected || rule.then === "deny")) return { rule, index, isCertain: true };
+  }
+  return suspected;
 }
 
 /** Whether rules that all allow take in everything there is. */
@@ -28,26 +47,47 @@ export function isAllowedBy(subject: Subject, kept: readonly Pick<ApprovalRule, 
   return ruleFor(subject, rules) !== undefined;
 }
 
-function fitsPlainly({ match, then }: ApprovalRule, { names, spelled }: Subject): boolean {
-  return (then === "allow" ? names : [...names, ...spelled]).some((name) => fits(match, name));
+/** Why rules that would allow a command line by its words do not; undefined where there is no such rule. */
+export function whyNotAllowed({ tool, line }: Subject, rules: readonly Pick<ApprovalRule, "tool" | "match" | "then">[]) {
+  const words = line?.plain?.find((each) =>
+    rules.some(
+      ({ tool: of, match, then }) => then === "allow" && fits(of, tool) && fits(match, each.text) && !isAllowedPart(match, each),
+    ),
+  )?.words;
+  return (
+    words &&
+    `a rule with "*" does not count for ${words[0]} here, because it may start other programs; spell out the whole command`
+  );
+}
+
+function fitsPlainly({ match, then }: ApprovalRule, { names, also, spelled }: Subject): Fit {
+  const isOneOf = (texts: readonly string[]) => texts.some((text) => fits(match, text));
+  const isHit =
+    then === "allow" ? isOneOf(names) && (also === undefined || isOneOf(also)) : isOneOf([...names, ...(also ?? []), ...spelled]);
+  return isHit ? "certain" : undefined;
 }
 
 /**
- * A line is allowed when every simple command in it is, by one rule or by several, and when nothing else happens in it; or
- * when a rule spells out all of it. A single command is enough to have it refused or asked about.
+ * A line is allowed when it is plain and every command in it is allowed, by one rule or by several; or when a rule spells out
+ * all of it. A single command is enough to have it refused or asked about.
  */
-function judgeLine({ whole, commands, isPlain }: ShellLine): (rule: ApprovalRule) => boolean {
-  const open = new Set<SimpleCommand>(commands);
+function judgeLine({ whole, plain, spellings, suspected }: ShellLine): (rule: ApprovalRule) => Fit {
+  const open = new Map(spellings.entries());
   return ({ match, then }) => {
-    if (then !== "allow")
-      return (
-        (open.size === commands.length && fits(match, whole)) ||
-        [...open].some(({ text, program }) => fits(match, text) || fits(match, program))
-      );
+    if (then !== "allow") {
+      const isNamed = open.size === spellings.length && fits(match, whole);
+      if (isNamed || [...open.values()].some((each) => each.some((text) => fits(match, text)))) return "certain";
+      return suspected.some((text) => fits(match, text)) ? "suspected" : undefined;
+    }
     // "*" says it of everything; any other star stands for arguments, never for further commands.
-    if (match === "*" || (isExact(match) && fits(match, whole))) return true;
-    if (!isPlain) return false;
-    for (const each of open) if (fits(match, each.text)) open.delete(each);
-    return open.size === 0;
+    if (match === "*" || (isExact(match) && fits(match, whole))) return "certain";
+    if (!plain) return undefined;
+    for (const index of open.keys()) if (isAllowedPart(match, plain[index]!)) open.delete(index);
+    return open.size === 0 ? "certain" : undefined;
   };
+}
+
+/** A rule that leaves arguments open, or says nothing of the input, allows only what starts no other program. */
+function isAllowedPart(match: string, { text, words, isPiped }: PlainCommand): boolean {
+  return fits(match, text) && ((isExact(match) && !isPiped) || startsNothingElse(words));
 }

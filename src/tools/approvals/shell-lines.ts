@@ -1,32 +1,30 @@
 import { exactly } from "../../lib/glob.ts";
+import { type PlainCommand, readPlainLine } from "../../shell/plain-line.ts";
 import { readShell } from "../../shell/read.ts";
-import { type Command, commandsIn, isAssignment, type Redirect } from "../../shell/syntax.ts";
+import { type Command, commandsIn, isAssignment } from "../../shell/syntax.ts";
 
 /** A command line as rules see it. */
 export interface ShellLine {
   /** All of it, as it was given. */
   whole: string;
-  /** Each simple command in it, also those inside others. */
-  commands: SimpleCommand[];
-  /** Whether the simple commands tell everything: no substitution, no group, no redirection that writes or reads a file. */
-  isPlain: boolean;
+  /** Its commands, if it is so plain that they are known for certain. Only these can be allowed one by one. */
+  plain: readonly PlainCommand[] | undefined;
+  /** Every command found in it, also those inside others, in each spelling that a rule may name. */
+  spellings: readonly (readonly string[])[];
+  /** Whatever might be a command in it, however a shell reads it; empty where the commands are known. */
+  suspected: readonly string[];
 }
 
-/** One program with its arguments: its words, with one space between them. */
-export interface SimpleCommand {
-  text: string;
-  /** The same without assignments in front. */
-  program: string;
-}
-
-/** What the shell does not take for a space, though it looks like one, and what nobody sees. */
-const TREACHEROUS = /[^\P{C}\n\t]|[^\S \n\t]/u;
+const MAX_SUSPECTED = 2_000;
+const MAX_SUSPECTED_LENGTH = 2_000;
 
 export function readShellLine(command: string): ShellLine {
   const whole = trimmed(command);
-  const found = commandsIn(readShell(whole));
-  const commands = found.flatMap((each) => (each.words.length === 0 ? [] : [simple(each)]));
-  return { whole, commands, isPlain: commands.length > 0 && !TREACHEROUS.test(whole) && found.every(isPlain) };
+  const plain = readPlainLine(command);
+  const spellings = plain
+    ? plain.map(({ text, words }) => [text, words.join(" ")])
+    : commandsIn(readShell(whole)).flatMap((each) => (each.words.length === 0 ? [] : [spellingsOf(each)]));
+  return { whole, plain: plain?.length ? plain : undefined, spellings, suspected: plain ? [] : suspectedIn(whole) };
 }
 
 /** Without what the shell itself takes for empty at the ends. */
@@ -34,39 +32,32 @@ function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
   while (start < end && " \t\n".includes(text[start]!)) start += 1;
-  while (end > start && " \t\n".includes(text[end - 1]!)) end -= 1;
+  while (end > start && " \t\n".includes(text[end - 1]!) && text[end - 2] !== "\\") end -= 1;
   return text.slice(start, end);
 }
 
-function simple({ words }: Command): SimpleCommand {
+/** With and without assignments in front. */
+function spellingsOf({ words }: Command): string[] {
   const texts = words.map(({ text }) => text);
   const start = texts.findIndex((text) => !isAssignment(text));
-  return { text: texts.join(" "), program: texts.slice(Math.max(0, start)).join(" ") };
+  return [texts.join(" "), texts.slice(Math.max(0, start)).join(" ")];
 }
 
-function isPlain({ words, redirects, within, group, defines }: Command): boolean {
-  return (
-    within.length === 0 &&
-    group === undefined &&
-    defines === undefined &&
-    redirects.every(isHarmless) &&
-    words.every(({ pieces }) => pieces.every(({ kind }) => kind === "text")) &&
-    !/\s/.test(words[0]?.text ?? " ")
-  );
+/** Every run of words, from any of its words on, between any two signs that mean something to a shell. */
+function suspectedIn(text: string): string[] {
+  const found: string[] = [];
+  const runs = text.replace(/\\\n|["'\\]/g, "").split(/[;&|(){}<>`$[\]\n!]+/);
+  for (const run of runs) {
+    const words = run.slice(0, MAX_SUSPECTED_LENGTH).trim().split(/\s+/);
+    for (const at of words.keys()) {
+      if (found.length >= MAX_SUSPECTED) return found;
+      found.push(words.slice(at).join(" "));
+    }
+  }
+  return found;
 }
 
-/** Joins two streams, or has nothing at its end. */
-function isHarmless({ operator, target: { text } }: Redirect): boolean {
-  return (operator === ">&" && /^[12]$/.test(text)) || ((operator === ">" || operator === "<") && text === "/dev/null");
-}
-
-/** Commands that do no more with other arguments than without. */
-const SAFE =
-  /^(?:(?:npm|pnpm|yarn) test|(?:npm|pnpm|yarn) run (?:test|lint|build|check|typecheck)|go (?:test|vet|build)|cargo (?:test|check|build|clippy)|pytest|npx (?:vitest run|tsc|jest)|make (?:test|check|build|lint))(?= )/;
-
-/** The pattern that a wider decision on this line would keep: its first words where they say it all, else the line itself. */
-export function patternFor({ whole, commands, isPlain: plain }: ShellLine): string {
-  const [only] = commands;
-  const words = plain && commands.length === 1 && only?.text === whole ? SAFE.exec(whole)?.[0] : undefined;
-  return words === undefined ? exactly(whole) : `${exactly(words)} *`;
+/** The pattern that a wider decision on this line would keep: the line itself. */
+export function patternFor({ whole }: ShellLine): string {
+  return exactly(whole);
 }

@@ -16,13 +16,13 @@ interface WaitOptions {
 }
 
 export interface WaitersDeps {
-  pollMs: number;
-  /** Looks whether something was decided elsewhere; called again and again while anybody waits. */
+  everyMs: number;
+  /** Looks whether the time for an answer is over; called again and again while anybody waits. */
   look: () => void;
 }
 
-/** The calls of this process that wait for a person, by the approval they wait for. */
-export function createWaiters({ pollMs, look }: WaitersDeps) {
+/** The calls that wait for a person, by the approval they wait for. */
+export function createWaiters({ everyMs, look }: WaitersDeps) {
   const waiting = new Map<string, Set<Waiter>>();
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
@@ -36,7 +36,6 @@ export function createWaiters({ pollMs, look }: WaitersDeps) {
     isFree: (id: string, attempt: number) => [...(waiting.get(id) ?? [])].every((waiter) => waiter.attempt < attempt),
     /** Whether somebody waits for it who may not be the only one. */
     isShared: (id: string) => [...(waiting.get(id) ?? [])].some((waiter) => waiter.isShared),
-    ids: () => [...waiting.keys()],
     /** Waits for the end of an approval. Whoever waited for it in an earlier try has been left behind, and is let go. */
     wait(id: string, { attempt, signal, isShared }: WaitOptions): Promise<Waited> {
       if (!isShared) settle(id, "let go", (waiter) => waiter.attempt < attempt);
@@ -59,7 +58,7 @@ export function createWaiters({ pollMs, look }: WaitersDeps) {
           },
         };
         waiting.set(id, (waiting.get(id) ?? new Set()).add(waiter));
-        timer ??= setInterval(look, pollMs);
+        timer ??= setInterval(look, everyMs);
         if (signal.aborted) onAbort();
         else signal.addEventListener("abort", onAbort, { once: true });
       });

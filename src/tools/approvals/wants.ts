@@ -1,14 +1,20 @@
-import { relative, sep } from "node:path";
+import { homedir } from "node:os";
+import { dirname, relative, sep } from "node:path";
+import { privatePlacesAndTargets } from "../../home/private-places.ts";
 import { exactly } from "../../lib/glob.ts";
 import { locate, realOf } from "../../lib/real-path.ts";
-import { visible, visibleLine } from "../../lib/visible.ts";
 import type { ScopeOffer } from "../../protocol/approvals.ts";
+import { namedPlaces, readsAlone } from "../../shell/reads-alone.ts";
 import { canonical } from "../audit.ts";
+import { fileTargets, isLook } from "../call-targets.ts";
+import { editDifference } from "../change-file.ts";
+import { diffOf } from "../diff.ts";
+import type { Edit } from "../edit-text.ts";
 import type { PathGuard } from "../guard.ts";
 import type { Tool, ToolScope } from "../tool.ts";
-import { diffOf } from "./diff.ts";
 import type { Subject } from "./rules.ts";
-import { patternFor, readShellLine } from "./shell-lines.ts";
+import { patternFor, readShellLine, type ShellLine } from "./shell-lines.ts";
+import type { Show } from "./show.ts";
 
 /** What a call wants, in words for a person and for rules. */
 export interface Wants {
@@ -26,26 +32,39 @@ export interface Wants {
   patterns: { task?: string; project?: string };
   /** The only place that it may write in, once it is allowed. */
   within?: string;
+  /** Once it is allowed, the wall does not hold it. */
+  outside?: true;
   /** The arguments with the places in them as they were shown. */
   args: Record<string, unknown>;
 }
 
-const MOST = 20_000;
-const LINE = 300;
 /** Tools whose every call may be allowed at once: what they do stays inside IO and can be undone. */
 const WHOLE = new Set(["wiki_write", "squad_delegate", "squad_log_decision", "squad_analyze"]);
 
+/** How a command is held where it runs. */
+interface HeldHow {
+  /** There is no sandbox. */
+  isUnwalled?: boolean | undefined;
+  /** The host that it runs on, where that is another. */
+  worker?: string | undefined;
+}
+
 /** Tells what a call wants; undefined for one that is refused whatever anybody says. */
-export function wantsOf(tool: Tool, args: Record<string, unknown>, scope: ToolScope, guard: PathGuard): Wants | undefined {
+export function wantsOf(
+  tool: Tool,
+  args: Record<string, unknown>,
+  scope: ToolScope,
+  { guard, show, isUnwalled = false, worker }: { guard: PathGuard; show: Show } & HeldHow,
+): Wants | undefined {
   switch (tool.name) {
     case "shell":
-      return shellWants(args as { command: string; working_dir?: string }, scope);
+      return shellWants(args as ShellArguments, scope, { show, isUnwalled, worker, ioHome: guard.own.paths.home });
     case "file_ops":
-      return fileWants(args as { operation: string; path: string; content?: string }, scope, guard);
+      return fileWants(args, scope, guard, show);
     case "web_fetch":
-      return fetchWants(args as { url: string }, scope);
+      return fetchWants(args as { url: string }, scope, show);
     default:
-      return otherWants(tool.name, args, scope);
+      return tool.server === undefined ? otherWants(tool.name, args, scope, show) : serverWants(tool, args, scope, show);
   }
 }
 
@@ -54,68 +73,119 @@ export function borderOf({ cwd, within, project }: ToolScope): string {
   return realOf(within ?? project ?? cwd);
 }
 
+/** Whether a call may write in a place without asking: inside its border, or in another tree of the same work. */
+const isOwnPlace = (path: string, scope: ToolScope): boolean =>
+  [borderOf(scope), ...(scope.besides ?? []).map((folder) => realOf(folder))].some((folder) => isInside(path, folder));
+
 export function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
 
-function shellWants(args: { command: string; working_dir?: string }, scope: ToolScope): Wants {
+type ShellArguments = { command: string; working_dir?: string; outside?: boolean };
+
+function shellWants(
+  args: ShellArguments,
+  scope: ToolScope,
+  { show, isUnwalled, worker, ioHome }: { show: Show; ioHome: string } & HeldHow,
+): Wants {
   const line = readShellLine(args.command);
   const cwd = realOf(args.working_dir === undefined ? scope.cwd : locate(args.working_dir, scope.cwd));
   const border = borderOf(scope);
-  const past =
-    isInside(cwd, border) || isInside(cwd, realOf(scope.cwd)) ? undefined : `it would run in ${cwd}, outside ${border}`;
+  const isElsewhere = !isOwnPlace(cwd, scope) && !isInside(cwd, realOf(scope.cwd));
+  // What a worker's home and links lead to is not known here.
+  const mayWrite = isUnwalled && (worker !== undefined || !readsAlone(line.plain, { cwd, home: homedir(), border, ioHome }));
+  const host = worker === undefined ? "" : ` on the worker ${worker}`;
+  const past = args.outside
+    ? `it wants to run outside the sandbox${host}${namedOutside(line, { cwd, border, show })}`
+    : isElsewhere
+      ? `it would run${host} in ${show.line(cwd)}, outside ${show.line(border)}`
+      : mayWrite
+        ? `there is no sandbox${host || " on this machine"}, and it may do more than read`
+        : undefined;
+  const isOnce = args.outside === true || isElsewhere;
   const pattern = patternFor(line);
   return {
     subject: { tool: "shell", names: [line.whole], spelled: [], line },
-    summary: visibleLine(line.whole, LINE),
-    command: visible(args.command),
+    summary: show.line(line.whole),
+    command: show(args.command),
     cwd,
     // Where a person lets it work, it may write, as it may in its project.
-    ...(past && { past, within: cwd }),
-    ruleReaches: false,
-    patterns: past || pattern.length > 1_000 ? {} : { task: pattern, project: pattern },
+    ...(past && { past }),
+    ...(isElsewhere && { within: cwd }),
+    ...((args.outside || isUnwalled) && { outside: true }),
+    ruleReaches: !isOnce,
+    patterns: isOnce || pattern.length > 1_000 ? {} : { task: pattern, project: pattern },
     args: args.working_dir === undefined ? args : { ...args, working_dir: cwd },
   };
 }
 
-function fileWants(
-  args: { operation: string; path: string; content?: string },
-  scope: ToolScope,
-  guard: PathGuard,
-): Wants | undefined {
-  const { operation, content = "" } = args;
-  const isWrite = operation === "write";
-  const reached = guard.reach(args.path, isWrite ? "write" : "read", scope.cwd);
-  if ("refusal" in reached) return undefined;
-  const { real } = reached;
+/** Which places outside the border a command line names, for a person to read. */
+function namedOutside(line: ShellLine, { cwd, border, show }: { cwd: string; border: string; show: Show }): string {
+  const places = namedPlaces(line, { cwd, home: homedir() }).filter((place) => !isInside(place, border));
+  const some = places.slice(0, 3).map((place) => show.line(place));
+  return some.length === 0 ? "" : `, and names ${some.join(", ")}${places.length > 3 ? " and more" : ""}`;
+}
+
+function fileWants(args: Record<string, unknown>, scope: ToolScope, guard: PathGuard, show: Show): Wants | undefined {
+  const { operation, content, edits } = args as { operation: string; content?: string; edits?: Edit[] };
+  const targets = fileTargets(args, scope, guard);
+  const places = targets.flatMap(({ reached }) => ("real" in reached ? [reached.real] : []));
+  const [real] = places;
+  if (real === undefined || places.length < targets.length) return undefined;
+  const isEffect = !isLook(operation);
   const border = borderOf(scope);
-  const isIn = isInside(real, border);
-  const below = relative(realOf(scope.cwd), real);
-  const size = isWrite ? ` (${Buffer.byteLength(content)} bytes)` : "";
+  const outside = places.filter((each) => !isOwnPlace(each, scope));
+  const namesOf = (place: string) => {
+    const below = relative(realOf(scope.cwd), place);
+    return below.startsWith("..") || below === "" ? [place] : [place, below];
+  };
+  const also = places[1] === undefined ? undefined : namesOf(places[1]);
+  // What is said of everything in a folder is said of one that is moved or deleted.
+  const inside = operation === "move" || operation === "delete" ? places.flatMap(namesOf).map((name) => `${name}${sep}`) : [];
+  const closed = isEffect ? [] : privatePlacesAndTargets(homedir());
+  const secret = places.find((place) => closed.some((each) => isInside(place, each)));
+  const size = content === undefined ? "" : ` (${Buffer.byteLength(content)} bytes)`;
+  const diff = edits ? () => editDifference(real, edits) : async () => diffOf(real, content ?? "");
   return {
-    subject: {
-      tool: "file_ops",
-      names: below.startsWith("..") || below === "" ? [real] : [real, below],
-      spelled: [args.path],
-    },
-    summary: visibleLine(`${operation} ${real}${size}`, LINE),
-    path: visible(real),
-    ...(isWrite && { diff: async () => visible(await diffOf(real, content, MOST)), within: real }),
+    subject: { tool: "file_ops", names: namesOf(real), also, spelled: [...targets.map(({ path }) => path), ...inside] },
+    summary: show.line(`${operation} ${places.join(" to ")}${size}`),
+    path: show.line(real),
+    ...((operation === "write" || operation === "edit") && { diff: async () => show(await diff()) }),
+    ...(isEffect && { within: commonFolder(places) }),
     cwd: scope.cwd,
-    ...(isWrite && !isIn && { past: `it would write ${visible(real)}, outside ${border}` }),
-    ruleReaches: true,
-    patterns: { task: isIn ? `${exactly(border)}${sep}*` : exactly(real), project: exactly(real) },
+    ...(isEffect &&
+      outside.length > 0 && { past: `it would ${VERBS[operation]} ${show.line(outside[0]!)}, outside ${show.line(border)}` }),
+    ...(secret && { past: `it would read ${show.line(secret)}, where keys or passwords are kept` }),
+    ruleReaches: places.length === 1,
+    patterns: patternsFor(places, border),
     args,
   };
 }
 
-function fetchWants(args: { url: string }, scope: ToolScope): Wants {
+const VERBS: Readonly<Record<string, string>> = { write: "write", edit: "write", move: "move", delete: "delete" };
+
+/** A decision about a move is for that move alone. */
+function patternsFor(places: readonly string[], border: string): Wants["patterns"] {
+  const [real, second] = places;
+  if (real === undefined || second !== undefined) return {};
+  return { task: isInside(real, border) ? `${exactly(border)}${sep}*` : exactly(real), project: exactly(real) };
+}
+
+/** The nearest folder that holds all of them; of one, itself. */
+function commonFolder([first = sep, ...others]: readonly string[]): string {
+  let folder = first;
+  while (!others.every((each) => isInside(each, folder))) folder = dirname(folder);
+  return folder;
+}
+
+function fetchWants(args: { url: string }, scope: ToolScope, show: Show): Wants {
   const url = URL.canParse(args.url) ? new URL(args.url) : undefined;
   const pattern = url && `${exactly(url.origin)}/*`;
+  const address = url?.href ?? args.url;
   return {
     subject: { tool: "web_fetch", names: url ? [url.href] : [], spelled: [args.url] },
-    summary: visibleLine(args.url, LINE),
-    command: visible(args.url),
+    summary: show.line(address),
+    command: show(address),
     cwd: scope.cwd,
     ruleReaches: true,
     patterns: pattern === undefined ? {} : { task: pattern, project: pattern },
@@ -123,13 +193,12 @@ function fetchWants(args: { url: string }, scope: ToolScope): Wants {
   };
 }
 
-function otherWants(name: string, args: Record<string, unknown>, scope: ToolScope): Wants {
+function otherWants(name: string, args: Record<string, unknown>, scope: ToolScope, show: Show): Wants {
   const text = canonical(args);
-  const whole = visible(text);
   return {
     subject: { tool: name, names: [text], spelled: [] },
-    summary: visibleLine(text, LINE),
-    command: whole.length <= MOST ? whole : `${whole.slice(0, MOST)}\n… (${whole.length - MOST} more characters)`,
+    summary: show.line(text),
+    command: show(text),
     cwd: scope.cwd,
     ruleReaches: true,
     patterns: WHOLE.has(name) ? { task: "*", project: "*" } : {},
@@ -137,13 +206,26 @@ function otherWants(name: string, args: Record<string, unknown>, scope: ToolScop
   };
 }
 
+/** What an MCP server does, it does where no sandbox of IO's holds it; only what a person called a read stays inside. */
+function serverWants(tool: Tool, args: Record<string, unknown>, scope: ToolScope, show: Show): Wants {
+  return {
+    ...otherWants(tool.name, args, scope, show),
+    ...(tool.kind !== "read" && { past: `the MCP server ${show.line(tool.server ?? "")} works outside the sandbox` }),
+    patterns: { task: "*", project: "*" },
+  };
+}
+
 /** The wider scopes of a question, with the rule that each would write. */
-export function offersFor({ subject: { tool }, patterns }: Wants, owner: string, project: string): ScopeOffer[] {
+export function offersFor(
+  { subject: { tool }, patterns }: Wants,
+  { owner, project, show }: { owner: string; project: string; show: Show },
+): ScopeOffer[] {
   const { task, project: whole } = patterns;
+  const rule = (match: string) => `allow ${tool} "${show(match)}"`;
   return [
-    ...(task === undefined
+    ...(task === undefined ? [] : [{ scope: "task" as const, match: task, rule: `${rule(task)} for the rest of ${owner}` }]),
+    ...(whole === undefined
       ? []
-      : [{ scope: "task" as const, match: task, rule: `allow ${tool} "${task}" for the rest of ${owner}` }]),
-    ...(whole === undefined ? [] : [{ scope: "project" as const, match: whole, rule: `allow ${tool} "${whole}" in ${project}` }]),
+      : [{ scope: "project" as const, match: whole, rule: `${rule(whole)} in ${show.line(project)}` }]),
   ];
 }

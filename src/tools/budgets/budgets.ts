@@ -1,21 +1,23 @@
+import type { Budgets as BudgetsConfig } from "../../home/safety-config.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Budgets as BudgetsConfig } from "../../lib/safety-config.ts";
-import type { BudgetReport } from "../../protocol/budgets.ts";
+import { BudgetKind, type BudgetReport } from "../../protocol/budgets.ts";
 import type { Emit } from "../../protocol/events.ts";
 import type { Spender, Spending } from "../../protocol/usage.ts";
 import { createBudgetTable } from "../../store/budgets.ts";
-import { isBusy, type Store } from "../../store/open.ts";
+import { isTemporary } from "../../store/faults.ts";
+import { type Store, whenFree } from "../../store/open.ts";
 import type { UsageLog } from "../../store/usage.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import { createHold } from "./hold.ts";
 import { createLimits, limitOf } from "./limits.ts";
 import type { Prices } from "./money.ts";
+import { isAbout } from "./question.ts";
 import { createReport } from "./report.ts";
 
 export interface BudgetsDeps {
   store: Store;
   usage: Pick<UsageLog, "record" | "spent">;
-  approvals: Pick<Approvals, "ask" | "use" | "decide">;
+  approvals: Pick<Approvals, "ask" | "use" | "retract" | "waiting">;
   config: () => { budgets: BudgetsConfig; prices: Prices };
   /** What a squad has set for itself; it only tightens what holds for all. */
   squadBudgets?: (slug: string) => BudgetsConfig | undefined;
@@ -29,6 +31,12 @@ export interface BudgetsDeps {
 /** How much may be used before a person is asked. */
 export interface Budgets extends Spending {
   report(): BudgetReport;
+  /**
+   * Looks which limits are others than before, of a squad or of everybody. The limits of those kinds replace what raised the
+   * earlier ones, and questions about them are withdrawn: whoever still has no room asks anew. `set` names the kinds that
+   * a person has just set, even to the same.
+   */
+  limitsChanged(changed?: { squad?: string; set?: readonly BudgetKind[] }): void;
 }
 
 export function createBudgets(deps: BudgetsDeps): Budgets {
@@ -42,25 +50,42 @@ export function createBudgets(deps: BudgetsDeps): Budgets {
     for (const budget of limits.holdingFor(spender)) {
       const { kind, limit, used, isNear } = limits.standing(budget);
       if (!isNear) continue;
-      store.soft(() =>
-        store.transaction(() => {
-          if (!table.isNews(budget)) return;
-          const shown = limitOf((amount) => limit[amount] !== undefined && used[amount]);
-          const { conversation, owner } = spender;
-          emit({ type: "budget.reached", ...(conversation && { conversation }), data: { kind, limit, used: shown, owner } });
-        }),
-      );
+      store.soft(() => {
+        if (!table.isNews(budget)) return;
+        const shown = limitOf((amount) => limit[amount] !== undefined && used[amount]);
+        const { conversation, owner } = spender;
+        emit({ type: "budget.reached", ...(conversation && { conversation }), data: { kind, limit, used: shown, owner } });
+      });
     }
   }
 
+  function limitsChanged(
+    { squad, set = [] }: { squad?: string; set?: readonly BudgetKind[] } = {},
+    write: <T>(work: () => T) => T = store.transaction,
+  ): void {
+    const now = squad === undefined ? budgets() : squadBudgets(squad);
+    const place = squad ?? "";
+    const changed = write(() =>
+      BudgetKind.options.filter((kind) => table.noteLimit(place, kind, now?.[kind], { isNew: set.includes(kind) })),
+    );
+    for (const question of approvals.waiting())
+      if (changed.some((kind) => isAbout(question, kind))) approvals.retract(question.id, "the limit was changed");
+  }
+
+  // The file may have been edited while nobody ran. A database that cannot be written yet keeps nobody from starting.
+  void whenFree(() => limitsChanged({}, (work) => store.soft(work, { atOnce: true }))).catch((error: unknown) =>
+    log.error("changed budgets could not be noted", { error }),
+  );
+
   return {
+    limitsChanged: (change) => limitsChanged(change),
     record(spender, call) {
       usage.record(spender, call);
       try {
         warn(spender);
       } catch (error) {
-        if (!isBusy(error)) throw error;
-        log.debug("the database is busy: a budget that is nearly used up is told of later", { owner: spender.owner });
+        if (!isTemporary(error)) throw error;
+        log.debug("the database cannot be written: a budget that is nearly used up is told of later", { owner: spender.owner });
       }
     },
     permit: createHold({ store, limits, table, approvals, log, ...(everyMs !== undefined && { everyMs }) }),

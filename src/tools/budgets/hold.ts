@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../lib/log.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Spender, Spending } from "../../protocol/usage.ts";
@@ -13,7 +14,7 @@ export interface HoldDeps {
   store: Store;
   limits: Limits;
   table: BudgetTable;
-  approvals: Pick<Approvals, "ask" | "use" | "decide">;
+  approvals: Pick<Approvals, "ask" | "use" | "retract">;
   log: Log;
   /** How often it is looked whether there is room again, because the limit was changed or a new day has begun. */
   everyMs?: number;
@@ -31,13 +32,13 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
     return undefined;
   };
 
-  /** Lets everybody go on who waits for a budget that has room again. */
+  /** Takes the question back once a budget has room again, so that everybody who waits for it goes on. */
   function look(reached: Standing, spender: Spender): void {
     try {
       const now = reachedBy(spender);
       if (now && now.kind === reached.kind && now.name === reached.name) return;
       const id = waitingOn(reached, rows);
-      if (id) approvals.decide(id, { decision: "allow", scope: "once", note: "there is room again" }, "the budget itself");
+      if (id) approvals.retract(id, "there is room again");
     } catch (error) {
       log.warn("a budget that is used up could not be looked at and is looked at again", { error });
     }
@@ -64,11 +65,18 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
 
   return async function permit(
     spender: Spender,
-    { signal, life }: Parameters<Spending["permit"]>[1],
+    { signal, life, flush }: Parameters<Spending["permit"]>[1],
   ): Promise<string | undefined> {
+    let isFlushed = false;
     while (!signal.aborted) {
       const reached = reachedBy(spender);
       if (!reached) return undefined;
+      if (!isFlushed) {
+        await flushed(flush);
+        isFlushed = true;
+        // Somebody may have decided meanwhile.
+        continue;
+      }
       if (table.isStopped(reached, { owner: spender.owner, life })) return `${tellUsed(reached)}, and it was not raised`;
       const { state, approval } = await ask(reached, spender, signal);
       if (state === "let go") await ended(signal);
@@ -77,6 +85,18 @@ export function createHold({ store, limits, table, approvals, log, everyMs = 500
     }
     return undefined;
   };
+}
+
+/** How long the runtime may take to write down what came before a question. */
+const FLUSH_MS = 5_000;
+
+/** A person may take hours, and what the model said until then was paid for. Where it cannot be written down, the question is asked all the same. */
+async function flushed(flush: () => Promise<void> = async () => undefined): Promise<void> {
+  const timer = new AbortController();
+  const late = sleep(FLUSH_MS, undefined, { signal: timer.signal, ref: false });
+  await Promise.race([flush(), late]).catch(() => undefined);
+  timer.abort();
+  await late.catch(() => undefined);
 }
 
 function whyNot(reached: Standing, { state, note }: Approval): string {

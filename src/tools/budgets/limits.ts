@@ -1,4 +1,4 @@
-import type { Budgets, Limit } from "../../lib/safety-config.ts";
+import type { Budgets, Limit } from "../../home/safety-config.ts";
 import { AMOUNTS, type Amount, type Amounts, type BudgetKind } from "../../protocol/budgets.ts";
 import type { Cost, Spender } from "../../protocol/usage.ts";
 import type { BudgetTable } from "../../store/budgets.ts";
@@ -21,6 +21,8 @@ export interface Budget {
   name: string;
   /** Set where the limit is a squad's own. */
   squad?: string;
+  /** The squads whose own limits count for it. */
+  places: readonly string[];
   /** As it is set, before anybody raised it. */
   base: Limit;
   spent: Spent;
@@ -59,9 +61,10 @@ export function createLimits({ budgets, prices, squadBudgets, usage, table, now 
     const all = budgets();
     const own = squad === undefined ? undefined : squadBudgets(squad);
     const day = now().toISOString().slice(0, 10);
+    const places = squad === undefined ? [] : [squad];
     const list: (Omit<Budget, "base"> & { base: Limit | undefined })[] = [
-      ...narrow(spender).map((each) => ({ ...each, base: tightest(all[each.kind], own?.[each.kind]) })),
-      { kind: "day", name: day, base: all.day, spent: { of: "day", day } },
+      ...narrow(spender).map((each) => ({ ...each, places, base: tightest(all[each.kind], own?.[each.kind]) })),
+      { kind: "day", name: day, places: [], base: all.day, spent: { of: "day", day } },
       ...(squad === undefined ? [] : [{ ...squadDay(day, squad), base: own?.day }]),
     ];
     return list.flatMap(({ base, ...rest }) => (base && Object.keys(base).length > 0 ? [{ ...rest, base }] : []));
@@ -73,15 +76,15 @@ export type Limits = ReturnType<typeof createLimits>;
 
 /** A squad's day is its own: what others use does not count. */
 function squadDay(day: string, squad: string): Omit<Budget, "base"> {
-  return { kind: "day", name: `${day}/${squad}`, squad, spent: { of: "day", day, squad } };
+  return { kind: "day", name: `${day}/${squad}`, squad, places: [squad], spent: { of: "day", day, squad } };
 }
 
-function narrow({ owner, task, run, step, conversation }: Spender): Omit<Budget, "base">[] {
-  const turn: Omit<Budget, "base"> =
+function narrow({ owner, task, run, step, conversation }: Spender): Omit<Budget, "base" | "places">[] {
+  const turn: Omit<Budget, "base" | "places"> =
     run !== undefined && step !== undefined
       ? { kind: "turn", name: `${run}/${step}`, spent: { of: "step", run, step } }
       : { kind: "turn", name: owner, spent: { of: "owner", owner } };
-  const named = (kind: "task" | "run" | "conversation", name: string | undefined): Omit<Budget, "base">[] =>
+  const named = (kind: "task" | "run" | "conversation", name: string | undefined): Omit<Budget, "base" | "places">[] =>
     name === undefined ? [] : [{ kind, name, spent: { of: kind, name } }];
   return [turn, ...named("task", task), ...named("run", run), ...named("conversation", conversation)];
 }

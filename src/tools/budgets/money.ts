@@ -1,4 +1,4 @@
-import type { Price } from "../../lib/safety-config.ts";
+import type { Price } from "../../home/safety-config.ts";
 import type { Cost } from "../../protocol/usage.ts";
 import type { UsagePart } from "../../store/usage.ts";
 

@@ -1,3 +1,5 @@
+import type { Approval } from "../../protocol/approvals.ts";
+import type { BudgetKind } from "../../protocol/budgets.ts";
 import type { Spender } from "../../protocol/usage.ts";
 import type { ApprovalTable } from "../../store/approvals.ts";
 import { type Asked, hashOf } from "../approvals/asked.ts";
@@ -11,8 +13,15 @@ export function questionOf(reached: Standing, { owner, actor }: Pick<Spender, "o
     kind: "budget",
     ...{ owner, actor, tool: "budget", args: null, key: `budget ${kind} ${name} ${decisions}`, signal },
     summary: `${tellUsed(reached)}. Allow raises the limit by ${tellAmounts(raiseOf(reached))}, or by what a note such as "5k tokens" says; deny stops the work.`,
-    rule: squad === undefined ? `budgets.${kind} in config.json` : `budgets.${kind} of the squad ${squad}`,
+    rule: squad === undefined ? `${ruleOf(kind)} in config.json` : `${ruleOf(kind)} of the squad ${squad}`,
   };
+}
+
+const ruleOf = (kind: BudgetKind) => `budgets.${kind}`;
+
+/** Whether a question is about a budget of this kind. */
+export function isAbout({ kind, rule }: Pick<Approval, "kind" | "rule">, budget: BudgetKind): boolean {
+  return kind === "budget" && rule?.split(" ", 1)[0] === ruleOf(budget);
 }
 
 /** The id of the approval that waits because of a budget. */

@@ -1,4 +1,4 @@
-import type { Budgets } from "../../lib/safety-config.ts";
+import type { Budgets } from "../../home/safety-config.ts";
 import type { BudgetReport, BudgetUse } from "../../protocol/budgets.ts";
 import type { Spender } from "../../protocol/usage.ts";
 import { createApprovalTable } from "../../store/approvals.ts";
@@ -47,7 +47,7 @@ export function createReport({ store, budgets, limits, table, now }: ReportDeps)
     const budgetsNow = new Map<string, Budget>();
     const add = (budget: Budget) => budgetsNow.set(`${budget.kind} ${budget.name}`, budget);
     // Today is told even where nothing limits it.
-    add({ kind: "day", name: day, base: budgets().day ?? {}, spent: { of: "day", day } });
+    add({ kind: "day", name: day, places: [], base: budgets().day ?? {}, spent: { of: "day", day } });
     // The turns of a run are its steps, which begin and end on their own.
     for (const spender of spenders)
       for (const budget of limits.holdingFor(spender)) if (spender.run === undefined || budget.kind !== "turn") add(budget);

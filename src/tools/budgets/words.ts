@@ -1,4 +1,4 @@
-import type { Limit } from "../../lib/safety-config.ts";
+import type { Limit } from "../../home/safety-config.ts";
 import { AMOUNTS, type Amount, type Amounts } from "../../protocol/budgets.ts";
 import type { Standing } from "./limits.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
-import { createQuestionsHere } from "../../src/cli/swarm-approvals.ts";
+import { createQuestionsHere } from "../../src/cli/questions-here.ts";
 import type { Event, News } from "../../src/protocol/events.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Approvals, createApprovals } from "../../src/tools/approvals/approvals.ts";
@@ -10,11 +10,11 @@ import { quietLog } from "../support/engine.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
-/** Approvals as one process has them. */
-function processOn(path: string, hear: (event: Event) => void = () => {}): Approvals {
+/** Approvals on a store of their own. */
+function approvalsOn(path: string, hear: (event: Event) => void = () => {}): Approvals {
   const store = openStore(path);
   const emit = (news: News) => store.afterCommit(() => hear({ ...news, id: 1 } as Event));
-  const approvals = createApprovals({ store, emit, log: quietLog, clean: (text) => text, expiresMs: () => 60_000, pollMs: 20 });
+  const approvals = createApprovals({ store, emit, log: quietLog, clean: (text) => text, expiresMs: () => 60_000, everyMs: 20 });
   onTestFinished(() => {
     approvals.letGo();
     store.close();
@@ -33,19 +33,17 @@ const question = (command: string, more: Partial<Asked> = {}): Asked => ({
   ...more,
 });
 
-test("a question of one process is decided in another", async () => {
-  const path = join(temporaryFolder(), "io.db");
-  const swarm = processOn(path);
-  const daemon = processOn(path);
-  const verdict = swarm.ask(question("make"));
-  const [waiting] = daemon.waiting();
+test("a question of a run is decided by whoever sees it", async () => {
+  const approvals = approvalsOn(join(temporaryFolder(), "io.db"));
+  const verdict = approvals.ask(question("make"));
+  const [waiting] = approvals.waiting();
   expect(waiting).toMatchObject({ owner: { kind: "run", id: "r_1" }, command: "make" });
-  daemon.decide(waiting!.id, { decision: "allow", scope: "once" }, "api");
+  approvals.decide(waiting!.id, { decision: "allow", scope: "once" }, "api");
   expect(await verdict).toMatchObject({ state: "allowed", approval: { decidedBy: "api" } });
 });
 
 test("whoever asks with the same key waits for the same decision", async () => {
-  const approvals = processOn(":memory:");
+  const approvals = approvalsOn(":memory:");
   const gone = new AbortController();
   const budget = { kind: "budget" as const, tool: "budget", key: "run:r_1:1000 tokens" };
   const first = approvals.ask(question("raise by 1000", { ...budget, signal: gone.signal }));
@@ -66,8 +64,13 @@ test("the terminal of a run asks one question after another, and takes y and n f
   const input = new PassThrough();
   const said: string[] = [];
   const here = { hear: (_event: Event) => {} };
-  const approvals = processOn(":memory:", (event) => here.hear(event));
-  const questions = createQuestionsHere({ runId: "r_1", decide: approvals.decide, note: (text) => said.push(text), input });
+  const approvals = approvalsOn(":memory:", (event) => here.hear(event));
+  const questions = createQuestionsHere({
+    isOurs: ({ owner }) => owner.id === "r_1",
+    decide: (id, decision) => approvals.decide(id, decision, "terminal"),
+    note: (text) => said.push(text),
+    input,
+  });
   here.hear = questions.hear;
   onTestFinished(() => questions.close());
   const verdicts = ["first", "second"].map((command) => approvals.ask(question(command)));

@@ -1,0 +1,164 @@
+/** Whether a path, given by its parts, fits. */
+export type PathGlob = (parts: readonly string[]) => boolean;
+
+type Token = { kind: "star" } | { kind: "any" } | { kind: "one"; fits: (letter: string) => boolean };
+type Part = "**" | ((name: string) => boolean);
+
+const STAR: Token = { kind: "star" };
+/** How many patterns the braces of one may stand for. */
+const MOST_ALTERNATIVES = 100;
+
+/**
+ * A pattern for paths: `*` and `?` stay within a name, `**` spans folders, `[a-z]` is a set of letters. Matching takes time that
+ * grows with the two lengths multiplied, whatever the pattern: after a mismatch only the last star is tried anew.
+ */
+export function pathGlob(pattern: string): PathGlob {
+  const parts = pattern.split("/").map(partOf);
+  // Two stars in a row mean the same as one, and would be tried anew for nothing.
+  const lean = parts.filter((part, at) => part !== "**" || parts[at - 1] !== "**");
+  const [only] = lean;
+  if (lean.length === 1 && typeof only === "function") return (names) => names.length === 1 && only(names[0]!);
+  return (names) =>
+    fitsWithStars(
+      names.length,
+      lean.length,
+      (at) => lean[at] === "**",
+      (name, at) => {
+        const part = lean[at]!;
+        return part !== "**" && part(names[name]!);
+      },
+    );
+}
+
+/** What a model asks for: a pattern without a slash fits a name in any folder, and braces hold alternatives. */
+export function requestedGlob(pattern: string): PathGlob {
+  const globs = alternatives(pattern.replace(/^\.?\//, "")).map((each) => ({
+    isName: !each.includes("/"),
+    fits: pathGlob(each.replace(/\/$/, "")),
+  }));
+  return (parts) => globs.some(({ isName, fits }) => fits(isName ? parts.slice(-1) : parts));
+}
+
+function alternatives(pattern: string): string[] {
+  let whole = [pattern];
+  for (let isOpen = true; isOpen && whole.length < MOST_ALTERNATIVES; ) {
+    isOpen = false;
+    whole = whole.flatMap((each) => {
+      // The first that closes belongs to the last that opens before it.
+      const close = each.indexOf("}");
+      const open = each.lastIndexOf("{", close);
+      if (close < 0 || open < 0) return [each];
+      isOpen = true;
+      const choices = each.slice(open + 1, close).split(",");
+      return choices.map((choice) => each.slice(0, open) + choice + each.slice(close + 1));
+    });
+  }
+  return whole.slice(0, MOST_ALTERNATIVES);
+}
+
+function partOf(text: string): Part {
+  if (text === "**") return "**";
+  if (!/[*?[\\]/.test(text)) return (name) => name === text;
+  const suffix = /^\*([^*?[\\]+)$/.exec(text)?.[1];
+  if (suffix !== undefined) return (name) => name.endsWith(suffix);
+  const tokens = tokensOf(text);
+  return (name) =>
+    fitsWithStars(
+      name.length,
+      tokens.length,
+      (at) => tokens[at]!.kind === "star",
+      (letter, at) => {
+        const token = tokens[at]!;
+        return token.kind === "any" || (token.kind === "one" && token.fits(name[letter]!));
+      },
+    );
+}
+
+/** Compares two sequences, in one of which stars stand for any number of elements of the other. */
+function fitsWithStars(
+  length: number,
+  patternLength: number,
+  isStar: (at: number) => boolean,
+  fits: (element: number, at: number) => boolean,
+): boolean {
+  let [element, at, star, resume] = [0, 0, -1, 0];
+  while (element < length) {
+    if (at < patternLength && isStar(at)) {
+      star = at;
+      resume = element;
+      at += 1;
+    } else if (at < patternLength && fits(element, at)) {
+      element += 1;
+      at += 1;
+    } else if (star >= 0) {
+      resume += 1;
+      element = resume;
+      at = star + 1;
+    } else return false;
+  }
+  while (at < patternLength && isStar(at)) at += 1;
+  return at === patternLength;
+}
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < text.length; ) {
+    const letter = text[at]!;
+    if (letter === "*") {
+      if (tokens.at(-1) !== STAR) tokens.push(STAR);
+    } else if (letter === "?") tokens.push({ kind: "any" });
+    else if (letter === "[") {
+      const set = setAt(text, at);
+      tokens.push({ kind: "one", fits: set?.fits ?? (() => false) });
+      // Like git: a set that is never closed fits nothing.
+      at = set?.end ?? text.length;
+      continue;
+    } else {
+      if (letter === "\\") at += 1;
+      const literal = text[at] ?? "";
+      tokens.push({ kind: "one", fits: (each) => each === literal });
+    }
+    at += 1;
+  }
+  return tokens;
+}
+
+const CLASSES: Readonly<Record<string, RegExp>> = {
+  alnum: /[A-Za-z0-9]/,
+  alpha: /[A-Za-z]/,
+  blank: /[ \t]/,
+  digit: /[0-9]/,
+  lower: /[a-z]/,
+  punct: /[!-/:-@[-`{-~]/,
+  space: /\s/,
+  upper: /[A-Z]/,
+  xdigit: /[0-9A-Fa-f]/,
+};
+
+function setAt(text: string, start: number): { fits: (letter: string) => boolean; end: number } | undefined {
+  let at = start + 1;
+  const isNegated = text[at] === "!" || text[at] === "^";
+  if (isNegated) at += 1;
+  const tests: ((letter: string) => boolean)[] = [];
+  for (const first = at; at < text.length; ) {
+    if (text[at] === "]" && at > first)
+      return { fits: (letter) => tests.some((test) => test(letter)) !== isNegated, end: at + 1 };
+    const kind = /^\[:([a-z]+):\]/.exec(text.slice(at, at + 12))?.[1];
+    if (kind !== undefined) {
+      const letters = CLASSES[kind];
+      tests.push((letter) => letters?.test(letter) ?? false);
+      at += kind.length + 4;
+      continue;
+    }
+    if (text[at] === "\\") at += 1;
+    const low = text[at] ?? "";
+    at += 1;
+    if (text[at] === "-" && at + 1 < text.length && text[at + 1] !== "]") {
+      at += text[at + 1] === "\\" ? 2 : 1;
+      const high = text[at] ?? "";
+      tests.push((letter) => letter >= low && letter <= high);
+      at += 1;
+    } else tests.push((letter) => letter === low);
+  }
+  return undefined;
+}
