@@ -1,18 +1,31 @@
 import { realpathSync, statSync } from "node:fs";
+import { basename } from "node:path";
 import type { Git } from "../git/command.ts";
 import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf, UserError, usageError } from "../lib/errors.ts";
 import { named } from "../lib/quoted.ts";
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
+import { affectedBy } from "./affected.ts";
+import { fromCi } from "./commands/ci.ts";
+import { readInstructions } from "./commands/instructions.ts";
 import { cmakeTestTools } from "./commands/native.ts";
 import type { ProjectView } from "./commands/scope.ts";
-import { commandsOf } from "./commands.ts";
+import { type Check, commandsOf, findChecks } from "./commands.ts";
 import { type Listing, listFiles } from "./files.ts";
 import type { Framework } from "./frameworks.ts";
 import { countLanguages, madeStyles } from "./languages.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 import { isManifest, readManifest } from "./manifests/read.ts";
-import { frameworksIn, mainOf, monorepoOf, packageManagersOf, packagesOf, toolsIn } from "./packages.ts";
+import {
+  frameworksForRoles,
+  frameworksIn,
+  mainOf,
+  monorepoOf,
+  packageManagersOf,
+  packagesOf,
+  toolsIn,
+  withoutCollections,
+} from "./packages.ts";
 import { refuseSystemFolder } from "./roots.ts";
 import { maybeSign, signsAmong } from "./signs.ts";
 import { isTestFile } from "./tests.ts";
@@ -22,28 +35,38 @@ const MAX_MANIFESTS = 500;
 
 /** Names worth keeping beside the list of files, for the questions asked of them later. */
 const NOTABLE =
-  /(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$|\.swift$|(?:^|\/)(?:CMakeLists\.txt|BUILD(?:\.bazel)?)$|^build\/|^\.github\/workflows\/[^/]+$|^(?:\.gitlab-ci|\.travis|\.cirrus|azure-pipelines)\.yml$|^\.circleci\/config\.yml$/;
+  /(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$|\.swift$|(?:^|\/)(?:CMakeLists\.txt|BUILD(?:\.bazel)?)$|^build\/|^\.github\/workflows\/[^/]+$|^(?:\.gitlab-ci|\.travis|\.cirrus|\.?azure-pipelines)\.ya?ml$|^\.circleci\/config\.yml$/;
 const CI_FILES = /^\.github\/workflows\/[^/]+\.ya?ml$|^(?:\.gitlab-ci|\.travis|\.cirrus|azure-pipelines)\.yml$|^\.circleci\//;
 const MAX_CI_FILES = 20;
 
 /** What a project is. */
 export type ProjectFacts = Omit<Analysis, "roster">;
 
-/** A project's facts, and the frameworks it uses with what each is for. */
+/** A project's facts, and the frameworks that ask for somebody of their own with what each is for. */
 export interface Survey {
   facts: ProjectFacts;
-  frameworks: Framework[];
+  frameworks: readonly Framework[];
   /** The languages of what is shipped, without tests, examples and documentation. */
   shipped: LanguageShare[];
+  /** The commands as checks, the cheapest first. */
+  checks: Check[];
+  /** How many more there were than are run. */
+  leftOut: number;
+}
+
+export interface SurveyOptions {
+  signal?: AbortSignal | undefined;
+  /** The files that were changed: in a project of several packages only those that this concerns are checked. */
+  changed?: readonly string[] | undefined;
 }
 
 /** Looks at a project's real files: what it is made of, and how it is checked. */
-export async function surveyProject(git: Git, path: string, { signal }: { signal?: AbortSignal } = {}): Promise<Survey> {
+export async function surveyProject(git: Git, path: string, { signal, changed }: SurveyOptions = {}): Promise<Survey> {
   const root = projectRoot(path);
   const { source, files, truncated, problem } = await listFiles(git, root, signal);
   const tree = openTree(root);
   try {
-    return await surveyFiles({ root, tree, source, files, truncated, problem, signal });
+    return await surveyFiles({ root, tree, source, files, truncated, problem, signal, changed });
   } finally {
     tree.close();
   }
@@ -53,18 +76,24 @@ interface SurveyDeps extends Listing {
   root: string;
   tree: ProjectTree;
   signal: AbortSignal | undefined;
+  changed: readonly string[] | undefined;
 }
 
-async function surveyFiles({ root, tree, source, files, truncated, problem, signal }: SurveyDeps): Promise<Survey> {
+async function surveyFiles({ root, tree, source, files, truncated, problem, signal, changed }: SurveyDeps): Promise<Survey> {
   const breathe = createBreath(signal);
   const picked = await pick(files, QUESTIONS, breathe);
   const { shipped, ...counted } = await countLanguages(tree, files, madeStyles(picked.styles), signal);
-  const { manifests, problems } = await readManifests(tree, picked.manifests, breathe);
+  const { manifests: all, problems } = await readManifests(tree, manifestsAmong(picked.manifests, files), breathe);
+  const manifests = withoutCollections(all);
   const signs = await signsAmong(picked.signs, breathe);
   const view = viewOf({ tree, files, picked, manifests, languages: shipped.map(({ name }) => name) });
   const frameworks = frameworksIn(manifests);
   const labels = (wanted: (one: Framework) => boolean) => unique(frameworks.filter(wanted).map(({ label }) => label));
-  const commands = commandsOf(view);
+  const ci = await fromCi(picked.notable, view, breathe);
+  const affected = changed && affectedBy(changed, manifests);
+  const written = { ...(await readInstructions(view, breathe)), ci };
+  const { planned, leftOut } = await commandsOf(view, written, { breathe, affected });
+  const commands = planned.map(({ packages: _, isPerPackage: __, ...command }) => command);
   const facts: ProjectFacts = {
     projectPath: root,
     source,
@@ -85,14 +114,24 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
     commands,
     problems: [
       ...problems,
+      ...(leftOut > 0 ? [{ file: ".", message: tellLeftOut(leftOut) }] : []),
       ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
       ...(problem === undefined
         ? []
         : [{ file: ".", message: `git could not be asked, so ignored files count too: ${problem}` }]),
     ],
   };
-  return { facts, frameworks, shipped };
+  return {
+    facts,
+    frameworks: frameworksForRoles(frameworks, manifests, files),
+    shipped,
+    checks: findChecks({ commands: planned }),
+    leftOut,
+  };
 }
+
+export const tellLeftOut = (count: number) =>
+  `${count} more commands of its packages are not run. Say which matter: io squad set <slug> --check "<command>", or checks in swarm.config.yaml`;
 
 function projectRoot(path: string): string {
   try {
@@ -113,6 +152,10 @@ function projectRoot(path: string): string {
   }
   throw usageError(`${named(path, 300)}: is not a folder. Give the path of a project's folder.`);
 }
+
+/** Other tools have a `project.json` as well: it is a package where Nx is at work. */
+const manifestsAmong = (found: readonly string[], files: readonly string[]): readonly string[] =>
+  files.includes("nx.json") ? found : found.filter((file) => basename(file) !== "project.json");
 
 async function readManifests(
   tree: ProjectTree,
@@ -175,16 +218,30 @@ function viewOf({ tree, files, picked, manifests, languages }: ViewDeps): Projec
     const target = tree.linked(file) ?? file;
     return all.has(target) ? tree.text(target) : undefined;
   };
+  let folders: ReadonlySet<string> | undefined;
   const ciFiles = picked.notable.filter((file) => CI_FILES.test(file)).slice(0, MAX_CI_FILES);
   return {
     manifests: mainOf(manifests),
+    all: manifests,
     languages,
     testFiles: picked.tests,
     ci: ciFiles.map((file) => read(file) ?? "").join("\n"),
     has: (file) => all.has(file),
+    hasFolder: (folder) => {
+      folders ??= foldersOf(files);
+      return folder === "." || folders.has(folder);
+    },
     named: (pattern) => picked.notable.filter((file) => pattern.test(file)),
     read,
   };
+}
+
+function foldersOf(files: readonly string[]): ReadonlySet<string> {
+  const folders = new Set<string>();
+  for (const file of files)
+    for (let end = file.lastIndexOf("/"); end > 0 && !folders.has(file.slice(0, end)); end = file.lastIndexOf("/", end - 1))
+      folders.add(file.slice(0, end));
+  return folders;
 }
 
 const unique = (names: readonly string[]) => [...new Set(names)];

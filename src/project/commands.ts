@@ -1,30 +1,67 @@
-import type { Analysis, ProjectCommand } from "../protocol/analysis.ts";
+import { createHash } from "node:crypto";
+import type { Breath } from "../lib/breath.ts";
+import type { ProjectCommand } from "../protocol/analysis.ts";
+import type { CiCommands } from "./commands/ci.ts";
+import { type Instructions, isBanned } from "./commands/instructions.ts";
 import { ofDeno, ofNpm } from "./commands/javascript.ts";
 import { ofGradle, ofMaven } from "./commands/jvm.ts";
+import { isPerPackage, narrowed } from "./commands/narrow.ts";
 import { ofBazel, ofCargo, ofCmake, ofGo, ofSwift } from "./commands/native.ts";
 import { ofDart, ofDotnet, ofElixir, ofPhp, ofRuby, ofSbt } from "./commands/others.ts";
 import { ofPython } from "./commands/python.ts";
-import { type CommandFinder, type ProjectView, scopeOf } from "./commands/scope.ts";
-import { fromTaskFiles, ownTargets } from "./commands/task-files.ts";
+import { type CommandFinder, isWithin, type ProjectView, type Purpose, scopeOf } from "./commands/scope.ts";
+import { coreOf, fromTaskFiles, fromTaskRunner, fromWorkspaces, ownTargets } from "./commands/task-files.ts";
+import { fromTox } from "./commands/tox.ts";
+import type { WrittenCommand } from "./commands/written.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 
 const PURPOSES = ["test", "lint", "build"] as const;
 const MAX_NESTED = 20;
+/** How many commands a project is checked with at most, and how many of them for one purpose are taken from its CI. */
+const MOST = 6;
+const MOST_OF_CI = 3;
+/** What is cheap to run comes first. */
+const BY_COST = ["lint", "build", "test"] as const;
 
 /** A command that tells whether work is sound, to be run by a shell in `cwd`, a folder relative to the project. */
 export interface Check {
   name: string;
   command: string;
   cwd: string;
+  /** The file in which it was found; missing where none names it. */
+  from?: string;
+  /** Set where it covers some packages alone, or could be told to: which ones depends on what was changed. */
+  isPerPackage?: true;
+  /** The folders of the packages that it is for. */
+  packages?: string[];
 }
 
-/** The project's own checks, tests first. */
-export function findChecks(analysis: Pick<Analysis, "commands">): Check[] {
-  return PURPOSES.flatMap((purpose) =>
-    analysis.commands
+/** A command with which packages it was narrowed to. */
+export interface PlannedCommand extends ProjectCommand {
+  packages?: string[];
+  isPerPackage?: true;
+}
+
+/** The project's own checks, the cheapest first. */
+export function findChecks({ commands }: { commands: readonly PlannedCommand[] }): Check[] {
+  return BY_COST.flatMap((purpose) =>
+    commands
       .filter((one) => one.purpose === purpose)
-      .map(({ command, cwd }) => ({ name: cwd === "." ? purpose : `${purpose} (${cwd})`, command, cwd })),
+      .map(({ command, cwd, from, isGuess, packages, isPerPackage }) => {
+        const where = packages ?? (cwd === "." ? [] : [cwd]);
+        const name = where.length === 0 ? purpose : `${purpose} (${inShort(where)})`;
+        return { name, command, cwd, ...(!isGuess && { from }), ...(isPerPackage && { isPerPackage, packages: where }) };
+      }),
   );
+}
+
+const MOST_NAMED = 4;
+
+/** Some packages by name, so that two lists are never called the same. */
+function inShort(packages: readonly string[]): string {
+  if (packages.length <= MOST_NAMED + 1) return packages.join(", ");
+  const mark = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 6);
+  return `${packages.slice(0, MOST_NAMED).join(", ")} and ${packages.length - MOST_NAMED} more, ${mark}`;
 }
 
 const FINDERS: Readonly<Record<string, CommandFinder>> = {
@@ -52,27 +89,169 @@ const RIVALS: readonly (readonly string[])[] = [
 /** Kinds whose commands follow from the tool, not from what the project wrote down. */
 const BY_CONVENTION = new Set(["cargo", "go", "maven", "gradle", "sbt", "python", "ruby", "cmake", "elixir", "dart"]);
 
-/** The commands that test, lint and build: the root's own where it has them, else those of the packages below. */
-export function commandsOf(view: ProjectView): ProjectCommand[] {
-  const all = view.manifests.filter((one) => !isOutspoken(one, view)).flatMap((manifest) => ofPackage(manifest, view));
-  const own = ownTargets(view);
+/** What people wrote down for this project: in the instructions for agents, and in its CI. */
+export interface Written extends Instructions {
+  ci: CiCommands;
+}
+
+/**
+ * At most a handful of commands that test, lint and build, as the project means them: its instructions first, then its CI,
+ * then the rest; and how many there was no room for. To a CI that runs tests only scripts for linting are added, and what it runs in a form that cannot be read.
+ */
+export async function commandsOf(
+  view: ProjectView,
+  { commands, banned, ci }: Written,
+  { breathe, affected }: { breathe: Breath; affected?: ReadonlySet<string> | undefined },
+): Promise<{ planned: PlannedCommand[]; leftOut: number }> {
+  const found = await fromFiles(view, breathe, affected ? undefined : MAX_NESTED);
+  const tox = fromTox(view);
+  const isInTox = (one: ProjectCommand) =>
+    tox.some(({ purpose, plain }) => purpose === one.purpose && (purpose === "test" || coreOf(plain) === coreOf(one.command)));
+  const withTox: OwnCommand[] = [...tox, ...found.filter((one) => !isInTox(one))];
+  const allowed = <T extends ProjectCommand>(from: readonly T[], purpose: Purpose) =>
+    from.filter((one) => one.purpose === purpose && !isBanned("plain" in one ? String(one.plain) : one.command, banned));
+  const inCi = PURPOSES.map((purpose) => wholeSuites(allowed(ci.commands, purpose).filter(({ plain }) => !isRival(plain, view))));
+  const isDirect = (one: WrittenCommand) => !one.isDriver && !isNarrow(one);
+  const isWhole = inCi[PURPOSES.indexOf("test")]!.some(isDirect);
+  const concerns = (one: ProjectCommand) => !affected || narrowed(one, view, affected) !== undefined;
+  const chosen = PURPOSES.map((purpose, index): ProjectCommand[] => {
+    const asked = wholeSuites(allowed(commands, purpose)).slice(0, purpose === "lint" ? 2 : 1);
+    if (asked.length > 0) return asked;
+    const most = purpose === "build" ? 1 : MOST_OF_CI;
+    const direct = inCi[index]!.filter(isDirect).sort((a, b) => specialtyOf(a) - specialtyOf(b));
+    const own = allowed(withTox, purpose);
+    const unread = own.filter((one) => isUnread(one.command, ci));
+    const hooks = inCi[index]!.filter(({ plain }) => runsHooks(plain));
+    const isOther = (one: ProjectCommand) => !direct.some(({ plain }) => coreOf(plain) === coreOf(one.command));
+    const throughHooks = hooks.length === 0 ? [] : own.length > 0 ? own.filter(isOther) : hooks;
+    if (direct.length > 0) return unique([...direct.filter(concerns).slice(0, most), ...unread, ...throughHooks]).slice(0, most);
+    if (isWhole && !inCi[index]!.some(({ isDriver }) => isDriver))
+      return own.filter((one) => unread.includes(one) || (purpose === "lint" && !one.isUsual));
+    return own.every(({ isGuess }) => isGuess) && inCi[index]!.length > 0 ? inCi[index]!.slice(0, most) : own;
+  });
+  const planned = chosen.map((list) =>
+    list.flatMap(({ purpose, command, cwd, from, isGuess }): PlannedCommand[] => {
+      const whole = { ...{ purpose, command, cwd, from }, ...(isGuess && { isGuess }) };
+      const part = affected ? narrowed(whole, view, affected) : whole;
+      return part ? [{ ...part, ...(isPerPackage(whole, view) && { isPerPackage: true as const }) }] : [];
+    }),
+  );
+  // What concerns no package has to be checked all the same.
+  if (affected && planned.every((list) => list.length === 0)) return commandsOf(view, { commands, banned, ci }, { breathe });
+  const taken = affected ? testsFirst(planned.flat(), [...affected]) : handful(planned);
+  return { planned: taken, leftOut: planned.flat().length - taken.length };
+}
+
+/** Whether the CI runs a tool, but no line of it that does could be read. */
+function isUnread(command: string, { commands, unread }: CiCommands): boolean {
+  const core = coreOf(command);
+  return unread.some((line) => line.includes(core)) && !commands.some(({ plain }) => plain.includes(core));
+}
+
+/** Words by which a command covers only a part of what it could: options, and a task of one of Gradle's projects. */
+const NARROW =
+  /^(?:-p|--package|--manifest-path|--lib|--bin|--doc|--test|-k|--no-default-features|--target|-run|--filter|-pl|--projects|--activate-profiles)(?:=|$)|^:\w/;
+const isNarrow = ({ plain }: WrittenCommand) => plain.split(" ").some((word) => NARROW.test(word));
+
+/** Whether a command runs the hooks of pre-commit, which call linters that are known otherwise where the project names them. */
+const runsHooks = (plain: string) => /\bpre-commit run\b/.test(plain);
+
+/**
+ * Of the commands that differ in their options alone, the first that covers the most, and where that is for some features of a
+ * crate, the first for other ones.
+ */
+function wholeSuites(commands: readonly WrittenCommand[]): WrittenCommand[] {
+  const groups = new Map<string, WrittenCommand[]>();
+  for (const one of commands) {
+    const words = one.plain
+      .replaceAll(QUOTED_VALUE, "")
+      .split(" ")
+      .filter((word) => word !== "" && !ASSIGNMENT.test(word) && !EVERYTHING.test(word));
+    const end = words.findIndex((word) => word.startsWith("-"));
+    const key = `${one.cwd}\0${(end < 0 ? words : words.slice(0, end)).join(" ")}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const [first, ...rest] = group.sort((a, b) => specialtyOf(a) - specialtyOf(b));
+    const features = featuresOf(first!);
+    const isOther = (one: WrittenCommand) => specialtyOf(one) === specialtyOf(first!) && featuresOf(one) !== features;
+    return features === undefined ? [first!] : [first!, ...rest.filter(isOther).slice(0, 1)];
+  });
+}
+
+const featuresOf = ({ plain }: WrittenCommand) => / --features[= ](\S+)/.exec(plain)?.[1];
+const QUOTED_VALUE = / \w{1,60}='[^']*'/g;
+const ASSIGNMENT = /^\w+=/;
+/** The project as a whole, as Go and linters are told. */
+const EVERYTHING = /^\.(?:\/\.\.\.|\/)?$/;
+/** How far a command is from the plain one that checks everything. */
+const specialtyOf = (one: WrittenCommand) =>
+  (isNarrow(one) ? 4 : 0) + (/ --features\b/.test(one.command) ? 2 : 0) + (ASSIGNMENT.test(one.command) ? 1 : 0);
+
+/** Whether a command is Gradle's in a project that Maven speaks for. */
+const isRival = (command: string, { manifests }: ProjectView) =>
+  /^(?:\.\/)?gradlew? /.test(command) && manifests.some(({ kind, folder }) => kind === "maven" && folder === ".");
+
+/** Where there is room for some alone: the tests before the rest, and the packages that were changed before what depends on them. */
+function testsFirst(planned: readonly PlannedCommand[], affected: readonly string[]): PlannedCommand[] {
+  const rank = ({ purpose, cwd }: PlannedCommand) => PURPOSES.indexOf(purpose) * affected.length + affected.indexOf(cwd);
+  const taken = new Set([...planned].sort((a, b) => rank(a) - rank(b)).slice(0, MOST));
+  return planned.filter((one) => taken.has(one));
+}
+
+/** As many of each list as there is room for, taken in turn. */
+function handful<T>(lists: readonly (readonly T[])[]): T[] {
+  const taken = lists.map((): T[] => []);
+  for (let round = 0, left = MOST; left > 0 && lists.some((list) => list.length > round); round += 1)
+    for (const [index, list] of lists.entries())
+      if (left > 0 && list.length > round) {
+        taken[index]!.push(list[round]!);
+        left -= 1;
+      }
+  return taken.flat();
+}
+
+/** What task files and manifests say: the root's own where it has them, else those of the packages below. */
+async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number | undefined): Promise<OwnCommand[]> {
+  const all: FoundCommand[] = [];
+  for (const manifest of view.manifests) {
+    if (!isOutspoken(manifest, view)) all.push(...ofPackage(manifest, view));
+    await breathe();
+  }
+  const own = ownTargets(view, all);
   const perEcosystem = PURPOSES.flatMap((purpose) =>
     kindsOf(all, view).flatMap((kind) => {
       if (BY_CONVENTION.has(kind) && own.some((one) => one.purpose === purpose)) return [];
       const mine = all.filter((one) => one.purpose === purpose && one.kind === kind);
       const rooted = mine.filter(({ cwd }) => cwd === ".");
-      return rooted.length > 0 ? rooted : mine.slice(0, MAX_NESTED);
+      if (rooted.length > 0) return rooted;
+      const runner =
+        kind === "npm" && mine.length > 1 ? (fromTaskRunner(view, purpose) ?? fromWorkspaces(view, purpose)) : undefined;
+      return runner ? [{ ...runner, kind }] : mine.filter((one) => !isCovered(one, mine, view)).slice(0, mostNested);
     }),
-  ).map(({ kind: _, ...command }) => command);
+  ).map(({ kind, ...command }): OwnCommand => ({ ...command, isUsual: BY_CONVENTION.has(kind) }));
   const replaces = (one: ProjectCommand) => all.some(({ kind, purpose }) => BY_CONVENTION.has(kind) && purpose === one.purpose);
-  const found = unique([...own.filter(replaces), ...perEcosystem]);
+  const found = unique<OwnCommand>([...own.filter(replaces), ...perEcosystem]);
   const missing = (from: readonly ProjectCommand[]) => PURPOSES.filter((purpose) => !from.some((one) => one.purpose === purpose));
-  const tasks = [...found, ...fromTaskFiles(view, missing(found))];
+  const runner = missing(found).flatMap((purpose) => fromTaskRunner(view, purpose) ?? []);
+  const withRunner = [...found, ...runner];
+  const tasks = [...withRunner, ...fromTaskFiles(view, missing(withRunner))];
   const left = missing(tasks);
   return [...tasks, ...fromBazel(view).filter(({ purpose }) => left.includes(purpose))].sort(
     (a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose),
   );
 }
+
+/** Whether the package lies in a workspace that has a command of its own for the same purpose. */
+const isCovered = ({ cwd, kind }: FoundCommand, all: readonly FoundCommand[], { manifests }: ProjectView) =>
+  manifests.some(
+    (one) =>
+      one.kind === kind &&
+      one.workspace &&
+      one.folder !== cwd &&
+      isWithin(cwd, one.folder) &&
+      all.some((each) => each.cwd === one.folder),
+  );
 
 /** Which languages the code of a kind is written in. */
 const LANGUAGES: Readonly<Record<string, readonly string[]>> = {
@@ -109,6 +288,8 @@ const isOutspoken = ({ kind, folder }: PackageManifest, { manifests }: ProjectVi
   });
 
 type FoundCommand = ProjectCommand & { kind: string };
+/** With whether it is what such a project is usually checked with, and no script or target of this one. */
+type OwnCommand = ProjectCommand & { isUsual?: boolean };
 
 function ofPackage(manifest: PackageManifest, view: ProjectView, find = FINDERS[manifest.kind]): FoundCommand[] {
   if (!find) return [];
@@ -128,6 +309,6 @@ function fromBazel(view: ProjectView): ProjectCommand[] {
   return bazel ? ofPackage(bazel, view, ofBazel).map(({ kind: _, ...command }) => command) : [];
 }
 
-function unique(commands: readonly ProjectCommand[]): ProjectCommand[] {
+function unique<T extends ProjectCommand>(commands: readonly T[]): T[] {
   return [...new Map(commands.map((one) => [`${one.purpose}\0${one.cwd}\0${one.command}`, one])).values()];
 }

@@ -27,7 +27,7 @@ export interface Conventions {
 
 const NAME = "AGENTS.md";
 /** Read where a project has no AGENTS.md at all, the first that is there. */
-const INSTEAD = [".github/copilot-instructions.md", "CLAUDE.md"];
+const INSTEAD = ["CLAUDE.md", ".github/copilot-instructions.md"];
 const MAX_BYTES = 64_000;
 const MAX_FOLDERS = 1_000;
 const MAX_DEPTH = 4;

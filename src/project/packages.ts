@@ -1,6 +1,6 @@
 import type { ProjectCommand, ProjectPackage } from "../protocol/analysis.ts";
 import { managerOf } from "./commands/javascript.ts";
-import { nearest, type ProjectView } from "./commands/scope.ts";
+import { isWithin, nearest, type ProjectView } from "./commands/scope.ts";
 import { type Framework, frameworksOf } from "./frameworks.ts";
 import { type PackageManifest, uses } from "./manifests/manifest.ts";
 import { isAid, isBeside, isDocumentation, isShown } from "./places.ts";
@@ -22,6 +22,49 @@ export function frameworksIn(manifests: readonly PackageManifest[]): Framework[]
     return isMixed && isBeside(one.folder) ? all.filter(({ area }) => area === "test" || area === "lint") : all;
   });
   return [...new Map(found.map((one) => [one.label, one])).values()];
+}
+
+/** How much of the shipped files must lie where a framework is used before it asks for somebody of its own. */
+const WORTH_A_ROLE = 0.1;
+
+/**
+ * The frameworks that ask for somebody of their own: without those for apps that are used in a corner of the project only.
+ * The root of a build of several packages speaks for itself alone.
+ */
+export function frameworksForRoles(
+  found: readonly Framework[],
+  manifests: readonly PackageManifest[],
+  files: readonly string[],
+): readonly Framework[] {
+  if (!found.some(({ area }) => area === "mobile" || area === "desktop")) return found;
+  const shipped = files.filter((file) => CODE.test(file) && !isBeside(file));
+  return found.filter(({ label, area }) => {
+    if (area !== "mobile" && area !== "desktop") return true;
+    const users = mainOf(manifests).filter((one) => frameworksOf(one).some((each) => each.label === label));
+    const nested = users.filter(({ folder }) => folder !== ".");
+    const folders = (nested.length > 0 ? nested : users).map(({ folder }) => folder);
+    const inThem = shipped.filter((file) => folders.some((folder) => isWithin(file, folder)));
+    return inThem.length >= shipped.length * WORTH_A_ROLE;
+  });
+}
+const CODE = /\.(?:java|kt|swift|m|mm|dart|[cm]?[jt]sx?|cs|fs|vb|c|cc|cpp|h|hpp|rs|go|py|rb|php|scala|groovy|vue|svelte)$/;
+
+/** A folder that holds this many packages without a single script holds data, such as type definitions. */
+const MANY = 50;
+
+/** The manifests of packages that people work on one by one. */
+export function withoutCollections(manifests: readonly PackageManifest[]): PackageManifest[] {
+  const groups = new Map<string, PackageManifest[]>();
+  for (const one of manifests) {
+    if (one.kind !== "npm" || !one.folder.includes("/")) continue;
+    const top = one.folder.split("/")[0]!;
+    const group = groups.get(top);
+    if (group) group.push(one);
+    else groups.set(top, [one]);
+  }
+  const collections = [...groups].filter(([, all]) => all.length >= MANY && all.every(({ scripts }) => scripts.size === 0));
+  const dropped = new Set(collections.flatMap(([, all]) => all));
+  return manifests.filter((one) => !dropped.has(one));
 }
 
 /** A solution lists projects, and a file of requirements for tools or documentation what they need; neither is a package. */
@@ -109,7 +152,7 @@ const RUNNERS: readonly [pattern: RegExp, label: string][] = [
   [/^bun test\b/, "bun test"],
   [/^swift test\b/, "XCTest"],
   [/\bmanage\.py test\b/, "Django's test runner"],
-  [/\bruntests\.py$/, "a runner of its own"],
+  [/\bruntests\.py\b/, "a runner of its own"],
   [/^hatch /, "Hatch"],
   [/^bazel test\b/, "bazel test"],
 ];

@@ -25,6 +25,9 @@ export function refuseSystemFolder(folder: string): void {
     throw usageError(`${named(folder, 300)}: ${reason}. Give the folder of one project, such as ${join(homedir(), "app")}.`);
 }
 
+/** Whether a folder is no project by what it is. */
+export const isSystemFolder = (folder: string): boolean => reasonAgainst(folder) !== undefined;
+
 function reasonAgainst(folder: string): string | undefined {
   if ((KERNEL.test(folder) && !MEMORY.test(folder)) || isWindow(folder))
     return "is made by the system as it is read, and holds devices or processes, not a project";

@@ -3,10 +3,10 @@ import { closeSync, mkdirSync, openSync, readdirSync, realpathSync, symlinkSync,
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { findChecks } from "../../src/project/commands.ts";
+import { testIn } from "../../src/project/test-commands.ts";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject as analyze } from "../../src/squads/analyze.ts";
-import { testIn } from "../../src/squads/test-commands.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 
@@ -268,17 +268,17 @@ test("every command that a project is said to be tested with is known for a test
   expect([...others].filter((command) => testIn(command).isTest)).toEqual([]);
 });
 
-test("the checks are the project's own commands, tests first", async () => {
+test("the checks are the project's own commands, the cheapest first", async () => {
   const scripts = { build: "tsc", lint: "biome check", test: "vitest run", types: "tsc --noEmit" };
   const root = project({
     "package.json": JSON.stringify({ packageManager: "yarn@4.1.0", scripts }),
     "sub/package.json": JSON.stringify({ scripts }),
   });
   expect(findChecks(await analyzeProject(root))).toEqual([
-    { name: "test", command: "yarn run test", cwd: "." },
-    { name: "lint", command: "yarn run lint", cwd: "." },
-    { name: "lint", command: "yarn run types", cwd: "." },
-    { name: "build", command: "yarn run build", cwd: "." },
+    { name: "lint", command: "yarn run lint", cwd: ".", from: "package.json" },
+    { name: "lint", command: "yarn run types", cwd: ".", from: "package.json" },
+    { name: "build", command: "yarn run build", cwd: ".", from: "package.json" },
+    { name: "test", command: "yarn run test", cwd: ".", from: "package.json" },
   ]);
 });
 

@@ -42,8 +42,9 @@ describe("where they are found", () => {
 
   test("others' files are read where that is all there is", async () => {
     const both = project({ ".github/copilot-instructions.md": "Copilot's.", "CLAUDE.md": "Claude's." });
-    expect(await namesIn(both)).toEqual([".github/copilot-instructions.md"]);
-    expect(await namesIn(project({ "CLAUDE.md": "Claude's." }))).toEqual(["CLAUDE.md"]);
+    expect(await namesIn(both)).toEqual(["CLAUDE.md"]);
+    const copilot = { ".github/copilot-instructions.md": "Copilot's." };
+    expect(await namesIn(project(copilot))).toEqual([".github/copilot-instructions.md"]);
     expect(await told(project())).toBe("");
     expect(await told(project({ "AGENTS.md": " \n" }))).toBe("");
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { testIn } from "../../src/project/test-commands.ts";
 import { analyzeProject } from "../../src/squads/analyze.ts";
 import { tellFacts } from "../../src/squads/prompt.ts";
-import { testIn } from "../../src/squads/test-commands.ts";
 import { json, lines, text } from "../fixtures/repositories/shape.ts";
 import { testGit } from "../support/git.ts";
 import { commandLines, projectOf } from "../support/project.ts";

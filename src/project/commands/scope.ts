@@ -7,6 +7,8 @@ export type Purpose = ProjectCommand["purpose"];
 /** What the search for commands may look at. */
 export interface ProjectView {
   manifests: readonly PackageManifest[];
+  /** With those of examples and documentation. */
+  all: readonly PackageManifest[];
   /** The files whose names say that they are tests. */
   testFiles: readonly string[];
   /** What the shipped code is written in, most of it first. */
@@ -14,6 +16,7 @@ export interface ProjectView {
   /** What the project's continuous integration runs, as written. */
   ci: string;
   has(file: string): boolean;
+  hasFolder(folder: string): boolean;
   /** The files that fit, among those worth keeping beside the list of files. */
   named(pattern: RegExp): string[];
   read(file: string): string | undefined;

@@ -27,6 +27,14 @@ export function readNpm(text: string): ManifestFacts {
   };
 }
 
+const Nx = z.looseObject({ name: z.string().catch(""), targets: Names, implicitDependencies: z.array(z.string()).catch([]) });
+
+/** A project of an Nx workspace; what it can be asked for are its targets. */
+export function readNx(text: string): ManifestFacts {
+  const { name, targets, implicitDependencies } = Nx.parse(JSON.parse(withoutComments(text)));
+  return { name, dependencies: new Set(implicitDependencies), scripts: scriptsOf(targets) };
+}
+
 const Deno = z.looseObject({ name: z.string().catch(""), imports: Names, tasks: Names, workspace: z.unknown().optional() });
 
 export function readDeno(text: string): ManifestFacts {

@@ -20,6 +20,12 @@ export function readMaven(text: string): ManifestFacts {
 export const mavenPlugins = (text: string): string[] =>
   elementsOf(["pluginManagement", "reporting", "profiles"].reduce(withoutElement, text), "plugin");
 
+/** What Maven does where it is given no goal. */
+export const defaultGoal = (pom: string): string => {
+  const goal = elementsOf(withoutElement(pom.slice(0, 500_000), "profiles"), "defaultGoal")[0]?.trim() ?? "";
+  return /^[\w:. -]{1,300}$/.test(goal) ? goal : "";
+};
+
 export function elementsOf(text: string, name: string): string[] {
   const end = `</${name}>`;
   return text
@@ -41,6 +47,8 @@ const NOT_SHIPPED = /test|jmh|^(?:developmentOnly|classpath|checkstyle|annotatio
 export function readGradle(text: string): ManifestFacts {
   const found = { dependencies: new Set<string>(), development: new Set<string>() };
   for (const line of text.split("\n")) {
+    // A plugin that is only made known to the projects below.
+    if (/\bapply\s+false\b/.test(line)) continue;
     const configuration = /^[ \t]*["']?(\w+)/.exec(line)?.[1] ?? "";
     const into = NOT_SHIPPED.test(configuration) ? found.development : found.dependencies;
     for (const match of line.matchAll(/["']([\w.-]+):([\w.-]+)(?::[^"']*)?["']/g)) into.add(match[1]!).add(match[2]!);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
-import { readDeno, readNpm } from "./javascript.ts";
+import { readDeno, readNpm, readNx } from "./javascript.ts";
 import { readGradle, readGradleSettings, readMaven } from "./jvm.ts";
 import type { ManifestFacts, ManifestReader, PackageManifest } from "./manifest.ts";
 import { readBazel, readCargo, readCmake, readComposer, readDotnet, readGo, readMix, readPubspec, readSwift } from "./others.ts";
@@ -10,6 +10,7 @@ import { readGemfile, readGemspec } from "./ruby.ts";
 const KINDS: readonly [pattern: RegExp, kind: string, read: ManifestReader][] = [
   [/^package\.json$/, "npm", readNpm],
   [/^deno\.jsonc?$/, "deno", readDeno],
+  [/^project\.json$/, "nx", readNx],
   [/^Cargo\.toml$/, "cargo", readCargo],
   [/^go\.mod$/, "go", readGo],
   [/^pyproject\.toml$/, "python", readPyproject],
@@ -32,16 +33,17 @@ const KINDS: readonly [pattern: RegExp, kind: string, read: ManifestReader][] = 
   [/^(?:MODULE\.bazel|WORKSPACE(?:\.bazel)?)$/, "bazel", readBazel],
   [/^Package\.swift$/, "swift", readSwift],
 ];
+/** Made by a build, copied from elsewhere, or only read by tests. */
 const ELSEWHERE =
-  /(?:^|\/)(?:node_modules|vendor|third_?party|3rdparty|fixtures?|__fixtures__|testdata|test-data|templates?|\.yarn)\//;
+  /(?:^|\/)(?:node_modules|bower_components|vendor|vendored|_vendor|third_?party|3rdparty|(?:\w+-)?fixtures?|__fixtures__|__mocks__|__snapshots__|snapshots|testdata|test[-_]data|test-?cases|templates?|dist|generated|__generated__|\.yarn|\.next|\.output)\//;
 /** Below a folder of tests lies what is tested with; only .NET keeps its test projects there. */
 const TESTED_WITH = /(?:^|\/)(?:tests?|__tests__|specs?)\/[^/]+\//;
 const TEST_PROJECT = /\.(?:cs|fs|vb)proj$/;
 const BASENAMES =
-  /(?:^|\/)(?:package\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|requirements\/[^/]+\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$|^(?:MODULE\.bazel|WORKSPACE(?:\.bazel)?)$|^(?:[^/]+\/)?CMakeLists\.txt$/;
+  /(?:^|\/)(?:package\.json|project\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|requirements\/[^/]+\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$|^(?:MODULE\.bazel|WORKSPACE(?:\.bazel)?)$|^(?:[^/]+\/)?CMakeLists\.txt$/;
 
 /** Kinds whose files are parsed whole; the others are looked through line by line. */
-const STRUCTURED = new Set(["npm", "deno", "php", "dart"]);
+const STRUCTURED = new Set(["npm", "nx", "deno", "php", "dart"]);
 const MAX_STRUCTURED = 250_000;
 
 export function isManifest(file: string): boolean {

@@ -1,0 +1,33 @@
+const MAX_SCRIPT = 10_000;
+
+/** A script that a job runs, with what stands around it. */
+export interface CiScript {
+  text: string;
+  /** Relative to the project; undefined where it is not known. */
+  cwd: string | undefined;
+  env: Readonly<Record<string, string>>;
+  /** What is set for its whole job or workflow. */
+  around?: Readonly<Record<string, string>>;
+}
+
+/** The lines of a script that say something, continued ones as one. */
+export const linesOf = (script: string): string[] =>
+  script
+    .slice(0, MAX_SCRIPT)
+    .replace(/\\\r?\n/g, " ")
+    .split(/\r?\n/)
+    .map((line) => line.trim().replace(/\s+/g, " "))
+    .filter((line) => line !== "" && !line.startsWith("#"));
+
+/** Names of workflows, jobs, stages and steps whose commands are never checks. */
+export const PUBLISHING = /(?:^|[^a-z])(?:publish|release|deploy|upload|pages|docker|nightly|canary|benchmarks?|bench|fuzz)/i;
+
+/** Commands that make their whole job one that publishes. */
+const PUBLISHES =
+  /\b(?:npm|pnpm|yarn|bun|cargo|poetry|uv|flit|hatch|gem|mvn|mvnw|gradle|gradlew) (?:publish|push|deploy)\b|\btwine upload\b|\bdocker (?:push|login)\b|\bgh release\b|\bgit push\b|\bsemantic-release\b|\bgoreleaser\b|\bkubectl apply\b|\bterraform apply\b|\bhelm (?:upgrade|install)\b/;
+
+export const publishesIn = (script: string): boolean => PUBLISHES.test(script);
+
+/** Whether a line changes the project's own files, so that what follows is not run on the project as it stands. */
+export const changesSources = (line: string): boolean =>
+  /^(?:sed (?:.* )?-i|perl -\w*i|patch\b|git (?:apply|checkout|am|reset|cherry-pick|switch|merge)\b)/.test(line);

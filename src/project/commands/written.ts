@@ -1,0 +1,189 @@
+import { posix } from "node:path";
+import type { ProjectCommand } from "../../protocol/analysis.ts";
+import { readShell } from "../../shell/read.ts";
+import { isAssignment, type Part } from "../../shell/syntax.ts";
+import { defaultGoal } from "../manifests/jvm.ts";
+import { testIn } from "../test-commands.ts";
+import type { ProjectView, Purpose } from "./scope.ts";
+import { recipeOf } from "./task-files.ts";
+
+const words = (text: string) => new Set(text.split(" "));
+const MAX_LENGTH = 300;
+
+/** A command that a person wrote down for this project, with what it is for. */
+export interface WrittenCommand extends ProjectCommand {
+  /** The command without the variables that the CI sets for it. */
+  plain: string;
+  /** Whether it builds an environment of its own from the network before it tests, as tox does. */
+  isDriver: boolean;
+}
+
+/** Programs that leave the sandbox or the project, so their commands are never checks. */
+const OUTSIDE = words("sudo doas su docker docker-compose podman nerdctl kubectl helm ssh scp curl wget gh aws gcloud az git");
+/** Programs that work only after other steps of the same job. */
+const NEEDS_STEPS = words("cmake ctest ninja meson msbuild xcodebuild");
+const DRIVERS = words("tox nox pre-commit");
+/** Parts of names by which a script or target does something else than to check. */
+const NO_CHECK = /^(?:publish|release|deploy|upload|push|prepare|setup|install|download|generate)$/;
+const OTHER_SYSTEM = /\.(?:bat|cmd|ps1|exe)$/i;
+
+const LINTERS = words(
+  "eslint oxlint xo standard stylelint pyright mypy flake8 pylint pyflakes golangci-lint staticcheck rubocop standardrb phpstan psalm phpcs shellcheck yamllint markdownlint ktlint swiftlint pre-commit",
+);
+/** Formatters and linters that change files unless told not to, and the words that tell them. */
+const FORMATTERS = words("prettier black isort ruff biome rustfmt shfmt clang-format");
+const ONLY_LOOKS = /^(?:--check|--check-only|--check-formatted|--dry-run|-c|-d|--diff|--list-different|-l|check|lint|ci)$/;
+const MENDS = /^(?:--fix|--fix-only|--write|-w|-i|--apply|-A|--auto-correct|--autocorrect)$/;
+const LINT_NAME = /^(?:lint|typecheck|type-check|check-types|types|tsc|vet|style|fmt-check|format-check|check|clippy)$/;
+const GRADLE_LINT = /^(?:spotlessCheck|checkstyle\w*|pmd\w*|spotbugs\w*|detekt|ktlintCheck|lint)$/;
+const BUILD_NAME = /^(?:build|compile|all|assemble)$/;
+
+/** By program: the words that come first, and what they are for. */
+const BY_FIRST: Readonly<Record<string, Readonly<Record<string, Purpose>>>> = {
+  cargo: { clippy: "lint", build: "build", check: "build" },
+  go: { vet: "lint", build: "build" },
+  dotnet: { build: "build" },
+  swift: { build: "build" },
+  mix: { credo: "lint", compile: "build" },
+  dart: { analyze: "lint" },
+  flutter: { analyze: "lint" },
+  deno: { lint: "lint" },
+  bazel: { build: "build" },
+};
+
+/** Reads one line as a check. Anything but plain words joined by `&&` is none: no variable, pipe, redirect or placeholder. */
+export function readWritten(line: string, view: ProjectView, at: { cwd: string; from: string }): WrittenCommand | undefined {
+  const text = withGoal(line.trim(), view, at.cwd);
+  if (text === "" || text.length > MAX_LENGTH || /[\n\r<>*?~]|\$\{\{/.test(text)) return undefined;
+  const parts = readShell(text);
+  if (parts.length === 0 || parts.length > 5 || !parts.every(isPlain)) return undefined;
+  const given = parts.map((part) => part.pipe[0]!.words.map((word) => word.text));
+  const moved = given[0]![0] === "cd" ? given[0]![1] : undefined;
+  const cwd = within(at.cwd, moved ?? ".");
+  const rest = moved === undefined ? given : given.slice(1);
+  if (cwd === undefined || !view.hasFolder(cwd) || rest.length === 0) return undefined;
+  const purposes = rest.map((each) => purposeOf(each, view, cwd));
+  if (purposes.includes(undefined)) return undefined;
+  const command = moved === undefined ? text : text.slice(text.indexOf("&&") + 2).trim();
+  const purpose = (["test", "lint", "build"] as const).find((one) => purposes.includes(one))!;
+  const plain = local(command);
+  return { purpose, command: plain, plain, cwd, from: at.from, isDriver: rest.some((each) => each.some(isDriver)) };
+}
+
+/** A call of Maven that names no goal, with the goals that the project has for that. */
+function withGoal(line: string, view: ProjectView, cwd: string): string {
+  const isBare = /^(?:\.\/)?mvnw?(?: -\S+)*$/.test(line);
+  return isBare ? `${line} ${defaultGoal(view.read(posix.join(cwd, "pom.xml")) ?? "")}`.trim() : line;
+}
+
+/** The folder that `cd` leads to, if it stays inside the project. */
+export function within(cwd: string, folder: string): string | undefined {
+  if (folder.startsWith("/") || folder.startsWith("-") || !/^[\w@./ -]+$/.test(folder)) return undefined;
+  const to = posix.normalize(posix.join(cwd, folder)).replace(/\/$/, "");
+  return to === ".." || to.startsWith("../") ? undefined : to;
+}
+
+function isPlain({ before, isTurned, inBackground, pipe }: Part, index: number): boolean {
+  const [command] = pipe;
+  if (pipe.length !== 1 || !command || isTurned || inBackground || (index > 0 && before !== "&&")) return false;
+  if (command.group || command.defines || command.within.length > 0 || command.redirects.length > 0) return false;
+  return command.words.length > 0 && command.words.every((word) => word.pieces.every(({ kind }) => kind === "text"));
+}
+
+function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Purpose | undefined {
+  const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
+  if (given.every(isAssignment) || plain.some((word) => OUTSIDE.has(nameOf(word)) || OTHER_SYSTEM.test(word))) return undefined;
+  const named = plain.filter((word) => !word.startsWith("-"));
+  if (named.some((word) => word.split(/[:/_.-]/).some((part) => NO_CHECK.test(part)))) return undefined;
+  if (plain.some((word) => MENDS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return undefined;
+  if (!isThere(plain, view, cwd)) return undefined;
+  // A target of Make that is a file, and no name of something to do.
+  if (plain[0] === "make" && named.slice(1).some((word) => word.includes("/") && !isAssignment(word))) return undefined;
+  if (testIn(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
+  // What `make` alone does is known where the file has the usual name for it.
+  const isMake = plain.length === 1 && plain[0] === "make";
+  return isMake && /^all:/m.test(view.read(cwd === "." ? "Makefile" : `${cwd}/Makefile`) ?? "") ? "build" : otherPurpose(plain);
+}
+
+/**
+ * Whether a command whose words do not name tests runs them all the same: Gradle's `build`, Rake where that is its default,
+ * and a target or script of another name.
+ */
+function testsByDefault(plain: readonly string[], view: ProjectView, cwd: string): boolean {
+  const [program = "", ...args] = unwrapped(plain);
+  const [first = "", second = ""] = args;
+  if (/^(?:make|just)$/.test(program) && args.length === 1 && byName(first) === undefined)
+    return recipeOf(view, cwd, program, first).some((line) => testIn(line.trim().replace(/^[@+-]+/, "")).isTest);
+  if (/^(?:npm|pnpm|yarn|bun)$/.test(program) && first === "run" && args.length === 2 && byName(second) === undefined) {
+    const manifest = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === cwd);
+    return testIn(manifest?.scripts.get(second) ?? "").isTest;
+  }
+  if (/^gradlew?$/.test(nameOf(program))) return args.includes("build") && !args.includes("-x");
+  if (nameOf(program) !== "rake" || args.length > 0) return false;
+  const rakefile = view.read(posix.join(cwd, "Rakefile")) ?? "";
+  return rakefile
+    .split("\n")
+    .some((line) => /^task\b/.test(line.trim()) && line.includes("default") && /\b(?:test|spec)s?\b/.test(line));
+}
+
+/** Whether the script, target or file that a command names is in the project. */
+function isThere(plain: readonly string[], view: ProjectView, cwd: string): boolean {
+  const [program = "", first = "", second = ""] = plain;
+  if (program.startsWith("/")) return false;
+  if (program.includes("/")) return view.has(posix.normalize(posix.join(cwd, program)));
+  if (/^(?:npm|pnpm|yarn|bun)$/.test(program)) {
+    const manifest = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === cwd);
+    if (/^run(?:-script)?$/.test(first) && !second.startsWith("-")) return manifest?.scripts.has(second) ?? false;
+    return first !== "test" || program === "bun" || (manifest?.scripts.has("test") ?? false);
+  }
+  return true;
+}
+
+function otherPurpose(plain: readonly string[]): Purpose | undefined {
+  const names = unwrapped(plain);
+  const [program = "", ...args] = names;
+  const name = nameOf(program);
+  if (LINTERS.has(name)) return "lint";
+  if (FORMATTERS.has(name)) return args.some((word) => ONLY_LOOKS.test(word)) ? "lint" : undefined;
+  if (name === "tsc" || name === "vue-tsc") return args.includes("--noEmit") ? "lint" : "build";
+  const targets = args.filter((word) => !word.startsWith("-") && !isAssignment(word));
+  const [first = ""] = targets;
+  if ((name === "cargo" && first === "fmt") || (name === "mix" && first === "format"))
+    return args.some((word) => ONLY_LOOKS.test(word)) ? "lint" : undefined;
+  const known = Object.hasOwn(BY_FIRST, name) ? BY_FIRST[name] : undefined;
+  if (known) return Object.hasOwn(known, first) ? known[first] : undefined;
+  if (/^(?:npm|pnpm|yarn|bun)$/.test(name)) return byName(first === "run" || first === "run-script" ? targets[1] : first);
+  if (/^(?:make|gmake|just|task)$/.test(name)) return byName(first);
+  if (/^gradlew?$/.test(name)) {
+    if (targets.every((task) => GRADLE_LINT.test(task)) && targets.length > 0) return "lint";
+    return targets.some((task) => BUILD_NAME.test(task)) ? "build" : undefined;
+  }
+  if (/^mvnw?$/.test(name)) return targets.some((one) => /^(?:package|compile)$/.test(one)) ? "build" : undefined;
+  return program.includes("/") ? byName(name.replace(/\.(?:sh|bash|py|js|rb)$/, "")) : undefined;
+}
+
+/** What a script or target is for, by the first part of its name. */
+function byName(name = ""): Purpose | undefined {
+  if (LINT_NAME.test(name) || /^(?:lint|format)[:_-]/.test(name)) return /fix|write/.test(name) ? undefined : "lint";
+  return BUILD_NAME.test(name) ? "build" : undefined;
+}
+
+/** Without what only brings the program: `npx`, `uv run`, `python -m` and the like. */
+function unwrapped(plain: readonly string[]): readonly string[] {
+  const [first = "", second = ""] = plain;
+  const after = (index: number) => {
+    const at = plain.findIndex((word, position) => position >= index && !word.startsWith("-"));
+    return at < 0 ? [] : plain.slice(at);
+  };
+  if (/^(?:npx|bunx|pnpx|uvx)$/.test(first)) return after(1);
+  if (/^(?:uv|poetry|pdm|pipenv|hatch)$/.test(first) && second === "run") return unwrapped(after(2));
+  if (/^(?:bundle|pnpm|yarn|npm)$/.test(first) && second === "exec") return after(2);
+  if (/^python[\d.]*$/.test(first) && second === "-m") return plain.slice(2);
+  return plain;
+}
+
+const isDriver = (word: string) => DRIVERS.has(nameOf(word));
+const nameOf = (program: string) => program.slice(program.lastIndexOf("/") + 1);
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "")}'`);
+/** CI has a `python` of its own, most machines have `python3`; and `--scan` would upload a report of the build. */
+const local = (command: string) => command.replace(/^python (?=\S)/, "python3 ").replaceAll(/ --scan(?= |$)/g, "");

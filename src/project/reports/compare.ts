@@ -1,0 +1,86 @@
+import type { Reading } from "./read.ts";
+import type { TestReport } from "./report.ts";
+
+/** What is kept of one time that a check ran. */
+export interface Ran extends Omit<Reading, "tail"> {
+  exitCode: number | null;
+}
+
+export interface NewFailures {
+  /** What fails now and did not before; empty if nothing does. */
+  names: string[];
+  /** The names are those of tests, which the runner named itself. */
+  byTest: boolean;
+}
+
+/**
+ * What fails now and did not before. Tests are compared by name where every runner named them all both times; else every line
+ * that complains has to have been there before. When in doubt, it is a new failure.
+ */
+export function newFailures(now: Ran, before: Ran): NewFailures {
+  if (areComparable(now.reports, before.reports)) {
+    const names = now.reports.flatMap((report) => added(report.failed, runnerIn(before.reports, report)?.failed ?? []));
+    const lost = lostOf(now.reports, before.reports);
+    const others = addedCount(now.others, before.others);
+    const isUnexplained = names.length === 0 && failsWithoutTests(now, before);
+    return {
+      byTest: true,
+      names: [
+        ...names,
+        ...(names.length === 0 && lost > 0 ? [`${lost} test${lost === 1 ? "" : "s"} that passed before did not pass now`] : []),
+        ...(isUnexplained ? ["it fails, though no test does"] : []),
+        ...(others === 0 ? [] : [`${others ?? "many"} new complaint${others === 1 ? "" : "s"} besides the tests`]),
+      ],
+    };
+  }
+  const count = addedCount(now.complaints, before.complaints);
+  const isSame = count === 0 && now.exitCode === before.exitCode && (now.complaints?.length ?? 0) > 0;
+  return { byTest: false, names: isSame ? [] : ["its output differs from before"] };
+}
+
+/** Whether a check named every test that fails, and not all of them do as far as it says. */
+export function hasVerdict({ reports }: Pick<Reading, "reports">): boolean {
+  const mayPass = reports.some(({ passed }) => passed === undefined || passed > 0);
+  return mayPass && reports.every(({ complete }) => complete);
+}
+
+/** Whether any test was reached at all. */
+export function reachedTests({ reports }: Pick<Reading, "reports">): boolean {
+  return reports.some(({ failed, passed }) => failed.length > 0 || (passed ?? 0) > 0);
+}
+
+/** Whether a check fails by something that is no test, and was not seen to fail in that way before. */
+function failsWithoutTests(now: Ran, before: Ran): boolean {
+  const hasFailing = ({ reports }: Ran) => reports.some(({ failed }) => failed.length > 0);
+  if (hasFailing(now) || (now.others?.length ?? 0) > 0) return false;
+  return hasFailing(before) || now.exitCode !== before.exitCode || addedCount(now.complaints, before.complaints) !== 0;
+}
+
+function areComparable(now: readonly TestReport[], before: readonly TestReport[]): boolean {
+  const areWhole = now.length > 0 && [...now, ...before].every(({ complete }) => complete);
+  return areWhole && before.every((report) => runnerIn(now, report)) && now.every((report) => runnerIn(before, report));
+}
+
+const runnerIn = (reports: readonly TestReport[], { runner }: TestReport) => reports.find((each) => each.runner === runner);
+
+/** How many fewer tests pass than before, of the runners that said both times how many did. */
+function lostOf(now: readonly TestReport[], before: readonly TestReport[]): number {
+  const lost = now.map((report) => (runnerIn(before, report)?.passed ?? Number.NaN) - (report.passed ?? Number.NaN));
+  return lost.reduce((sum, each) => sum + (Number.isNaN(each) ? 0 : each), 0);
+}
+
+/** What `now` holds more often than `before`. */
+function added(now: readonly string[], before: readonly string[]): string[] {
+  const known = new Map<string, number>();
+  for (const name of before) known.set(name, (known.get(name) ?? 0) + 1);
+  return now.filter((name) => {
+    const left = known.get(name) ?? 0;
+    known.set(name, left - 1);
+    return left <= 0;
+  });
+}
+
+/** Undefined where one of the two is not whole. */
+function addedCount(now: readonly string[] | undefined, before: readonly string[] | undefined): number | undefined {
+  return now && before && added(now, before).length;
+}

@@ -1,0 +1,155 @@
+import { countOf, createNames, type Format } from "./report.ts";
+
+const SPEC_POINT = /^( *)([✔✖﹣▶]) (.*)$/;
+const SPEC_TOTAL = /^ℹ (pass|fail|cancelled) (\d+)$/;
+
+/** node:test as it is shown to people, which newer versions also print where nobody watches. */
+export function nodeSpec(): Format {
+  const failed = createNames();
+  let path: { indent: number; name: string }[] = [];
+  const totals = new Map<string, number>();
+  let listing = false;
+  return {
+    line(text) {
+      if (text === "✖ failing tests:") listing = true;
+      const total = text.startsWith("ℹ") ? SPEC_TOTAL.exec(text) : null;
+      if (total) totals.set(total[1]!, (totals.get(total[1]!) ?? 0) + Number(total[2]));
+      const point = listing ? null : SPEC_POINT.exec(text);
+      if (!point) return;
+      const [, { length: indent } = "", mark, rest = ""] = point;
+      const name = withoutDuration(rest.split(" # ", 1)[0]!);
+      const open = path.find((each) => each.indent === indent);
+      path = path.filter((each) => each.indent < indent);
+      // A suite is named when it begins, and marked when it ends; its tests are what counts.
+      if (mark === "▶") path.push({ indent, name });
+      else if (mark === "✖" && open?.name !== name) failed.add([...path.map((each) => each.name), name].join(" > "));
+    },
+    report() {
+      const fail = totals.get("fail");
+      if (fail === undefined) return undefined;
+      const expected = fail + (totals.get("cancelled") ?? 0);
+      const complete = failed.total() === expected && failed.isWhole();
+      return { runner: "node:test", failed: failed.list(), passed: totals.get("pass"), complete };
+    },
+  };
+}
+
+/** "adds (0.98ms)" without how long it took. */
+function withoutDuration(text: string): string {
+  const at = text.lastIndexOf(" (");
+  return at > 0 && text.endsWith("ms)") ? text.slice(0, at) : text;
+}
+
+const VITEST_FAIL = /^ ?FAIL {1,2}(\S.*)$/;
+const VITEST_TOTAL = /^ *(Test Files|Tests|Errors) {2}(.*)$/;
+
+/** vitest, by any of its reporters that end with its own summary. */
+export function vitest(): Format {
+  const tests = new Set<string>();
+  const files = new Set<string>();
+  const totals = { tests: 0, passed: 0, files: 0, errors: 0 };
+  let hasEnded = false;
+  return {
+    line(text) {
+      const fail = VITEST_FAIL.exec(text);
+      const name = fail?.[1]?.split(" [ ", 1)[0];
+      if (name !== undefined) (name.includes(" > ") ? tests : files).add(name);
+      const total = text.includes("  ") ? VITEST_TOTAL.exec(text) : null;
+      if (!total) return;
+      const [, what, counts = ""] = total;
+      const failed = countOf(counts, "failed");
+      if (what === "Errors") totals.errors += countOf(counts, "error");
+      else if (what === "Test Files") totals.files += failed;
+      else {
+        hasEnded = true;
+        totals.tests += failed;
+        totals.passed += countOf(counts, "passed");
+      }
+    },
+    report() {
+      if (!hasEnded) return undefined;
+      const names = createNames();
+      for (const name of [...tests, ...files]) names.add(name);
+      for (let nth = 1; nth <= totals.errors; nth++) names.add(`unhandled error ${nth}`);
+      const failedFiles = new Set([...files, ...[...tests].map((name) => name.split(" > ", 1)[0])]);
+      const complete = tests.size === totals.tests && failedFiles.size >= totals.files && names.isWhole();
+      return { runner: "vitest", failed: names.list(), passed: totals.passed, complete };
+    },
+  };
+}
+
+const JEST_FILE = /^(?:FAIL|PASS) +(\S.*?)(?: \([\d.]+ m?s\))?$/;
+const NOT_RUN = "Test suite failed to run";
+
+export function jest(): Format {
+  const failed = new Set<string>();
+  let file = "";
+  let notRun = 0;
+  const totals = { failed: 0, passed: 0 };
+  let hasEnded = false;
+  return {
+    line(text) {
+      if (text.startsWith("FAIL ") || text.startsWith("PASS ")) file = JEST_FILE.exec(text)?.[1] ?? file;
+      if (text.startsWith("  ● ") && file !== "") {
+        const title = text.slice(4).trim();
+        const name = `${file} › ${title}`;
+        if (title === "Console" || failed.has(name)) return;
+        failed.add(name);
+        if (title === NOT_RUN) notRun += 1;
+      }
+      if (!text.startsWith("Tests: ")) return;
+      hasEnded = true;
+      totals.failed += countOf(text, "failed");
+      totals.passed += countOf(text, "passed");
+    },
+    report() {
+      if (!hasEnded) return undefined;
+      const names = createNames();
+      for (const name of failed) names.add(name);
+      const complete = failed.size - notRun === totals.failed && names.isWhole();
+      return { runner: "jest", failed: names.list(), passed: totals.passed, complete };
+    },
+  };
+}
+
+const MOCHA_TOTAL = /^ {2}(\d+) (passing|failing)\b/;
+const MOCHA_ENTRY = /^ {2}\d+\) (.*)$/;
+
+/** Mocha's epilogue: every failure with its suites, one below the other. */
+export function mocha(): Format {
+  const failed = createNames();
+  const totals = { passing: 0, failing: 0 };
+  let isEpilogue = false;
+  let hasEnded = false;
+  let title: string[] | undefined;
+
+  function close(): void {
+    if (title) failed.add(title.join(" > ").replace(/:$/, ""));
+    title = undefined;
+  }
+  return {
+    line(text) {
+      const total = MOCHA_TOTAL.exec(text);
+      if (total) {
+        totals[total[2] as "passing" | "failing"] += Number(total[1]);
+        isEpilogue = total[2] === "failing";
+        hasEnded = true;
+      }
+      if (title) {
+        const indent = text.length - text.trimStart().length;
+        if (text.trim() !== "" && indent === 5 + 2 * title.length) title.push(text.trim());
+        else close();
+      }
+      const entry = isEpilogue ? MOCHA_ENTRY.exec(text) : null;
+      if (!entry) return;
+      close();
+      title = [entry[1]!.trim()];
+    },
+    report() {
+      close();
+      if (!hasEnded) return undefined;
+      const complete = failed.total() === totals.failing && failed.isWhole();
+      return { runner: "mocha", failed: failed.list(), passed: totals.passing, complete };
+    },
+  };
+}

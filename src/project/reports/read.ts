@@ -1,0 +1,102 @@
+import { createHash } from "node:crypto";
+import { cargoTest, ctest, goTest } from "./compiled.ts";
+import { jest, mocha, nodeSpec, vitest } from "./javascript.ts";
+import { gradle, surefire } from "./jvm.ts";
+import { pytest, unittest } from "./python.ts";
+import type { Format, TestReport } from "./report.ts";
+import { tap } from "./tap.ts";
+
+const FORMATS: readonly (() => Format)[] = [
+  ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, surefire, gradle],
+];
+
+/** What the output of a check says of tests and of anything else that is wrong. */
+export interface Reading {
+  /** Its end, without the lines that Go prints for tests that pass. */
+  tail: string;
+  reports: TestReport[];
+  /** A short hash of every line that complains, without positions and durations; undefined if there were too many. */
+  complaints: string[] | undefined;
+  /** The same for the complaints of compilers, linters and coverage limits, which test runners do not count. */
+  others: string[] | undefined;
+}
+
+/** Longer lines are data, not a runner's words. */
+const MAX_LINE = 2_000;
+export const MAX_COMPLAINTS = 5_000;
+export const MAX_TAIL = 4_000;
+const OF_NO_INTEREST = /^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- PASS: )/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' own sequences begin with one
+const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
+
+/** Reads the output of a check as it comes, so that a long one never holds up anything else. `clean` is asked for each line. */
+export function createReader(clean = (line: string) => line) {
+  const formats = FORMATS.map((create) => create());
+  const complaints = createComplaints(COMPLAINT);
+  const others = createComplaints(OTHER_COMPLAINT);
+  let rest = "";
+  let tail = "";
+
+  function line(raw: string): void {
+    const text = clean(raw.slice(0, MAX_LINE).replace(ESCAPES, "").trimEnd());
+    if (text === "") {
+      for (const format of formats) format.line("");
+      return;
+    }
+    for (const format of formats) format.line(text);
+    if (!OF_NO_INTEREST.test(text)) tail = `${tail}${text}\n`.slice(-MAX_TAIL);
+    complaints.add(text);
+    others.add(text);
+  }
+  return {
+    add(chunk: string): void {
+      const lines = (rest + chunk).split(/\r?\n/);
+      // A line without an end is kept only as far as anybody reads it.
+      rest = lines.pop()!.slice(0, 2 * MAX_LINE);
+      for (const each of lines) line(each);
+    },
+    end(): Reading {
+      if (rest !== "") line(rest);
+      rest = "";
+      const reports = formats.map((format) => format.report()).filter((report) => report !== undefined);
+      return { tail, reports, complaints: complaints.list(), others: others.list() };
+    },
+  };
+}
+
+/** Reads a whole output. */
+export function readOutput(output: string): Reading {
+  const reader = createReader();
+  reader.add(output);
+  return reader.end();
+}
+
+const COMPLAINT =
+  /fail|error|exception|panic|not ok|[✗✘×✖✕]|cannot|could not|unresolved|undefined|undeclared|assert|traceback|warning|expected/i;
+const OTHER_COMPLAINT =
+  /\berror (?:TS|CS|FS|BC)\d+|^error(?:\[E\d+\])?: (?!test failed|doctest failed|\d+ targets? failed)|^\S+:\d+:(?:\d+:)? (?:fatal )?error:|✖ \d+ problems?\b|^\s+\d+:\d+\s+error\b|does not meet|[Cc]overage failure|^npm (?:ERR!|error) Missing script/;
+
+function createComplaints(pattern: RegExp) {
+  const found: string[] = [];
+  let isWhole = true;
+  return {
+    add(text: string): void {
+      if (!pattern.test(text)) return;
+      if (found.length >= MAX_COMPLAINTS) isWhole = false;
+      else found.push(createHash("sha256").update(withoutPassing(text)).digest("hex").slice(0, 16));
+    },
+    list: () => (isWhole ? found : undefined),
+  };
+}
+
+/** A line without what differs from one time and place to the next: durations, addresses, positions, folders of a run. */
+function withoutPassing(text: string): string {
+  return text
+    .replace(/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|seconds|minutes|min)\b/g, "_")
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*/g, "_")
+    .replace(/0x[0-9a-f]+/gi, "_")
+    .replace(/:\d+(?::\d+)?\b|\(\d+,\d+\)|\bline \d+|^\s*\d+:\d+/g, "_")
+    .replace(/\bworktrees\/[\w-]+/g, "_")
+    .replace(/\s+/g, " ")
+    .trim();
+}

@@ -1,0 +1,58 @@
+import { type ExecResult, exec } from "../../process/exec.ts";
+import { JUNIT, readJunit } from "./junit.ts";
+import { createReader, type Reading } from "./read.ts";
+import { shortName, type TestReport } from "./report.ts";
+
+export interface ReportedOptions {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  deadlineMs: number;
+  signal: AbortSignal;
+  /** How many characters of the output are kept. */
+  maxOutput: number;
+  /** Changes lines and names before they are kept, such as the names of folders. */
+  clean?: ((text: string) => string) | undefined;
+}
+
+/** Runs a program and reads what it says of tests: its whole output as it comes, and JUnit XML files where that names none. */
+export async function runReported(
+  [program, ...args]: readonly [string, ...string[]],
+  { env, clean, ...options }: ReportedOptions,
+): Promise<{ result: ExecResult; reading: Reading }> {
+  const reader = createReader(clean);
+  const since = Date.now();
+  const result = await exec(program, args, {
+    ...options,
+    env: { ...env, ...reportingEnvironment(env) },
+    onOutput: reader.add,
+  });
+  const reading = reader.end();
+  const isRed = result.ending === "exited" && result.code !== 0;
+  if (!isRed || reading.reports.some(({ runner }) => !WITH_JUNIT.has(runner))) return { result, reading };
+  const junit = await readJunit({ folder: options.cwd, since, signal: options.signal }).catch(() => undefined);
+  return { result, reading: junit ? { ...reading, reports: [inJunit(junit, reading.tail, clean)] } : reading };
+}
+
+/** Runners that always write JUnit XML, which says more than what they print. */
+const WITH_JUNIT = new Set(["Surefire", "Gradle"]);
+/** What builds print when tests did not come to their end; those files are as whole as any. */
+const CRASHED = /forked VM terminated|ForkedBooter|Could not complete execution|finished with non-zero exit value/;
+
+function inJunit(report: TestReport, tail: string, clean = (text: string) => text): TestReport {
+  return {
+    ...report,
+    runner: JUNIT,
+    failed: report.failed.map((name) => shortName(clean(name))),
+    complete: report.complete && !CRASHED.test(tail),
+  };
+}
+
+/** Has runners name their tests, where a variable does that, and keeps them from waiting for a person. */
+function reportingEnvironment({ CI = "true", PYTEST_ADDOPTS = "", GOFLAGS = "" }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return {
+    CI,
+    PYTEST_ADDOPTS: `${PYTEST_ADDOPTS} -rfE`.trim(),
+    GOFLAGS: `${GOFLAGS} -v`.trim(),
+    CTEST_OUTPUT_ON_FAILURE: "1",
+  };
+}
