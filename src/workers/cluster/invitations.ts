@@ -1,0 +1,76 @@
+import { createNkey, type Nkey } from "../jobs/nats/nkey.ts";
+import { isProof, newCode, proofOf } from "./invitation.ts";
+
+const GOOD_MS = 600_000;
+const MAX_WRONG = 5;
+const MAX_OPEN = 50;
+
+export interface OpenInvitation {
+  /** The public key of who may ask. */
+  publicKey: string;
+  seed: string;
+  code: string;
+  expiresAt: Date;
+}
+
+export interface InvitationsDeps {
+  /** Called when one was opened or is over, so that the server follows. */
+  onChange: () => void;
+  now?: () => number;
+}
+
+/** The invitations that are open. They are in memory alone: a restart ends them. */
+export function createInvitations({ onChange, now = Date.now }: InvitationsDeps) {
+  const open = new Map<string, OpenInvitation & { wrong: number; taken: boolean; timer: NodeJS.Timeout }>();
+
+  function close(publicKey: string): void {
+    clearTimeout(open.get(publicKey)?.timer);
+    if (open.delete(publicKey)) onChange();
+  }
+
+  return {
+    /** Undefined when too many wait already. With a key that is used again and again, the earlier invitation ends. */
+    add(key?: Nkey): OpenInvitation | undefined {
+      if (key) close(key.publicKey);
+      if (open.size >= MAX_OPEN) return undefined;
+      const { publicKey, seed } = key ?? createNkey();
+      const timer = setTimeout(() => close(publicKey), GOOD_MS).unref();
+      const invitation = { publicKey, seed, code: newCode(), expiresAt: new Date(now() + GOOD_MS) };
+      open.set(publicKey, { ...invitation, wrong: 0, taken: false, timer });
+      onChange();
+      return invitation;
+    },
+    /** Takes an invitation for whoever proves to have its code, so that nobody else can; too many wrong proofs end it. */
+    take(publicKey: string, text: string, proof: string): boolean {
+      const found = open.get(publicKey);
+      // One that is not there is compared all the same, so that it takes as long.
+      const right = isProof(proof, found?.code ?? newCode(), "worker", text);
+      if (!found || found.taken || found.wrong >= MAX_WRONG || found.expiresAt.getTime() <= now()) return false;
+      if (right) {
+        found.taken = true;
+        return true;
+      }
+      found.wrong += 1;
+      return false;
+    },
+    /** Closes one that has borne too many wrong proofs; asked after the answer was given, which closing would cut off. */
+    settle(publicKey: string): void {
+      if ((open.get(publicKey)?.wrong ?? 0) >= MAX_WRONG) close(publicKey);
+    },
+    /** What proves to the worker that the answer comes from whoever made the code. */
+    prove: (publicKey: string, text: string): string => proofOf(open.get(publicKey)?.code ?? newCode(), "daemon", text),
+    /** Gives one back that was taken and could not be used. */
+    release(publicKey: string): void {
+      const found = open.get(publicKey);
+      if (found) found.taken = false;
+    },
+    /** It was used, or is taken back. */
+    close,
+    publicKeys: (): string[] => [...open.keys()],
+    clear(): void {
+      for (const { timer } of open.values()) clearTimeout(timer);
+      open.clear();
+    },
+  };
+}
+export type Invitations = ReturnType<typeof createInvitations>;

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "../../../lib/log.ts";
+import { Attempt, Job, type Worker } from "../port.ts";
+import { runJob } from "../run-job.ts";
+import { type HeldJob, holdJob } from "./held-job.ts";
+import type { Link } from "./link.ts";
+import { ANSWERS, type AnswerTo } from "./messages.ts";
+import { wakeSubject } from "./names.ts";
+
+export interface WorkerHostDeps {
+  /** Its connection stays open when the host is closed. */
+  link: Link;
+  capacity: number;
+  worker: Worker;
+  log: Log;
+  /** Told when it has more or less to do than before. */
+  onChange?: () => void;
+}
+
+/** A worker that takes jobs from the daemon, for as long as it is open. */
+export interface WorkerHost {
+  /** How many jobs are under way. */
+  running(): number;
+  /** Takes no more, and resolves when what it has is finished. */
+  drain(): Promise<void>;
+  /** Lets go of what it has, which goes to another; resolves when everything that it started has ended. */
+  close(): Promise<void>;
+}
+
+/** The daemon answers within three seconds, also where it has nothing. */
+const NEXT_MS = 6_000;
+const RETRY_MS = 250;
+/** However often a worker is woken up, it looks no more often than this. */
+const LOOK_MS = 50;
+
+type Grant = NonNullable<AnswerTo<"next">["grant"]>;
+
+export function openWorker({ link, capacity, worker, log, onChange = () => undefined }: WorkerHostDeps): WorkerHost {
+  const { connection: nc, name } = link;
+  const running = new Map<string, HeldJob | undefined>();
+  const works = new Set<Promise<void>>();
+  const free = createSignal();
+  let draining = false;
+  let closed = false;
+  const isClosed = () => closed || nc.isClosed();
+
+  async function work({ job, attempt, earlier }: Grant): Promise<void> {
+    const held = await holdJob({ link, job, attempt, log });
+    if (!held) return log.info("a job that was given came too late", { job: job.id });
+    running.set(attempt.lease, held);
+    if (closed) held.stop.abort("lost");
+    onChange();
+    const { tell, record, ask, blobs, stop } = held;
+    const whole: Worker = {
+      async run({ specAt, ...rest }, life) {
+        if (!specAt) return worker.run(rest, life);
+        return worker.run({ ...rest, spec: JSON.parse(new TextDecoder().decode(await blobs.get(specAt))) }, life);
+      },
+    };
+    const outcome = await runJob({ worker: whole, job, life: { attempt, earlier, tell, record, ask, blobs }, stop, log });
+    if (closed) return nc.isClosed() ? undefined : held.release();
+    if (stop.signal.reason === "lost") return log.warn("a job was lost to another worker, or to the daemon", { job: job.id });
+    if ((await held.complete(outcome)) === "refused") log.warn("a result came too late and was refused", { job: job.id });
+  }
+
+  function take(grant: Grant): void {
+    const { lease } = grant.attempt;
+    running.set(lease, undefined);
+    const one: Promise<void> = work(grant)
+      .catch((error: unknown) => log.warn("a job could not be taken on; another will", { job: grant.job.id, error }))
+      .finally(() => {
+        running.get(lease)?.letGo();
+        running.delete(lease);
+        works.delete(one);
+        free.tell();
+        onChange();
+      });
+    works.add(one);
+  }
+
+  async function pull(): Promise<void> {
+    while (!draining && !isClosed()) {
+      if (running.size >= capacity) {
+        await free.wait();
+        continue;
+      }
+      const answered = await link.ask("next", { held: [...running.keys()] }, { timeoutMs: NEXT_MS });
+      const grant = typeof answered === "string" ? undefined : ANSWERS.next.safeParse(answered.data).data?.grant;
+      if (typeof answered === "string" && !isClosed()) await sleep(RETRY_MS);
+      if (!grant) continue;
+      const why = misfit(grant, name);
+      if (why !== undefined) log.error("a job is not in order and is left alone", { job: grant.job.id, why });
+      else take(grant);
+    }
+  }
+
+  let looking: NodeJS.Timeout | undefined;
+  const waking = nc.subscribe(wakeSubject(name), {
+    callback: () => {
+      looking ??= setTimeout(() => {
+        looking = undefined;
+        for (const held of running.values()) held?.look();
+      }, LOOK_MS);
+    },
+  });
+  const pulling = pull();
+
+  return {
+    running: () => running.size,
+    async drain() {
+      draining = true;
+      free.tell();
+      // What is given meanwhile is begun.
+      await pulling;
+      await Promise.all(works);
+      if (!nc.isClosed()) await nc.flush();
+    },
+    async close() {
+      closed = true;
+      draining = true;
+      free.tell();
+      clearTimeout(looking);
+      for (const held of running.values()) held?.stop.abort("lost");
+      if (!nc.isClosed()) waking.unsubscribe();
+      await Promise.all(works);
+    },
+  };
+}
+
+/** What is not as it should be with a job, though the daemon signed it. */
+function misfit({ job, attempt, earlier }: Grant, name: string): string | undefined {
+  if (!Job.safeParse(job).success || !Attempt.safeParse(attempt).success) return "it cannot be read";
+  if (attempt.worker !== name) return "it is for another worker";
+  if (attempt.epoch !== job.epoch || attempt.attempt !== earlier.length + 1) return "its numbers do not agree";
+  return undefined;
+}
+
+/** Lets several wait for the next time that something changes. */
+function createSignal() {
+  let waiting: (() => void)[] = [];
+  return {
+    wait: () => new Promise<void>((resolve) => void waiting.push(resolve)),
+    tell(): void {
+      const all = waiting;
+      waiting = [];
+      for (const each of all) each();
+    },
+  };
+}

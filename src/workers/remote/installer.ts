@@ -1,0 +1,59 @@
+import { dirname, join } from "node:path";
+import type { Tree } from "../../git/worktrees.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Redactor } from "../../lib/redact.ts";
+import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
+import { findInstalls, type Install } from "../../project/installs.ts";
+import { createPreparer, isInstalled, isPrepared, tellMissing } from "../../project/prepare.ts";
+
+export interface InstallerDeps {
+  wrap: Wrap;
+  env: NodeJS.ProcessEnv;
+  redactor: Redactor;
+  log: Log;
+}
+
+export interface Installing {
+  /** The tree that is to have it. */
+  tree: Tree;
+  /** The project's folder below the top, or "". */
+  prefix: string;
+  scratch: string;
+  /** Where what was installed is kept, by the hash of what asked for it. */
+  kept: string;
+  /** What the checkout on the daemon's host has installed. */
+  names: readonly string[];
+  stand: SandboxProfile;
+  signal: AbortSignal;
+}
+
+/** Gives a tree on a worker what the project's files ask for, once for each state of those files. */
+export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
+  return {
+    /** Answers with what could not be had, each with the reason. */
+    async install({ tree, prefix, scratch, kept, names, stand, signal }: Installing): Promise<string[]> {
+      const top = tree.path;
+      const checkout = { root: top, names: [] };
+      const folders = [prefix || ".", ...names.map((name) => dirname(name))];
+      const wanted = findInstalls(top, [...new Set(folders)])
+        .filter((each) => !isInstalled(each, checkout, top))
+        .map((each) => asInCheckout(each, names));
+      if (wanted.length === 0) return [];
+      const preparer = createPreparer({ wrap, redactor, log, kept });
+      const done = await preparer.prepare(wanted, { tree, checkout, stand, env, scratch, keep: true, signal });
+      const missing = done.filter((each) => !isPrepared(each));
+      if (missing.length > 0) log.warn("what a project needs could not be installed", { missing });
+      return missing.map((each) => tellMissing(each, "What needs it cannot run on this host."));
+    },
+  };
+}
+export type Installer = ReturnType<typeof createInstaller>;
+
+/** A Python environment has the name that the checkout's has, since the project's commands may name it. */
+function asInCheckout(install: Install, names: readonly string[]): Install {
+  const has = (name: string) => names.includes(join(install.folder, name));
+  if (install.file !== "requirements.txt" || has(".venv") || !has("venv")) return install;
+  const rename = (word: string) => word.replace(/^\.venv(?=\/|$)/, "venv");
+  const commands = install.commands.map(([program, ...args]) => [rename(program), ...args.map(rename)] as const);
+  return { ...install, commands, makes: ["venv"] };
+}
