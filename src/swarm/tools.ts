@@ -3,10 +3,11 @@ import { indented, named, oneLine, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { Run } from "../protocol/runs.ts";
+import { type Stateful, showState } from "../protocol/shown-state.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import { allowedBy } from "./agents/models.ts";
+import { modelUses, otherNames, standIns } from "./agents/served.ts";
 import { readRunSettings } from "./pipeline/settings.ts";
-import { allowedBy } from "./run/models.ts";
-import { modelUses, otherNames, standIns } from "./run/served.ts";
 import type { Swarm } from "./run/swarm.ts";
 
 export interface SwarmToolsDeps {
@@ -92,24 +93,33 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
 /** A run in a few lines: how it stands, what was not approved, where the result is, and its notes. */
 export function describeRun(run: Run): string {
   const phases = run.phases
-    .map(({ name, status, reason }) => `${name} ${status}${status === "skipped" && reason ? ` (${oneLine(reason, 300)})` : ""}`)
+    .map(
+      ({ name, status, reason }) =>
+        `${warning({ kind: "phase", status })}${name} ${status}${status === "skipped" && reason ? ` (${oneLine(reason, 300)})` : ""}`,
+    )
     .join(", ");
   const uses = modelUses(run);
   const models = uses.map(({ model, agents }) => `${named(model)} (${agents.map((agent) => named(agent)).join(", ")})`);
   const instead = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `  ${each}`);
   const streams = run.streams.map(
     ({ number, status, task, reason }) =>
-      `  ${number}. ${status}: ${firstLine(task)}${reason ? ` (${oneLine(reason, 500)})` : ""}`,
+      `  ${markOf({ kind: "stream", status })} ${number}. ${status}: ${firstLine(task)}${reason ? ` (${oneLine(reason, 500)})` : ""}`,
   );
   const open = run.loops
     .filter(({ outcome }) => outcome !== "approved" && outcome !== "skipped")
-    .map(({ key, outcome, findings }) => `  ${key}: ${outcome}${findings ? `: ${firstLine(findings)}` : ""}`);
+    .map(
+      ({ key, outcome, findings }) =>
+        `  ${markOf({ kind: "review", outcome })} ${key}: ${outcome}${findings ? `: ${firstLine(findings)}` : ""}`,
+    );
   const failing = run.evidence
     .filter(({ exitCode, tree }) => exitCode !== 0 && tree === run.tree)
     .slice(-3)
-    .map(({ command, exitCode }) => `  ${named(command, 200)}: exit ${exitCode}`);
+    .map(
+      (check) =>
+        `  ${markOf({ kind: "check", check })} ${named(check.command, 200)}: ${showState({ kind: "check", check }).words}`,
+    );
   return [
-    `Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
+    `${markOf({ kind: "run", status: run.status, outcome: run.outcome })} Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
     `Issue: ${firstLine(run.issue)}`,
     ...(phases ? [`Phases: ${phases}`] : []),
     ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),
@@ -117,9 +127,29 @@ export function describeRun(run: Run): string {
     ...(open.length > 0 ? ["Not approved:", ...open] : []),
     ...(failing.length > 0 ? ["Checks that failed:", ...failing] : []),
     ...(run.branch ? [`Branch: ${named(run.branch)}${run.applied ? " (applied)" : ""}`] : []),
+    ...(run.repositories.length > 0
+      ? [
+          `Repositories, in the order to merge them: ${run.repositories.map(({ projectPath }) => named(projectPath, 1_000)).join(", ")}`,
+        ]
+      : []),
+    ...(run.documents ? [`Documents: ${named(run.documents, 1_000)}`] : []),
     ...(run.notes.length > 0 ? ["Notes:", ...run.notes.map((note) => indented(note.trim(), "    ").slice(2))] : []),
     `Tokens: ${run.usage.inputTokens} in, ${run.usage.outputTokens} out, ${run.usage.calls} calls`,
   ].join("\n");
+}
+
+/** In a list of words only what did not go well has a mark. */
+function warning(of: Stateful): string {
+  const { mark, tone } = showState(of);
+  return tone === "bad" || tone === "doubt" ? `${mark} ` : "";
+}
+
+const markOf = (of: Stateful) => showState(of).mark;
+
+/** A state with its mark. */
+export function stateOf(of: Stateful): string {
+  const { mark, words } = showState(of);
+  return `${mark} ${words}`;
 }
 
 function firstLine(text: string): string {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Run } from "../../src/protocol/runs.ts";
-import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { cleanEnvironment, endDaemonOf, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { swarm as swarmCommand } from "../support/swarm/command.ts";
-import { git, makeProject, play, type Script, startSwarm, write } from "../support/swarm/index.ts";
+import { git, makeProject, NOTHING_TO_BREAK, play, type Script, startSwarm, write } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
 const BUILD = "pipeline:\n  - {phase: implement, parallel: true, agent: builder}\n";
@@ -155,8 +155,9 @@ test("words that nobody knows, and those for what agents do not have, are told b
   const ran = await swarmCommand(["Do it", "--json"], project, env);
   expect(ran.code).toBe(0);
   expect(ran.stderr.split("\n")).toEqual(expect.arrayContaining(notes));
-  expect((JSON.parse(ran.stdout) as Run).notes).toEqual(notes);
+  expect((JSON.parse(ran.stdout) as Run).notes).toEqual([...notes, NOTHING_TO_BREAK]);
 
+  await endDaemonOf(home);
   const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
   const { id } = await daemon.json<Run>("POST", "/api/runs", { projectPath: project, issue: "Do it" });
   const run = await until("the run to end", async () => {

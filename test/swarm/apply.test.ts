@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeRun } from "../../src/swarm/tools.ts";
-import { git, type HarnessOptions, startSwarm } from "../support/swarm/index.ts";
+import { git, type HarnessOptions, NOTHING_TO_BREAK, startSwarm } from "../support/swarm/index.ts";
 import { ON_BRANCH } from "../support/swarm/pipelines.ts";
 
 async function applied(options: HarnessOptions & { meanwhile?: (project: string) => void } = {}) {
@@ -23,7 +23,7 @@ async function applied(options: HarnessOptions & { meanwhile?: (project: string)
 
 test("an approved result is merged into the branch that was checked out when the run began", async () => {
   const { run, project, text } = await applied();
-  expect(run).toMatchObject({ outcome: "approved", applied: true, notes: [] });
+  expect(run).toMatchObject({ outcome: "approved", applied: true, notes: [NOTHING_TO_BREAK] });
   expect(readFileSync(join(project, "T1.txt"), "utf8")).toBe("work of T1\n");
   expect(text).toContain(`${run.branch} (applied)`);
 });

@@ -18,7 +18,7 @@ const COMMAND = "echo once >> counted.txt";
 async function askedInRun() {
   const home = temporaryHome();
   writeFileSync(join(home, "config.json"), JSON.stringify({ approvals: "effects" }));
-  const folder = project({ "swarm.config.yaml": ON_BRANCH, "README.md": "A project.\n" });
+  const folder = project({ "swarm.config.yaml": ON_BRANCH, "README.md": "A project.\n", Makefile: "test:\n\t@true\n" });
   const model = await scriptedModel(play(({ role, afterTool }) => (role === "engineer" && !afterTool ? sh(COMMAND) : undefined)));
   const daemon = await daemonOn(model, home);
   const { id } = await daemon.json<Run>("POST", "/api/runs", { projectPath: folder, issue: "Count" });

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Run } from "../../src/protocol/runs.ts";
-import { cleanEnvironment, providerEnvironment } from "../support/daemon.ts";
+import { cleanEnvironment, endDaemonOf, providerEnvironment } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { swarm } from "../support/swarm/command.ts";
@@ -138,6 +138,8 @@ test("a clean that is killed in the middle of any deletion is ended by the next 
   const { id } = await interrupted(at);
   const before = [git(at.project, "rev-parse", "main"), git(at.project, "status", "--porcelain", "--", ":!doc")];
   const dies = join(packageRoot, "test", "support", "swarm", "dies.mjs");
+  // Without a daemon the command itself removes, and can be killed at it.
+  await endDaemonOf(at.home);
   let lives = 0;
   for (let last: number | null = null; last !== 0; lives += 1) {
     expect(lives).toBeLessThan(60);

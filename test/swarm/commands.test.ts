@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
@@ -111,6 +111,44 @@ test("plan reads answers from a pipe, and its plan can be run", { timeout: 120_0
   const asked = model.requests.length;
   expect(await swarm(["run", "-p", "doc/plan.md"], project, env)).toMatchObject({ code: 0 });
   expect(lastUserText(model.requests[asked]!)).toContain("greet in blue");
+});
+
+test("validate and plan name each check with where it was found, and what a person chose goes before it", {
+  timeout: 120_000,
+}, async () => {
+  const home = temporaryHome();
+  const project = makeProject({
+    "package.json": JSON.stringify({ scripts: { test: "node --test", lint: "eslint ." } }),
+    ".github/workflows/ci.yml": "on: push\njobs:\n  test:\n    steps:\n      - run: npm test\n",
+  });
+  const model = await scriptedModel((request) =>
+    play(({ role }) => ({ say: role.startsWith("You clarify") ? "R1.\n\nREQUIREMENTS_CLEAR" : "Small." }))(request),
+  );
+  const env = cleanEnvironment(home, providerEnvironment(model.url));
+  const checksIn = async (...words: string[]) =>
+    JSON.parse((await swarm([...words, "--json"], project, env)).stdout) as { commands: unknown[]; checks: unknown[] };
+  const own = (command: string, from: string) => ({ command, cwd: ".", from, perPackage: false });
+
+  expect((await swarm(["validate"], project, env)).stdout).toContain(
+    "Checks:\n  npm run lint — from package.json\n  npm test — from .github/workflows/ci.yml\n",
+  );
+  const found = [own("npm run lint", "package.json"), own("npm test", ".github/workflows/ci.yml")];
+  expect((await checksIn("validate")).commands).toEqual(found);
+
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  expect((await swarm(["plan", "Add a greeting"], project, env)).stdout).toMatch(
+    /plan\.md\nChecks:\n {2}npm run lint — from package\.json\n/,
+  );
+  await daemon.json("POST", "/api/squads", { name: "greeters", slug: "greeters", projectPath: project });
+  await daemon.json("PATCH", "/api/squads/greeters", { checks: ["make verify"] });
+  const chosen = [own("make verify", "io squad set greeters --check")];
+  expect((await checksIn("validate")).commands).toEqual(chosen);
+  expect((await checksIn("plan", "Add a greeting")).checks).toEqual(chosen);
+  await daemon.kill("SIGTERM");
+  expect((await checksIn("validate")).commands).toEqual(chosen);
+
+  writeFileSync(join(project, "swarm.config.yaml"), 'checks: ["true"]\npipeline:\n  - phase: implement\n');
+  expect((await checksIn("validate")).commands).toEqual([own("true", "swarm.config.yaml")]);
 });
 
 test("a message sets a run going, its progress and end reach the conversation that asked, and the daemon shows runs of other processes", {

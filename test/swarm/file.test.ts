@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { PHASE_KINDS } from "../../src/swarm/phases/index.ts";
 import { findPipelineFile, loadPipeline, readPipeline } from "../../src/swarm/pipeline/file.ts";
 import { resolvePlan } from "../../src/swarm/pipeline/plan.ts";
@@ -42,10 +42,7 @@ const BROKEN: [string, () => string, RegExp[]][] = [
   [
     "an unknown key of a review",
     () => changed("        maxIterations: 3\n", "        maxIteration: 3\n"),
-    [
-      /pipeline\[0\]\.reviews\[0\]\.maxIteration: there is no such key\. Did you mean "maxIterations"/,
-      /"maxIterations" is missing/,
-    ],
+    [/pipeline\[0\]\.reviews\[0\]\.maxIteration: there is no such key\. Did you mean "maxIterations"/],
   ],
   [
     "an unknown key of qa",
@@ -126,7 +123,11 @@ const BROKEN: [string, () => string, RegExp[]][] = [
     () => changed("parallel: true", "parallel: sometimes"),
     [/pipeline\[3\]\.parallel: found "sometimes":/],
   ],
-  ["no word on parallel", () => changed("    parallel: true\n", ""), [/pipeline\[3\]: "parallel" is missing/]],
+  [
+    "a review by nobody",
+    () => changed("- agent: pm-reviewer\n        maxIterations", "- maxIterations"),
+    [/pipeline\[0\]\.reviews\[0\]: "agent" is missing/],
+  ],
   [
     "an empty keyword",
     () => changed("approvalKeyword: ALL_PASSED", 'approvalKeyword: ""'),
@@ -223,6 +224,104 @@ test("the shipped pipelines are valid, and the schema for editors is the one the
   expect(await problemsOf(readFileSync(join(packageRoot, "pipelines", "swarm.config.example.yaml"), "utf8"))).toBe("valid");
   const schema = JSON.parse(readFileSync(join(packageRoot, "pipelines", "swarm.schema.json"), "utf8"));
   expect(schema).toEqual(JSON.parse(JSON.stringify(pipelineJsonSchema(PHASE_KINDS))));
+});
+
+/** The file as the original's documentation prints it. */
+const BARE = `# Models (overridable via PRIMARY_MODEL / REVIEW_MODEL env vars)
+primaryModel: claude-opus-4-6-fast
+reviewModel: gpt-5.2-codex
+
+agents:
+  pm:           builtin:pm                    # Built-in instructions
+  engineer:     .github/agents/engineer.md    # Custom file in repo
+  security:     .github/agents/security.md    # Entirely new agent
+
+pipeline:
+  - phase: spec          # Specification drafting + reviews
+  - phase: decompose     # Task decomposition
+  - phase: design        # UI/UX design (conditional)
+  - phase: implement     # Per-task engineering + reviews + QA
+  - phase: cross-model-review  # Different-model review (conditional)
+`;
+function projectWithAgents(): string {
+  const root = temporaryFolder();
+  mkdirSync(join(root, ".github", "agents"), { recursive: true });
+  for (const name of ["engineer", "security"]) writeFileSync(join(root, ".github", "agents", `${name}.md`), `I am ${name}.`);
+  return root;
+}
+async function phasesOf(yaml: string, root = projectWithAgents()) {
+  const read = await readPipeline(yaml, reading(root, ".github/agents"));
+  if ("problems" in read) throw new Error(describeProblems("swarm.config.yaml", read.problems));
+  return { phases: read.pipeline.pipeline, notes: read.notes, agents: [...read.agents.keys()] };
+}
+
+test("phases of which only the kind is named are those of the default pipeline, and the plan says so", async () => {
+  const bare = await phasesOf(BARE);
+  expect(bare.phases).toEqual((await phasesOf(text)).phases);
+  expect(bare.agents).toEqual(expect.arrayContaining(["pm", "security", "spec-reviewer", "code-reviewer", "cross-model"]));
+  expect(bare.notes).toEqual([
+    "pipeline[0] (spec) by default: agent pm, reviews by pm-reviewer and spec-reviewer",
+    "pipeline[1] (decompose) by default: agent pm",
+    "pipeline[2] (design) by default: condition hasFrontendTasks, agent designer, clarificationAgent pm, reviews by design-reviewer",
+    "pipeline[3] (implement) by default: agent engineer, parallel true, reviews by code-reviewer, qa by tester",
+    "pipeline[4] (cross-model-review) by default: condition differentReviewModel, agent cross-model, fixAgent engineer, maxIterations 3, approvalKeyword APPROVED",
+  ]);
+});
+
+test("the keys that the original's documentation names for each phase suffice; who names an agent gets no reviews unasked", async () => {
+  const { phases, notes } = await phasesOf(`pipeline:
+  - {phase: spec, agent: pm, reviews: [{agent: pm-reviewer}]}
+  - {phase: decompose, agent: pm, frontendMarker: "[UI]"}
+  - {phase: design, condition: hasFrontendTasks, agent: designer, clarificationAgent: pm, reviews: []}
+  - {phase: implement, parallel: false, agent: engineer, reviews: [{agent: security, maxIterations: 2}], qa: {agent: tester}}
+  - {phase: cross-model-review, condition: differentReviewModel, agent: cross-model, fixAgent: engineer, maxIterations: 1}
+`);
+  const review = { onExhausted: "continue", maxIterations: 3, approvalKeyword: "APPROVED" };
+  expect(phases).toMatchObject([
+    { agent: "pm", reviews: [{ agent: "pm-reviewer", ...review }] },
+    { agent: "pm", frontendMarker: "[UI]" },
+    { agent: "designer", reviews: [] },
+    {
+      parallel: false,
+      reviews: [{ ...review, maxIterations: 2 }],
+      qa: { ...review, maxIterations: 5, approvalKeyword: "ALL_PASSED" },
+    },
+    { maxIterations: 1, approvalKeyword: "APPROVED" },
+  ]);
+  expect(notes).toEqual(["pipeline[4] (cross-model-review) by default: approvalKeyword APPROVED"]);
+});
+
+test("a phase keeps what it says, null and an empty list included, and the rest is filled in", async () => {
+  const { phases, notes } = await phasesOf(`pipeline:
+  - {phase: spec, reviews: []}
+  - {phase: decompose, agent: null}
+  - {phase: design, condition: null, reviews: null}
+  - {phase: implement, parallel: false, qa: null}
+  - {phase: verify}
+  - {phase: implement, agent: engineer}
+  - {phase: cross-model-review, agent: security, condition: null}
+`);
+  expect(phases).toMatchObject([
+    { agent: "pm", reviews: [] },
+    { agent: "pm" },
+    { agent: "designer", reviews: [] },
+    { agent: "engineer", parallel: false, reviews: [{ agent: "code-reviewer" }] },
+    { fixAgent: "engineer", maxIterations: 3 },
+    { agent: "engineer", parallel: true, reviews: [] },
+    { agent: "security", fixAgent: "engineer", maxIterations: 3, approvalKeyword: "APPROVED" },
+  ]);
+  for (const at of [2, 6]) expect(phases[at]).not.toHaveProperty("condition");
+  for (const at of [3, 5]) expect(phases[at]).not.toHaveProperty("qa");
+  expect(notes).toContain("pipeline[5] (implement) by default: parallel true");
+});
+
+test("an agent that is filled in is the repository's own where it has one", async () => {
+  const root = projectWithAgents();
+  writeFileSync(join(root, ".github", "agents", "code-reviewer.agent.md"), "Our own reviewer.");
+  const read = await readPipeline("pipeline:\n  - phase: implement\n", reading(root, ".github/agents"));
+  if ("problems" in read) throw new Error("refused");
+  expect(read.agents.get("code-reviewer")).toMatchObject({ instructions: "Our own reviewer." });
+  expect(read.agents.get("engineer")).toMatchObject({ instructions: "I am engineer." });
 });
 
 test("an agent comes from the repository's own folder, from a file of it, from what ships, or by its name alone", async () => {

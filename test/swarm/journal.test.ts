@@ -1,17 +1,20 @@
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { openStore } from "../../src/store/open.ts";
 import { openRuns, type StepHead } from "../../src/store/runs.ts";
 import { createToolCalls, type NewToolCall } from "../../src/store/tool-calls.ts";
-import { createJournal } from "../../src/swarm/run/journal.ts";
+import { createJournal } from "../../src/swarm/steps/journal.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { startSwarm, task } from "../support/swarm/index.ts";
 import { split, YAML } from "../support/swarm/streams.ts";
 
 /** A store that tells what it was given to write without waiting for the disk. */
 function watchedStore() {
-  const store = openStore(join(temporaryFolder(), "io.db"));
+  const path = join(temporaryFolder(), "io.db");
+  const connection = new DatabaseSync(path);
+  const store = openStore(path, { connect: () => connection });
   onTestFinished(() => store.close());
   const watched: { how: "waited for" | "soon" | "later" } = { how: "waited for" };
   const watch =
@@ -24,13 +27,13 @@ function watchedStore() {
         watched.how = "waited for";
       }
     };
-  return { store: { ...store, soft: watch("later", store.soft), soon: watch("soon", store.soon) }, watched };
+  return { store: { ...store, soft: watch("later", store.soft), soon: watch("soon", store.soon) }, watched, connection };
 }
 
 /** The steps whose ends were brought to the disk, and how. */
-function waitedFor({ store, watched }: ReturnType<typeof watchedStore>): string[] {
+function waitedFor({ store, watched, connection }: ReturnType<typeof watchedStore>): string[] {
   const waited: string[] = [];
-  store.db.function("noted", (key: unknown) => {
+  connection.function("noted", (key: unknown) => {
     if (watched.how !== "later") waited.push(`${key}: ${watched.how}`);
     return 0;
   });
@@ -60,7 +63,7 @@ test("a decision waits for the disk, an answer is brought there meanwhile, and w
   expect(runs.steps("r_1").map(({ state, result }) => [state, result])).toEqual(steps.map(() => ["done", "1"]));
 });
 
-test("in a run those are the answers, and which stream is merged next", async () => {
+test("in a run those are the answers, which stream is merged next, and what its branch becomes", async () => {
   const watching = watchedStore();
   const waited = waitedFor(watching);
   const { swarm, project, settings } = await startSwarm({
@@ -71,13 +74,15 @@ test("in a run those are the answers, and which stream is merged next", async ()
   const run = await (await swarm.start({ projectPath: project, issue: "Do it", settings })).finished;
   const calls = run.steps.filter(({ kind }) => kind === "call").map(({ key }) => `${key}: soon`);
   expect(run).toMatchObject({ outcome: "approved", streams: [{ merged: true }, { merged: true }] });
-  expect([...waited].sort()).toEqual([...calls, "implement/turn/1: waited for", "implement/turn/2: waited for"].sort());
+  expect([...waited].sort()).toEqual(
+    [...calls, "implement/turn/1: waited for", "implement/turn/2: waited for", "run/commits: waited for"].sort(),
+  );
 });
 
 test("that an effect is about to happen waits for the disk, and how it ended is brought there meanwhile", () => {
-  const { store, watched } = watchedStore();
+  const { store, watched, connection } = watchedStore();
   const waited: string[] = [];
-  store.db.function("noted", (what: unknown) => {
+  connection.function("noted", (what: unknown) => {
     if (watched.how !== "later") waited.push(`${what}: ${watched.how}`);
     return 0;
   });

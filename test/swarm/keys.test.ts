@@ -18,7 +18,7 @@ import {
   streamKeys,
   tasksKey,
   turnOwner,
-} from "../../src/swarm/run/keys.ts";
+} from "../../src/swarm/steps/keys.ts";
 
 const TREE = "0123456789abcdef0123456789abcdef01234567";
 
@@ -54,14 +54,16 @@ test("a step is called what it was called in every version, so that a run of an 
     sync: stream.sync(1),
     mend: stream.mend(1),
     undo: stream.undo(1),
-    owner: turnOwner("r_1", "spec/draft:pm", 2),
+    owner: turnOwner("r_1", "spec/draft:pm"),
   }).toEqual({
     run: {
+      commits: "run/commits",
       base: "run/base",
       checkout: "run/checkout",
       decisions: "run/decisions",
       apply: "run/apply",
       summary: "run/summary",
+      prepare: "run/prepare",
       baseline: "run/baseline",
       trial: "run/trial",
     },
@@ -100,7 +102,7 @@ test("a step is called what it was called in every version, so that a run of an 
     sync: "implement/stream-2/sync/1",
     mend: "implement/stream-2/mend/1",
     undo: "implement/stream-2/undo/1",
-    owner: "r_1/spec/draft:pm#2",
+    owner: "r_1/spec/draft:pm",
   });
 });
 

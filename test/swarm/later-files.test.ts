@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { PHASE_KINDS } from "../../src/swarm/phases/index.ts";
 import { readPipeline } from "../../src/swarm/pipeline/file.ts";
@@ -93,8 +93,8 @@ test("noPlanProvided leaves a phase out when the request is a plan, with the rea
 });
 
 test("null where something is needed, or for a key that is none, is told with its place", async () => {
-  await expect(validated(`pipeline:\n  - {phase: implement, parallel: null, agent: engineer}\n`)).rejects.toThrow(
-    "swarm.config.yaml:2: pipeline[0].parallel: found null",
+  await expect(validated(`pipeline:\n  - {phase: implement, qa: {agent: null}}\n`)).rejects.toThrow(
+    "swarm.config.yaml:2: pipeline[0].qa.agent: found null",
   );
   await expect(validated(`agents: {pm: null}\npipeline:\n${IMPLEMENT}`)).rejects.toThrow(
     "swarm.config.yaml:1: agents.pm: found null",

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { temporaryFolder } from "../support/home.ts";
 import { git, type Script, sh, startSwarm, task, taskIn, write } from "../support/swarm/index.ts";
 
 const SPEC = (more = "") => `
@@ -91,6 +92,18 @@ test("an agent that answers at the second try is taken at its word, and an error
   const bad = await runWith(SPEC(), ({ role }) => (role === "pm" ? { status: 400 } : undefined), { env: { MAX_RETRIES: "1" } });
   expect([bad.run.status, exitCodeOf(bad.run)]).toEqual(["failed", 1]);
   expect(bad.run.reason).toMatch(/spec: pm gave no specification/);
+});
+
+test("a command of a step's first attempt is not run again by its second, which is told of it", async () => {
+  const marker = join(temporaryFolder(), "marker");
+  const { run, prompts } = await runWith(BUILD({ qa: QA }), ({ role, afterTool, before }) => {
+    if (role !== "tester") return undefined;
+    if (!afterTool) return sh(`echo ran >> ${marker}`);
+    return before === 1 ? { status: 400 } : { say: "ALL_PASSED" };
+  });
+  expect(readFileSync(marker, "utf8")).toBe("ran\n");
+  expect(prompts("tester").at(-1)).toMatch(/cut off[\s\S]*echo ran/);
+  expect(run.loops.find(({ agent }) => agent === "tester")).toMatchObject({ outcome: "approved" });
 });
 
 test("a reviewer's question goes to the clarifying agent, and the answer to the author", async () => {
@@ -280,8 +293,11 @@ agents: {engineer: roles/engineer.md}
 ${BUILD({ reviews: CODE, qa: QA })}`;
   const { model, run } = await runWith(
     yaml,
-    ({ role, afterTool }) =>
-      role === "I build." && !afterTool ? sh("echo hi > T1.txt") : role === "I build." ? { say: "done" } : undefined,
+    ({ role, afterTool }) => {
+      if (role === "I build.") return afterTool ? { say: "done" } : sh("echo hi > T1.txt");
+      if (role !== "eng-code-reviewer" || afterTool) return undefined;
+      return { call: [{ tool: "file_ops", args: { operation: "search", query: "hi", glob: "T*.txt" } }] };
+    },
     { files: { "roles/engineer.md": "---\nmodel: special\n---\nI build." } },
   );
   expect(run.outcome).toBe("approved");
@@ -292,6 +308,10 @@ ${BUILD({ reviews: CODE, qa: QA })}`;
   expect(tools(/I build\./)).toMatchObject({ names: ["shell", "file_ops"], model: "special" });
   expect(tools(/You review code/).names).toEqual(["file_ops"]);
   expect(tools(/You review code/).text).not.toContain('"write"');
+  const seen = model.requests
+    .filter(({ messages }) => /You review code/.test(JSON.stringify(messages[0])))
+    .map(({ messages }) => messages);
+  expect(JSON.stringify(seen)).toContain("T1.txt\\n1:hi");
   expect(tools(/You are the tester/).names).toEqual(["shell", "file_ops"]);
   expect(tools(/You are the tester/).text).not.toContain('"write"');
 });

@@ -62,7 +62,7 @@ test("others stand in for the models of the shipped pipeline, and terminal, summ
   expect(ran.stderr.split("\n").slice(1, 3)).toEqual(told);
   expect(ran.stderr).toMatch(/✓ spec\/draft:pm small \d/);
   const same = "small serves for both claude-opus-4-6-fast and gpt-5.2-codex (differentReviewModel)";
-  expect(ran.stderr).toContain(`▸ cross-model-review skipped: ${same}\n`);
+  expect(ran.stderr).toContain(`▸ cross-model-review · skipped: ${same}\n`);
   const shown = await swarm(["show", id], project, env);
   for (const text of [ran.stdout, shown.stdout, read("swarm-summary.md")]) {
     for (const each of [...told, same]) expect(text).toContain(each);
@@ -83,9 +83,16 @@ test("the rehearsal serves every name", { timeout: 120_000 }, async () => {
   const project = makeProject({ "swarm.config.yaml": SPEC });
   const env = cleanEnvironment(temporaryHome(), { IO_ENGINE: "rehearsal", REVIEW_MODEL: "whatever" });
   const ran = await swarm(["Add a greeting", "--json"], project, env);
-  expect(ran.code).toBe(0);
-  expect(ran.stderr).not.toContain("stands in");
-  expect((JSON.parse(ran.stdout) as Run).models).toEqual([{ name: "swift-9", model: "swift-9", standsIn: false }]);
+  expect(ran.code, ran.stderr + ran.stdout).toBe(0);
+  expect(ran.stderr).toContain("rehearsal stands in for swift-9");
+  const run = JSON.parse(ran.stdout) as Run;
+  expect(run.models).toEqual([{ name: "swift-9", model: "rehearsal", standsIn: true, rehearsal: true }]);
+  // Nobody is said to have been asked, or to have served, who never did.
+  const calls = run.steps.filter(({ kind }) => kind === "call");
+  expect(calls.length).toBeGreaterThan(0);
+  expect(new Set(calls.flatMap(({ model, asked }) => [model, asked]))).toEqual(new Set(["rehearsal"]));
+  const summary = readFileSync(join(project, "doc", "swarm-summary.md"), "utf8");
+  expect(summary.match(/.*swift-9.*/g)).toEqual(["- rehearsal stands in for swift-9"]);
 });
 
 test("the API and the tool refuse a named model that is not there, and say how another is let in", {

@@ -65,6 +65,31 @@ test("every model that a person named and that is not there is refused at once, 
   expect(model.requests).toEqual([]);
 });
 
+test("an agent's file may be called as GitHub calls it, and a model's name be spelled as people do", async () => {
+  const { start, model, swarm, project, settings } = await runOn(`primaryModel: GPT-5 Mini\n${SPEC}`, {
+    models: ["gpt-5-mini", "claude-sonnet-4", "claude-sonnet-4.5"],
+    files: { ".github/agents/pm.agent.md": "---\nname: PM\nmodel: Claude Sonnet 4.5\n---\nI plan as this repository wants." },
+  });
+  const run = await (await start()).finished;
+  expect(run.models).toEqual([{ name: "Claude Sonnet 4.5", model: "claude-sonnet-4.5", standsIn: false }]);
+  expect(new Set(model.requests.map((request) => request.model))).toEqual(new Set(["claude-sonnet-4.5"]));
+  expect(JSON.stringify(model.requests[0])).toContain("I plan as this repository wants.");
+  const { notes, phases } = await swarm.validate({ projectPath: project, settings });
+  expect(notes).toEqual([]);
+  expect(phases[0]!.agents[0]!.path).toMatch(/\.github\/agents\/pm\.agent\.md$/);
+});
+
+test("of two files for one agent the other is named, and a spelling that is another model is not taken for it", async () => {
+  const { start, swarm, project, settings } = await runOn(`primaryModel: Claude Sonnet 45\n${SPEC}`, {
+    models: ["claude-sonnet-4", "claude-sonnet-4.5"],
+    files: { ".github/agents/pm.agent.md": "I am second.", ".github/agents/pm.md": "I am first." },
+  });
+  const { notes, phases } = await swarm.validate({ projectPath: project, settings });
+  expect(phases[0]!.agents[0]!.path).toMatch(/\/pm\.md$/);
+  expect(notes).toEqual([expect.stringMatching(/pm\.agent\.md is not used: .*pm\.md stands before it$/)]);
+  await expect(start()).rejects.toMatchObject({ exitCode: 2 });
+});
+
 test("where others may stand in they serve, and the run says for whom", async () => {
   const { start, model, document, swarm } = await runOn(`primaryModel: swift-9\n${SPEC}`, {
     models: ["small"],
@@ -229,7 +254,7 @@ test("runs from before the served model was written down can still be shown", as
     0,
     MIGRATIONS.findIndex(({ name }) => name === "0005-asked-models"),
   );
-  const old = openStore(path, before);
+  const old = openStore(path, { migrations: before });
   old.db.exec(`
     INSERT INTO runs (id, status, outcome, project_path, issue, inputs, created_at) VALUES ('r_old', 'done', 'approved', '/p', 'Greet', '{}', '2026-01-01T00:00:00Z');
     INSERT INTO run_steps (run_id, key, kind, phase, agent, model, inputs_hash, state, result, started_at)

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { refsBelow } from "../../src/git/refs.ts";
 import { openStore } from "../../src/store/open.ts";
 import { openRuns } from "../../src/store/runs.ts";
-import { deleteOldRefs } from "../../src/swarm/run/old-refs.ts";
+import { deleteOldRefs } from "../../src/swarm/workspace/old-refs.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import { cleanEnvironment, providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -26,6 +26,9 @@ test("in a folder of a checkout swarm works on the whole checkout, unless the fo
   const below = await swarm(["Greet"], join(project, "sub"), env);
   expect(below).toMatchObject({ code: 0, stdout: expect.stringContaining("Phases: spec done\n") });
   expect(below.stderr).toContain(`Project: ${project}\n`);
+  expect(below.stderr).toMatch(
+    /Agent calls: usually \d+( and \d+ for each further task)?; at most \d+ with one task, \d+ with 3/,
+  );
   expect(existsSync(join(project, "doc", "pm.md"))).toBe(true);
   expect(existsSync(join(project, "sub", "doc"))).toBe(false);
   expect((await swarm(["validate"], join(project, "sub"), env)).stdout).toContain(join(project, "swarm.config.yaml"));

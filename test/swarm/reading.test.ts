@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { untrusted } from "../../src/swarm/agents/prompts.ts";
+import { readTasks } from "../../src/swarm/agents/task-list.ts";
 import { decisionsOf } from "../../src/swarm/phases/decisions.ts";
-import { untrusted } from "../../src/swarm/phases/prompts.ts";
-import { readTasks } from "../../src/swarm/phases/task-list.ts";
 import { toolsFor } from "../../src/swarm/pipeline/agents.ts";
 import { isFrontend, whySkipped } from "../../src/swarm/pipeline/conditions.ts";
 import { MAX_TASKS } from "../../src/swarm/pipeline/limits.ts";
@@ -46,7 +46,6 @@ test.each([
   "APPROVED\n\nOn second thought: this is not approved.",
   "APPROVED\n\nREJECTED",
   "It can’t be approved until the tests pass.\n\nAPPROVED",
-  "Verdict: APPROVED",
   "APPROVED with changes",
   "PRE-APPROVED",
   "A P P R O V E D",

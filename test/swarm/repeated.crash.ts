@@ -4,6 +4,7 @@ import { scriptedModel } from "../support/model.ts";
 import { git, makeProject, play } from "../support/swarm/index.ts";
 import { asked, type Life, live, runOf } from "../support/swarm/lives.ts";
 import { TWICE, twice } from "../support/swarm/repeated.ts";
+import { drawn, stepsUntilKill } from "../support/sweep.ts";
 
 async function scene() {
   const home = temporaryFolder();
@@ -17,7 +18,7 @@ const keysOf = (home: string) =>
     .map(({ key }) => key)
     .sort();
 
-test("a run with every kind of phase twice that is killed after every step ends in the same result and asks nothing twice", async () => {
+test(`a run with every kind of phase twice that is killed after every step ends in the same result and asks nothing twice (${drawn})`, async () => {
   const whole = await scene();
   const { outcome, tree } = JSON.parse((await live(whole.base)).said);
   expect(outcome).toBe("approved");
@@ -26,7 +27,7 @@ test("a run with every kind of phase twice that is killed after every step ends 
   let resume: string | undefined;
   let last: Life | undefined;
   for (let lives = 0; lives < 100; lives += 1) {
-    last = await live({ ...base, killOn: "step.finished", killAt: 1, ...(resume && { resume }) });
+    last = await live({ ...base, killOn: "step.finished", killAt: stepsUntilKill("repeated", lives), ...(resume && { resume }) });
     resume = runOf(home).row?.id;
     if (last.signal === null) break;
   }

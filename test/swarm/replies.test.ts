@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTasks } from "../../src/swarm/phases/task-list.ts";
+import { readTasks } from "../../src/swarm/agents/task-list.ts";
+import { openDocuments } from "../../src/swarm/context/documents.ts";
 import { readVerdict } from "../../src/swarm/review/verdict.ts";
-import { openDocuments } from "../../src/swarm/run/documents.ts";
 import { temporaryFolder } from "../support/home.ts";
 
 const ONE = '{"id":"T1","title":"Add x","acceptanceCriteria":["works","fast"]}';

@@ -1,14 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect, test } from "vitest";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { lfsHindrance } from "../../src/git/lfs.ts";
 import { openRepo } from "../../src/git/repository.ts";
+import { fingerprint } from "../support/fingerprint.ts";
 import { testGit, walledGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { ODDITIES } from "../support/oddities.ts";
 import { ensureProgram } from "../support/program.ts";
 import { git, makeProject, sh, startSwarm, task } from "../support/swarm/index.ts";
 import { both, engineer, runStreams, split, YAML } from "../support/swarm/streams.ts";
+import { until } from "../support/until.ts";
+
+/** One name for each oddity, in their order: those that broke a run, and others that mean something to us. */
+const ODD_NAMES = [".env", "node_modules", "vendor", ".venv", "venv", "target", ".tox", "dist", ".mypy_cache", ".cache", "build"];
 
 /** Adds a library as a submodule of a project. */
 function withLibrary(folder: string, library: string): void {
@@ -105,7 +111,7 @@ test.each([
 );
 
 /** A home whose git uses LFS, and a project with one file in it. */
-async function largeFiles() {
+async function largeFiles(more: NodeJS.ProcessEnv = {}) {
   await ensureProgram("git-lfs");
   const home = temporaryFolder();
   const env = { PATH: process.env.PATH, HOME: home };
@@ -122,7 +128,7 @@ async function largeFiles() {
       split(task("T1", "One")),
       engineer(() => sh("cat a.bin > seen.txt; echo other content > b.bin")),
     ),
-    parts: { ...walledGit(temporaryFolder(), env), env },
+    parts: { ...walledGit(temporaryFolder(), { ...env, ...more }), env: { ...env, ...more } },
   });
   const start = (notes: string[] = [], projectPath = project) =>
     at.swarm.start({
@@ -156,6 +162,20 @@ test("content of Git LFS that is not here is refused before the first call, with
   expect([at.swarm.list(), at.model.requests]).toEqual([[], []]);
 }, 300_000);
 
+test("with GIT_LFS_SKIP_SMUDGE, which that refusal names, the agents see pointers and the run goes to its end", async () => {
+  const at = await largeFiles({ GIT_LFS_SKIP_SMUDGE: "1" });
+  const clone = join(temporaryFolder(), "clone");
+  execFileSync("git", ["clone", "-q", at.project, clone], {
+    env: { PATH: process.env.PATH, HOME: at.lfsHome, GIT_LFS_SKIP_SMUDGE: "1" },
+  });
+  const notes: string[] = [];
+  const run = await (await at.start(notes, clone)).finished;
+  expect(run).toMatchObject({ outcome: "approved", applied: true });
+  expect(notes.join("\n")).toMatch(/agents see pointers/);
+  expect(git(clone, "show", "main:seen.txt")).toMatch(/^version https:\/\/git-lfs/);
+  expect(git(clone, "diff", "--name-only", "origin/main", "HEAD", "--", "a.bin")).toBe("");
+}, 300_000);
+
 test("where git is told to use a git-lfs that is not there nothing is begun; where it is not told, pointers are", async () => {
   const at = await largeFiles();
   const folder = temporaryFolder();
@@ -185,3 +205,65 @@ test("a repository that knows an address and no name still commits", async () =>
   const repo = await openRepo(testGit({}, { PATH: process.env.PATH, HOME: temporaryFolder() }), project);
   expect(repo?.identity).toEqual(["-c", "user.name=Swarm"]);
 });
+
+test("a run goes to its end in a checkout with every oddity that git ignores, and puts none of it in the branch", async () => {
+  const aside = temporaryFolder();
+  const names = new Map(Object.keys(ODDITIES).map((kind, index) => [kind, ODD_NAMES[index] ?? `odd-${index}`]));
+  const { run, project } = await runStreams(
+    both(
+      split(task("T1", "One")),
+      // The tree itself gets oddities too: git knows none of them but the link.
+      engineer(() => sh("mkdir in-the-way && echo new > in-the-way/file.txt; mkfifo pipe; ln -s nowhere broken; mkfifo .env")),
+    ),
+    {
+      apply: true,
+      checks: [{ name: "tests", command: "test -d node_modules/inner && test ! -e .venv && test ! -d .env", cwd: "." }],
+      files: { "README.md": "odd\n" },
+      prepare: async (folder) => {
+        writeFileSync(join(folder, ".git", "info", "exclude"), [...names.values()].map((name) => `/${name}\n`).join(""));
+        for (const [kind, make] of Object.entries(ODDITIES)) {
+          const server = await make(join(folder, names.get(kind)!), aside);
+          if (server) onTestFinished(() => void server.close());
+        }
+        // A file of the user's stands where the result has a folder.
+        writeFileSync(join(folder, "in-the-way"), "mine\n");
+      },
+    },
+  );
+  expect(run).toMatchObject({ outcome: "approved", applied: false });
+  expect(run.notes.join("\n")).toMatch(/not merged into the checkout: .*\tin-the-way\n/s);
+  expect(git(project, "ls-tree", "-r", "--name-only", run.branch!).split("\n").sort()).toEqual(
+    ["Makefile", "README.md", "broken", "in-the-way/file.txt", "swarm.config.yaml"].sort(),
+  );
+  expect(readFileSync(join(project, "in-the-way"), "utf8")).toBe("mine\n");
+  await until("the worktrees to be gone", () => git(project, "worktree", "list").split("\n").length === 1, 30_000);
+}, 120_000);
+
+test("a run in a repository whose .gitmodules leads through a link to another one goes to its end and touches nothing there", async () => {
+  const library = makeProject({ "lib.txt": "library\n" });
+  const neighbour = makeProject({ "precious.txt": "committed\n" });
+  writeFileSync(join(neighbour, "precious.txt"), "not committed\n");
+  const before = fingerprint(neighbour);
+  const { run, project } = await runStreams(
+    both(
+      split(task("T1", "One"), task("T2", "Two")),
+      engineer((id) => sh(`echo ${id} > ${id}.txt; rm -rf vendor && ln -s ${dirname(neighbour)} vendor`)),
+    ),
+    {
+      prepare: (folder) => {
+        withLibrary(folder, library);
+        symlinkSync(dirname(neighbour), join(folder, "link"));
+        const more = ["vendor/lib/objects", "vendor/lib/refs"].map(
+          (name, at) => `[submodule "${name}"]\n\tpath = ${at === 0 ? "link/project" : `../${neighbour.slice(1)}`}\n`,
+        );
+        writeFileSync(join(folder, ".gitmodules"), `${readFileSync(join(folder, ".gitmodules"), "utf8")}${more.join("")}`);
+        git(folder, "add", "-A");
+        git(folder, "commit", "-q", "-m", "hostile");
+      },
+    },
+  );
+  expect(run.streams.map(({ status }) => status)).toContain("done");
+  expect(git(project, "ls-tree", "-r", "--name-only", run.branch!)).toContain(".txt");
+  expect(git(project, "log", "--all", "-p")).not.toContain("not committed");
+  expect(fingerprint(neighbour)).toEqual(before);
+}, 120_000);

@@ -1,9 +1,10 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { RunPhase } from "../../src/protocol/runs.ts";
+import { describeRun } from "../../src/swarm/tools.ts";
 import { temporaryFolder } from "../support/home.ts";
-import { git, type Script, startSwarm, task } from "../support/swarm/index.ts";
+import { git, NOTHING_TO_BREAK, type Script, startSwarm, task } from "../support/swarm/index.ts";
 import { until } from "../support/until.ts";
 
 const SPEC = `
@@ -116,10 +117,10 @@ test("a run that is resumed does not take its own documents for changes of the u
   );
   await until("the engineer", () => roles().includes("engineer"), 30_000);
   await swarm.close();
-  expect((await handle.finished).notes).toEqual([]);
+  expect((await handle.finished).notes).toEqual([NOTHING_TO_BREAK]);
   expect(git(project, "status", "--porcelain")).toContain("doc/");
   hold = false;
-  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ outcome: "approved", notes: [] });
+  expect(await (await swarm.resume(handle.id)).finished).toMatchObject({ outcome: "approved", notes: [NOTHING_TO_BREAK] });
 });
 
 test("a resume that cannot be is a conflict, and a folder for documents that is a file is a bad variable", async () => {
@@ -134,3 +135,53 @@ test("a resume that cannot be is a conflict, and a folder for documents that is 
   });
   expect(swarm.list()).toHaveLength(1);
 });
+
+test("a failed run is resumed after another run in the same repository, and the user's own worktrees stay registered", async () => {
+  let mended = false;
+  const { swarm, project, settings, handle } = await startWith(
+    BUILD("fail"),
+    ({ role }) => (role === "tester" && !mended ? { say: "It is broken." } : undefined),
+    {
+      files: { "src/a.cjs": "module.exports = 1;\n", "check.cjs": "require('./src/a.cjs');\n" },
+      checks: [{ name: "imports", command: "node check.cjs", cwd: "." }],
+    },
+  );
+  const theirs = join(temporaryFolder(), "theirs");
+  git(project, "worktree", "add", "-q", "-b", "theirs", theirs);
+  const failed = await handle.finished;
+  expect(failed).toMatchObject({ status: "failed" });
+  const summary = readFileSync(join(project, "doc", settings.summaryFileName), "utf8");
+  expect(summary).toContain(`swarm resume ${failed.id}`);
+  expect(summary).not.toContain("git merge");
+  const registered = () => git(project, "worktree", "list", "--porcelain");
+  const before = registered();
+  expect(before).toContain(`/${failed.id}/worktrees/stream-1\n`);
+  mended = true;
+  const other = await (await swarm.start({ projectPath: project, issue: "Another", settings })).finished;
+  expect(other).toMatchObject({ outcome: "approved" });
+  await until("the other run to put its worktrees away", () => !registered().includes(other.id), 30_000);
+  expect(registered()).toBe(before);
+  const resumed = await (await swarm.resume(failed.id)).finished;
+  expect(resumed).toMatchObject({ status: "done", outcome: "approved" });
+  expect(git(theirs, "status", "--porcelain", "--branch")).toBe("## theirs");
+}, 120_000);
+
+test("documents of an earlier run are not the user's changes, whatever they are called; what the user wrote or changed there is", async () => {
+  const { swarm, project, settings, handle } = await startWith(BUILD());
+  const again = async () => (await swarm.start({ projectPath: project, issue: "Again", settings })).finished;
+  const WARNED = /the checkout has uncommitted changes/;
+  const first = await handle.finished;
+  expect(first).toMatchObject({ outcome: "approved", documents: join(project, "doc") });
+  expect(describeRun(first)).toContain(`Documents: ${join(project, "doc")}`);
+  expect(git(project, "status", "--porcelain")).toBe("?? doc/");
+  expect((await again()).notes.join("\n")).not.toMatch(WARNED);
+  // One that the user has changed since counts as theirs, by its text and not by its name.
+  const [name = ""] = readdirSync(join(project, "doc"));
+  appendFileSync(join(project, "doc", name), "A remark of mine.\n");
+  const third = await again();
+  expect(third.notes.join("\n")).toMatch(WARNED);
+  expect(third.notes.join("\n")).toContain(`${join("doc", name)} was there before`);
+  writeFileSync(join(project, "doc", "mine.md"), "mine\n");
+  expect((await again()).notes.join("\n")).toMatch(WARNED);
+  expect(readFileSync(join(project, "doc", "mine.md"), "utf8")).toBe("mine\n");
+}, 120_000);

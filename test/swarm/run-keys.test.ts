@@ -120,6 +120,7 @@ test("a whole run writes its steps under the names that every version has given 
     "run/baseline",
     "run/checkout",
     "run/checks/<hash>",
+    "run/commits",
     "run/decisions",
     "run/summary",
     "run/trial",

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Act } from "../../src/engine/rehearsal/wire.ts";
-import { engineerSession } from "../../src/swarm/run/keys.ts";
 import { exitCodeOf } from "../../src/swarm/run/swarm.ts";
+import { engineerSession } from "../../src/swarm/steps/keys.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { git, makeProject, sh, startSwarm, task, taskIn, usual, write } from "../support/swarm/index.ts";
 import { both, engineer, runStreams as runWith, split, YAML } from "../support/swarm/streams.ts";
@@ -155,6 +155,7 @@ test("what a tester or a check leaves in a tree is set aside, found again, and n
   const { run, project, swarm } = await runWith(script, { yaml });
   expect(run.outcome).toBe("approved");
   expect(git(project, "ls-tree", "-r", "--name-only", run.branch!).split("\n")).toEqual([
+    "Makefile",
     "README.md",
     "T1.txt",
     "swarm.config.yaml",
@@ -185,7 +186,12 @@ test("a repository without a commit is worked on as it stands, and stays without
     apply: true,
   });
   expect(run).toMatchObject({ outcome: "approved", applied: false });
-  expect(git(project, "ls-tree", "--name-only", run.branch!).split("\n")).toEqual(["README.md", "T1.txt", "swarm.config.yaml"]);
+  expect(git(project, "ls-tree", "--name-only", run.branch!).split("\n")).toEqual([
+    "Makefile",
+    "README.md",
+    "T1.txt",
+    "swarm.config.yaml",
+  ]);
   expect(() => git(project, "rev-parse", "--verify", "-q", "HEAD")).toThrow();
   expect(existsSync(join(project, "T1.txt"))).toBe(false);
   expect(run.notes.join()).toMatch(/not merged into the checkout: the checkout has no commit/);

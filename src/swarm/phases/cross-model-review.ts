@@ -1,22 +1,23 @@
 import { z } from "zod";
 import { phaseNextTo, revisions } from "../pipeline/kind.ts";
 import { total } from "../pipeline/most-calls.ts";
-import { AgentName, Condition, Iterations, Keyword, OnExhausted, type Qa } from "../pipeline/schema.ts";
+import { AgentName, Condition, Iterations, Keyword, OnExhausted, type Qa, REVIEW_DEFAULTS } from "../pipeline/schema.ts";
 import { lastRounds } from "../review/last-round.ts";
-import { NotApproved } from "../run/journal.ts";
-import { reviewerKey, roundKeys } from "../run/keys.ts";
+import { NotApproved } from "../steps/journal.ts";
+import { reviewerKey, roundKeys } from "../steps/keys.ts";
 import { implement } from "./implement.ts";
 import { phaseKind } from "./kind.ts";
 import { reviewWhole } from "./whole.ts";
 
 const name = "cross-model-review";
+const standard = { condition: "differentReviewModel", agent: "cross-model", fixAgent: "engineer", ...REVIEW_DEFAULTS };
 
 const schema = z.strictObject({
   phase: z.literal(name),
-  agent: AgentName,
-  fixAgent: AgentName,
-  maxIterations: Iterations,
-  approvalKeyword: Keyword,
+  agent: AgentName.default(standard.agent),
+  fixAgent: AgentName.default(standard.fixAgent),
+  maxIterations: Iterations.default(standard.maxIterations),
+  approvalKeyword: Keyword.default(standard.approvalKeyword),
   onExhausted: OnExhausted,
   condition: Condition.optional(),
 });
@@ -29,10 +30,11 @@ const reviewerOf = ({ agent, maxIterations, approvalKeyword, onExhausted }: Qa):
 export const crossModelReview = phaseKind({
   name,
   schema,
+  standard,
   needs: implement.name,
   members: (phase) => [
     { name: phase.agent, duty: "review", label: `reviews, ${revisions(phase)}`, on: "review" },
-    { name: phase.fixAgent, duty: "build", label: "fixes", key: "fixAgent" },
+    { name: phase.fixAgent, duty: "build", label: "fixes", key: "fixAgent", onDemand: true },
   ],
   approvers: (phase) => [{ ...reviewerOf(phase), duty: "review", on: "review" }],
   /** Those who approved before are asked only about what a fix has changed. */

@@ -1,25 +1,27 @@
 import { z } from "zod";
+import { decomposePrompt, describeTask, repairPrompt } from "../agents/prompts.ts";
+import { readTasks, type SwarmTask } from "../agents/task-list.ts";
 import { phaseNextTo } from "../pipeline/kind.ts";
 import { modelOn } from "../pipeline/named-models.ts";
 import { AgentName, FRONTEND_MARKER } from "../pipeline/schema.ts";
-import { RunFailed } from "../run/journal.ts";
-import { tasksKey } from "../run/keys.ts";
+import { RunFailed } from "../steps/journal.ts";
+import { tasksKey } from "../steps/keys.ts";
 import { firstEngineers, foreseeFirst } from "../streams/engineers.ts";
 import { implement } from "./implement.ts";
 import { phaseKind } from "./kind.ts";
-import { decomposePrompt, describeTask, repairPrompt } from "./prompts.ts";
-import { readTasks, type SwarmTask } from "./task-list.ts";
 
 const name = "decompose";
+const standard = { agent: "pm" };
 
 /** Splits the specification into tasks; a reply that is no list of tasks is asked for again. */
 export const decompose = phaseKind({
   name,
   schema: z.strictObject({
     phase: z.literal(name),
-    agent: AgentName,
+    agent: AgentName.default(standard.agent),
     frontendMarker: z.string().trim().min(1).default(FRONTEND_MARKER),
   }),
+  standard,
   usedBy: [implement.name],
   members: ({ agent }) => [{ name: agent, duty: "plan", label: "splits", on: "fast" }],
   mostCalls: (_, { maxRetries }) => 1 + maxRetries,
@@ -42,6 +44,10 @@ export const decompose = phaseKind({
         model: modelOn(pipeline, "fast"),
         cwd: workplace.workspace.cwd,
         prompt,
+        verdict: (text) => {
+          const read = readTasks(text, frontendMarker);
+          return "tasks" in read ? `${read.tasks.length} ${read.tasks.length === 1 ? "task" : "tasks"}` : "no tasks";
+        },
         next: built === undefined ? [] : firstEngineers(context, built, progress.streams.length),
         meanwhile: () => {
           if (built !== undefined && round === 1) foreseeFirst(context, built, progress.streams.length);

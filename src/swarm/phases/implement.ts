@@ -1,32 +1,34 @@
 import { z } from "zod";
 import { current } from "../../git/worktrees.ts";
+import { type SwarmTask, WHOLE_TASK } from "../agents/task-list.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import { clarifier, reviewMembers, revisions } from "../pipeline/kind.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
 import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
 import { AgentName, Keyword, Qa, type Review, Reviews } from "../pipeline/schema.ts";
 import { isDemanded, lastRounds } from "../review/last-round.ts";
 import { reviewersOf } from "../review/reviewers.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
+import { IMPLEMENT, implementKeys, streamKeys } from "../steps/keys.ts";
 import { streamReviewers } from "../streams/reviews.ts";
 import { runStreams } from "../streams/streams.ts";
 import { phaseKind } from "./kind.ts";
-import type { SwarmTask } from "./task-list.ts";
 
 const name = IMPLEMENT;
+const standard = { agent: "engineer", parallel: true, reviews: [{ agent: "code-reviewer" }], qa: { agent: "tester" } };
 
 /** Takes every task through a stream of its own. */
 export const implement = phaseKind({
   name,
   schema: z.strictObject({
     phase: z.literal(name),
-    agent: AgentName,
-    parallel: z.boolean(),
+    agent: AgentName.default(standard.agent),
+    parallel: z.boolean().default(standard.parallel),
     reviews: Reviews,
     qa: Qa.optional(),
     clarificationAgent: AgentName.optional(),
     clarificationKeyword: Keyword.optional(),
   }),
+  standard,
   members: ({ agent, parallel, reviews, qa, clarificationAgent }) => [
     { name: agent, duty: "build", label: parallel ? "implements, streams side by side" : "implements, in order" },
     ...clarifier(clarificationAgent, agent),
@@ -72,7 +74,7 @@ function approverOf({ agent, maxIterations, approvalKeyword, onExhausted }: Revi
 function theOnlyTask({ spec }: Progress): SwarmTask {
   return {
     id: "T1",
-    text: spec ? "Build what the specification says." : "Build what the request asks for.",
+    text: spec ? WHOLE_TASK.ofSpec : WHOLE_TASK.ofRequest,
     acceptanceCriteria: [],
     dependsOn: [],
     frontend: false,
@@ -84,6 +86,6 @@ function resultingTree({ journal, workplace }: RunContext, id: string, after: un
     if (workplace.kind === "in place") return { value: (await workplace.workspace.save("")).tree };
     const state = current(workplace.workspace.tree);
     meanwhile();
-    return { value: (await state).tree };
+    return { value: await workplace.stateWith((await state).tree) };
   });
 }

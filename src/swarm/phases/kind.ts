@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import type { StepRow } from "../../store/runs.ts";
+import type { Expected } from "../agents/caller.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import type { DeclaredKind } from "../pipeline/kind.ts";
 import type { Phase, PhaseSchema, Placed, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { Reviewer } from "../review/loop.ts";
-import type { Expected } from "../run/caller.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import type { Workplace } from "../run/workspace.ts";
+import type { Workplace } from "../workspace/workspace.ts";
 
 /**
  * One kind of phase: everything that pipelines and runs need to know of it. `P` is such a phase as the file has it. A pipeline

@@ -1,25 +1,27 @@
 import { z } from "zod";
+import { specPrompt } from "../agents/prompts.ts";
 import { reviewMembers } from "../pipeline/kind.ts";
 import { mostCallsWithReviews } from "../pipeline/most-calls.ts";
 import { AgentName, Condition, Reviews } from "../pipeline/schema.ts";
 import { isDemanded, lastRounds } from "../review/last-round.ts";
 import { reviewersOf } from "../review/reviewers.ts";
-import { draftKey } from "../run/keys.ts";
+import { draftKey } from "../steps/keys.ts";
 import { phaseKind } from "./kind.ts";
-import { specPrompt } from "./prompts.ts";
 import { writeText } from "./text.ts";
 
 const name = "spec";
+const standard = { agent: "pm", reviews: [{ agent: "pm-reviewer" }, { agent: "spec-reviewer" }] };
 
 /** Writes the specification and has it reviewed. */
 export const spec = phaseKind({
   name,
   schema: z.strictObject({
     phase: z.literal(name),
-    agent: AgentName,
+    agent: AgentName.default(standard.agent),
     reviews: Reviews,
     condition: Condition.optional(),
   }),
+  standard,
   usedBy: ["decompose", "design", "implement"],
   members: ({ agent, reviews }) => [{ name: agent, duty: "plan", label: "writes" }, ...reviewMembers(reviews)],
   mostCalls: ({ reviews }) => mostCallsWithReviews({ reviews, asksBack: false }),

@@ -1,14 +1,14 @@
+import type { Expected } from "../agents/caller.ts";
+import { askWithAnswers } from "../agents/clarify.ts";
+import { clarifyPrompt, reviewPrompt, revisePrompt } from "../agents/prompts.ts";
+import type { RunContext } from "../context/context.ts";
 import { CLARIFICATION_KEYWORD, type Review } from "../pipeline/schema.ts";
 import { createLoops, type Reviewed, type Reviewer } from "../review/loop.ts";
 import { reviewersOf } from "../review/reviewers.ts";
 import { readVerdict } from "../review/verdict.ts";
-import type { Expected } from "../run/caller.ts";
-import type { RunContext } from "../run/context.ts";
-import { hashOf, NotApproved, RunFailed } from "../run/journal.ts";
-import { draftKey, roundKeys } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
-import { askWithAnswers } from "./clarify.ts";
-import { clarifyPrompt, reviewPrompt, revisePrompt } from "./prompts.ts";
+import { hashOf, NotApproved, RunFailed } from "../steps/journal.ts";
+import { draftKey, roundKeys } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
 
 export interface TextWork {
   phase: string;

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { describeEvidence, fence, passed } from "../checks/checks.ts";
 import { total } from "../pipeline/most-calls.ts";
-import { AgentName, Condition, Iterations, OnExhausted } from "../pipeline/schema.ts";
+import { AgentName, Condition, Iterations, OnExhausted, REVIEW_DEFAULTS } from "../pipeline/schema.ts";
 import { lastRounds } from "../review/last-round.ts";
-import { NotApproved } from "../run/journal.ts";
-import { checksJudge } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
-import { describeEvidence, fence, passed } from "../streams/checks.ts";
+import { NotApproved } from "../steps/journal.ts";
+import { checksJudge } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
 import { openMergedTree } from "../streams/merged-tree.ts";
 import { implement } from "./implement.ts";
 import { phaseKind } from "./kind.ts";
@@ -14,17 +14,19 @@ import { type MergedTree, reviewWhole } from "./whole.ts";
 const name = "verify";
 /** What the checks say, if they are content. */
 const PASSED = "ALL_PASSED";
+const standard = { fixAgent: "engineer", maxIterations: REVIEW_DEFAULTS.maxIterations };
 
 /** Runs the checks on the result of all streams, and has the fixing agent mend it until they pass. */
 export const verify = phaseKind({
   name,
   schema: z.strictObject({
     phase: z.literal(name),
-    fixAgent: AgentName,
-    maxIterations: Iterations,
+    fixAgent: AgentName.default(standard.fixAgent),
+    maxIterations: Iterations.default(standard.maxIterations),
     onExhausted: OnExhausted,
     condition: Condition.optional(),
   }),
+  standard,
   needs: implement.name,
   members: ({ fixAgent, maxIterations }) => [
     {
@@ -32,6 +34,7 @@ export const verify = phaseKind({
       duty: "build",
       label: `mends what the checks find, at most ${maxIterations} times`,
       key: "fixAgent",
+      onDemand: true,
     },
   ],
   mostCalls(phase, { approvers }) {

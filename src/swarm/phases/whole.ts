@@ -1,13 +1,13 @@
+import { fixPrompt, reviewPrompt } from "../agents/prompts.ts";
+import { passed } from "../checks/checks.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import type { Approver, Member } from "../pipeline/kind.ts";
 import { modelOn } from "../pipeline/named-models.ts";
 import { createLoops, type Reviewed, type Reviewer } from "../review/loop.ts";
 import { readVerdict } from "../review/verdict.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { fixerSession, qaKey, reviewerKey, roundKeys, secondLook } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
-import { passed } from "../streams/checks.ts";
+import { fixerSession, qaKey, reviewerKey, roundKeys, secondLook } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
 import { openMergedTree } from "../streams/merged-tree.ts";
-import { fixPrompt, reviewPrompt } from "./prompts.ts";
 
 /** Somebody who judges everything together. */
 interface Seat {
@@ -126,7 +126,7 @@ function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: Re
         session: fixerSession(journal.runId, id),
         prompt: fixPrompt(progress.spec, agent, findings.join("\n\n"), result.evidence()),
       });
-      if (reply.ok) await result.commit(keys.commit, `Meet the findings of ${agent}\n`);
+      if (reply.ok) await result.commit(keys.commit, `Address the findings of ${agent}\n`);
       return reply;
     },
   };

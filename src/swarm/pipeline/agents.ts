@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
-import { nearest } from "../../lib/config.ts";
+import { nearest } from "../../home/config.ts";
 import { entriesAt } from "../../lib/pinned/list.ts";
 import { readPlainAt, tellAbsent } from "../../lib/pinned/read.ts";
 import { oneLine } from "../../lib/quoted.ts";
@@ -12,6 +12,8 @@ import { readToolWords, splitWords, type ToolName } from "./tool-words.ts";
 export type { ToolName } from "./tool-words.ts";
 
 export const BUILTIN = "builtin:";
+/** How an agent's file ends, in the order in which they are looked for; the second is GitHub's own. */
+const ENDINGS = [".md", ".agent.md"];
 /** Far longer than any instructions. */
 const MAX_BYTES = 1_000_000;
 
@@ -58,12 +60,17 @@ export function findAgent(name: string, source: string | undefined, places: Agen
   if (builtin !== undefined) {
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(builtin)) return { problem: `"${source}" does not name an agent after "${BUILTIN}"` };
     for (const folder of foldersOf(places)) {
-      const found = read(name, join(folder, `${builtin}.md`), borderOf(folder, places));
-      if (found !== "missing") return found;
+      const border = borderOf(folder, places);
+      const [found, second] = ENDINGS.map((ending) => join(folder, builtin + ending))
+        .map((path) => ({ path, read: read(name, path, border) }))
+        .filter((each) => each.read !== "missing");
+      if (found === undefined || found.read === "missing") continue;
+      if (second === undefined || "problem" in found.read) return found.read;
+      return { ...found.read, notes: [...found.read.notes, `${second.path} is not used: ${found.path} stands before it`] };
     }
     const near = source === undefined ? undefined : nearest(builtin, agentsThere(places));
     const hint = near === undefined ? "" : `. Did you mean "${BUILTIN}${near}"?`;
-    const problem = `its instructions are missing; looked at ${whereLooked(places, `${builtin}.md`)}${hint}`;
+    const problem = `its instructions are missing; looked at ${whereLooked(places, builtin)}${hint}`;
     // A name that is almost right was meant for one of ours.
     return near === undefined ? { problem, missing: true } : { problem };
   }
@@ -91,8 +98,8 @@ function borderOf(folder: string, { root, shipped }: AgentPlaces): string | unde
   return root !== undefined && inside(root, folder) ? root : folder;
 }
 
-function whereLooked(places: AgentPlaces, file: string): string {
-  const paths = foldersOf(places).map((folder) => join(folder, file));
+function whereLooked(places: AgentPlaces, name: string): string {
+  const paths = foldersOf(places).map((folder) => join(folder, `${name}.md`));
   return [...paths.slice(0, -1), places.discreet ? "what ships with us" : paths.at(-1)].join(" and ");
 }
 
@@ -100,7 +107,10 @@ function whereLooked(places: AgentPlaces, file: string): string {
 export function agentsThere(places: AgentPlaces): string[] {
   // A folder that cannot be read offers no names; why it cannot is reported when an agent is read.
   return foldersOf(places).flatMap((folder) =>
-    entriesAt(realOf(folder)).flatMap(({ name }) => (name.endsWith(".md") ? [name.slice(0, -3)] : [])),
+    entriesAt(realOf(folder)).flatMap(({ name }) => {
+      const ending = ENDINGS.findLast((each) => name.endsWith(each));
+      return ending === undefined ? [] : [name.slice(0, -ending.length)];
+    }),
   );
 }
 

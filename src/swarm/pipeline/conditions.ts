@@ -63,7 +63,8 @@ const TESTS = {
   hasFrontendTasks: ({ tasks }: ConditionFacts) =>
     tasks.some((task) => task.frontend) ? undefined : "no task is frontend work (hasFrontendTasks)",
   differentReviewModel: ({ models: { primary, review } }: ConditionFacts) => {
-    if (review.model !== primary.model) return undefined;
+    // The rehearsal model plays both parts, so that every phase can be seen.
+    if (primary.rehearsal ? review.name !== primary.name : review.model !== primary.model) return undefined;
     const same =
       review.name === primary.name
         ? `the review model is the primary model, ${primary.model}`

@@ -1,11 +1,9 @@
+import { isRecord } from "../../lib/is-record.ts";
+
 /** The keys and indexes that lead to a place in the file. */
 export type Path = readonly (string | number)[];
 /** Reports a problem with a place, or with one of its keys. */
 export type Report = (path: Path, message: string, key?: string) => void;
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export function valueAt(raw: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, part) => {

@@ -7,13 +7,14 @@ import { realOf } from "../../lib/real-path.ts";
 import { readYaml } from "../../lib/yaml.ts";
 import type { YamlRead } from "../../lib/yaml-parse.ts";
 import { type Agent, type AgentPlaces, inside } from "./agents.ts";
+import { completePhases } from "./complete.ts";
 import { lineOf, type Report, spell } from "./file-places.ts";
 import type { DeclaredKind } from "./kind.ts";
 import { withoutNulls } from "./nulls.ts";
 import { explain, type Problem, WrongPipeline } from "./problems.ts";
 import { DEFAULT_MODELS, type Pipeline, pipelineSchema, placed, type ResolvedPipeline } from "./schema.ts";
-import { checkSense, checkWriting } from "./sense.ts";
 import { VARIABLES } from "./settings.ts";
+import { checkWriting, validateReferences } from "./validate-references.ts";
 
 export const FILE_NAME = "swarm.config.yaml";
 /** Far longer than anybody writes one. */
@@ -86,7 +87,7 @@ export async function readPipeline(
 
   const { lines } = content;
   const schema = pipelineSchema(kinds);
-  const raw = withoutNulls(content.raw, schema, kinds);
+  const { raw, notes: filledIn } = completePhases(withoutNulls(content.raw, schema, kinds), content.raw, kinds);
   const problems: Problem[] = [];
   const report: Report = (path, message, key) => {
     const place = key === undefined ? path : [...path, key];
@@ -94,7 +95,8 @@ export async function readPipeline(
   };
   const parsed = schema.safeParse(raw);
   for (const issue of parsed.error?.issues ?? []) explain(issue, { raw, pipeline: schema, kinds }, report);
-  const { agents, notes } = checkSense(raw, kinds, places, report);
+  const { agents, notes: aboutAgents } = validateReferences(raw, kinds, places, report);
+  const notes = [...filledIn, ...aboutAgents];
   if (parsed.success) checkWriting(parsed.data.pipeline, kinds, agents, report);
   if (parsed.data?.checks && parsed.data.verify) report(["verify"], '"checks" lists the commands already; keep one of the two');
   if (!parsed.success || problems.length > 0) return { problems: problems.sort((a, b) => a.line - b.line), notes };

@@ -1,10 +1,36 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { RunModel } from "../../protocol/runs.ts";
+import { RunModel, RunOutcome } from "../../protocol/runs.ts";
 import { readJson } from "../../store/read-json.ts";
-import { hashOf } from "../run/journal.ts";
+import { hashOf } from "../steps/journal.ts";
 import type { LoadedPipeline } from "./file.ts";
 import type { RunSettings } from "./settings.ts";
+
+/** One time that an ended run is worked on again. */
+export const Round = z.object({
+  /** Counted from 1. */
+  number: z.number().int(),
+  /** The message of its commits. */
+  title: z.string(),
+  prompt: z.string(),
+  /** Whether a change that takes something away from tests or CI is refused. */
+  keepsTests: z.boolean(),
+  /** How the run had ended before. */
+  before: z.object({ outcome: RunOutcome, reason: z.string().nullable() }),
+});
+export type Round = z.infer<typeof Round>;
+
+/** Another repository that a run changes. */
+export const Companion = z.object({
+  projectPath: z.string(),
+  /** The commit the run begins from there. */
+  base: z.string(),
+  /** The checks that its own pipeline file names. */
+  checks: z.array(z.string()).optional(),
+  /** The files of the result, once there is one. */
+  tree: z.string().optional(),
+});
+export type Companion = z.infer<typeof Companion>;
 
 /** What a run was started with, so that a resume can tell what has changed since. */
 export const Inputs = z.object({
@@ -15,6 +41,8 @@ export const Inputs = z.object({
   primaryModel: z.string(),
   reviewModel: z.string(),
   apply: z.boolean(),
+  /** Ask nobody unless the project's checks can run. */
+  requireChecks: z.boolean().default(false),
   /** Other models may stand in for those that a person named. */
   standIns: z.boolean().default(false),
   /** Which model served for each name when the run was last begun or resumed. */
@@ -23,6 +51,18 @@ export const Inputs = z.object({
   unattended: z.boolean().default(false),
   /** The request came from a plan. */
   plan: z.boolean().default(false),
+  /** It may be worked on again when it has ended, so its engineers' sessions stay. */
+  reopenable: z.boolean().default(false),
+  /** The commit that it begins from, where that is not the checkout's. */
+  base: z.string().optional(),
+  /** The branch of its work, where that was settled before it began. */
+  branch: z.string().optional(),
+  /** The other repositories that it changes. */
+  with: z.array(Companion).default([]),
+  /** The files of its own repository in the result, where it changes others too. */
+  ownTree: z.string().optional(),
+  /** How it is worked on again, or was last. */
+  round: Round.optional(),
   decisions: z.array(z.string()),
   settings: z.object({
     verbose: z.boolean(),

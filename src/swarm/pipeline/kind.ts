@@ -10,6 +10,8 @@ export interface Member {
   label: string;
   /** The phase's key that names it, if it is not `agent`. */
   key?: string;
+  /** Asked only when something calls for it: a question to be answered, a finding to be mended. */
+  onDemand?: true;
   /** Which model it is asked on, unless it has one of its own; `primary` if nothing is said. */
   on?: "primary" | "review" | "fast";
 }
@@ -25,6 +27,8 @@ export interface DeclaredKind<P extends Phase = Phase> {
   name: string;
   /** A key called `agent`, or ending in `Agent`, names an agent; `reviews` and `qa` are checked as review loops. */
   schema: PhaseSchema;
+  /** The phase as it is by default: what a phase leaves out that names no agent. */
+  standard?: Readonly<Record<string, unknown>>;
   /** A kind that must come before this one. */
   needs?: string;
   /** The kinds that use what this one makes: where there are any, one must come after it. */
@@ -73,7 +77,7 @@ export function reviewMembers(reviews: readonly Review[]): Member[] {
 }
 
 export function clarifier(agent: string | undefined, asker: string): Member[] {
-  return agent ? [{ name: agent, duty: "plan", label: `answers ${asker}` }] : [];
+  return agent ? [{ name: agent, duty: "plan", label: `answers ${asker}`, onDemand: true }] : [];
 }
 
 /** How often a reviewer may send the work back, and the word that ends it. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isRecord } from "./file-places.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import type { PhaseSchema } from "./schema.ts";
 
 type Kinds = readonly { name: string; schema: PhaseSchema }[];

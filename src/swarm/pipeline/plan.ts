@@ -18,6 +18,8 @@ export interface PlannedPhase {
   agents: PlannedAgent[];
   /** The most agent calls of the phase; with `perTask`, for one task. */
   maxCalls: number;
+  /** The agent calls if everybody approves at once; 0 for a phase that is usually skipped. */
+  usualCalls: number;
   perTask: boolean;
 }
 
@@ -55,11 +57,13 @@ export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind
     const kind = kindOf(kinds, phase);
     const maxCalls = kind.mostCalls(phase, { maxRetries, approvers });
     approvers = withApprovers(approvers, kind.approvers?.(phase));
+    const members = kind.members(phase);
     return {
       phase: phase.id,
       condition: phase.condition ?? null,
-      agents: kind.members(phase).map(planned),
+      agents: members.map(planned),
       maxCalls,
+      usualCalls: phase.condition === "hasFrontendTasks" ? 0 : members.filter(({ onDemand }) => !onDemand).length,
       perTask: kind.perTask ?? false,
     };
   });
@@ -77,4 +81,14 @@ export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind
     triesPerCall: 1 + maxRetries,
     notes: loaded.notes,
   };
+}
+
+/** What a run will ask of agents, in a line for whoever starts it. */
+export function tellCalls({ phases, maxCalls, triesPerCall }: Plan): string {
+  const usual = (perTask: boolean) =>
+    phases.filter((phase) => phase.perTask === perTask).reduce((sum, { usualCalls }) => sum + usualCalls, 0);
+  const [one, three] = maxCalls;
+  const tries = triesPerCall > 1 ? `, each tried up to ${triesPerCall} times` : "";
+  const each = usual(true) > 0 ? ` and ${usual(true)} for each further task` : "";
+  return `Agent calls: usually ${usual(false) + usual(true)}${each}; at most ${one?.calls} with one task, ${three?.calls} with ${three?.tasks}${tries}.`;
 }

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { z } from "zod";
-import { nearest } from "../../lib/config.ts";
+import { nearest } from "../../home/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import { sentenceOf } from "../../lib/validation.ts";
 import { type Path, type Report, valueAt } from "./file-places.ts";

@@ -2,6 +2,15 @@ import { z } from "zod";
 
 export const CONDITIONS = ["hasFrontendTasks", "differentReviewModel", "noPlanProvided"] as const;
 export const DEFAULT_MODELS = { primaryModel: "claude-opus-4-6-fast", reviewModel: "gpt-5.2-codex" } as const;
+/** How often work is sent back, and the word that approves it, where the file does not say. */
+export const REVIEW_DEFAULTS = { maxIterations: 3, approvalKeyword: "APPROVED" } as const;
+export const QA_DEFAULTS = { maxIterations: 5, approvalKeyword: "ALL_PASSED" } as const;
+/** The default pipeline's names for agents that ship under others. */
+export const DEFAULT_AGENTS: ReadonlyMap<string, string> = new Map([
+  ["spec-reviewer", "builtin:eng-spec-reviewer"],
+  ["code-reviewer", "builtin:eng-code-reviewer"],
+  ["cross-model", "builtin:cross-model-reviewer"],
+]);
 export const CLARIFICATION_KEYWORD = "CLARIFICATION_NEEDED";
 export const FRONTEND_MARKER = "[FRONTEND]";
 
@@ -26,8 +35,8 @@ export const OnExhausted = z
 
 export const Review = z.strictObject({
   agent: AgentName,
-  maxIterations: Iterations,
-  approvalKeyword: Keyword,
+  maxIterations: Iterations.default(REVIEW_DEFAULTS.maxIterations),
+  approvalKeyword: Keyword.default(REVIEW_DEFAULTS.approvalKeyword),
   clarificationKeyword: Keyword.optional(),
   clarificationAgent: AgentName.optional(),
   onExhausted: OnExhausted,
@@ -36,8 +45,8 @@ export type Review = z.infer<typeof Review>;
 
 export const Qa = z.strictObject({
   agent: AgentName,
-  maxIterations: Iterations,
-  approvalKeyword: Keyword,
+  maxIterations: Iterations.default(QA_DEFAULTS.maxIterations),
+  approvalKeyword: Keyword.default(QA_DEFAULTS.approvalKeyword),
   onExhausted: OnExhausted,
 });
 export type Qa = z.infer<typeof Qa>;
@@ -84,6 +93,14 @@ export function pipelineSchema(kinds: readonly { schema: PhaseSchema }[]) {
       .describe("Name to source: builtin:<name>, or a file of the repo."),
     pipeline: z.array(phase).min(1),
     concurrency: z.number().int().min(1).max(32).default(4).describe("How many streams work at once."),
+    commits: z
+      .enum(["squash", "merge"])
+      .optional()
+      .describe("The branch of several streams: one commit for all (squash, the default), or one for each, merged."),
+    commitMsgHook: z
+      .boolean()
+      .optional()
+      .describe("Whether the project's commit-msg hook is run, in the sandbox, on the messages of the branch."),
     checks: z.array(Command).optional().describe("The commands that show whether the code works."),
     verify: z
       .strictObject({ build: Command.optional(), test: Command.optional(), lint: Command.optional() })

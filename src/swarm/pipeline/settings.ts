@@ -33,6 +33,12 @@ export const VARIABLES = {
   reviewModel: "REVIEW_MODEL",
 } as const satisfies Record<keyof RunSettings, string>;
 
+/** Those that a client sends along with its request; the issue is a part of the request itself. */
+export const VARIABLE_NAMES = [
+  ...["VERBOSE", "AGENTS_DIR", "DOC_DIR", "SESSION_TIMEOUT_MS", "MAX_RETRIES", "SUMMARY_FILE_NAME"],
+  ...["PRIMARY_MODEL", "REVIEW_MODEL"],
+] as const;
+
 /** Only what the environment really says; a run that is resumed keeps the rest as it was. */
 export function settingsIn(env: NodeJS.ProcessEnv): Partial<RunSettings> {
   const all = Object.entries(readRunSettings(env)) as [keyof RunSettings, unknown][];

@@ -1,4 +1,4 @@
-import { nearest } from "../../lib/config.ts";
+import { nearest } from "../../home/config.ts";
 import { quoted } from "../../lib/quoted.ts";
 
 /** The tools of pipeline agents; which of them one gets depends on its duty. */

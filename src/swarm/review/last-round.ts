@@ -1,7 +1,7 @@
 import { ReviewLoop } from "../../protocol/runs.ts";
 import type { StepRow } from "../../store/runs.ts";
-import { belongsToRound, roundKeys } from "../run/keys.ts";
-import { readResult } from "../run/stored.ts";
+import { belongsToRound, roundKeys } from "../steps/keys.ts";
+import { readResult } from "../steps/stored.ts";
 import type { Reviewer } from "./loop.ts";
 
 /** The steps to repeat so that loops that had to approve can give another verdict: each one's last review and what followed. */

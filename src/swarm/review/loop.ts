@@ -1,5 +1,5 @@
 import type { LoopOutcome, ReviewLoop } from "../../protocol/runs.ts";
-import type { Reply } from "../run/reply.ts";
+import type { Reply } from "../steps/reply.ts";
 import { readVerdict } from "./verdict.ts";
 
 /** Somebody whose approval the work needs. */

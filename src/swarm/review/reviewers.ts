@@ -1,5 +1,5 @@
 import { CLARIFICATION_KEYWORD, type Qa, type Review } from "../pipeline/schema.ts";
-import { qaKey, reviewerKey } from "../run/keys.ts";
+import { qaKey, reviewerKey } from "../steps/keys.ts";
 import type { Reviewer } from "./loop.ts";
 
 /** The reviewers of a list of reviews; an agent that is listed twice is two reviewers. */

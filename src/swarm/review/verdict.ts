@@ -7,23 +7,44 @@ const NEGATIONS =
 const NEGATION = new RegExp(`\\b(?:${NEGATIONS})\\b`);
 const ENDS_NEGATED = new RegExp(`(?:\\b(?:${NEGATIONS})|^no)[^\\p{L}\\p{N}]*$`, "u");
 const CONDITION =
-  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition)(?![\p{L}\p{N}])/u;
-const REFUSAL = new Set([
+  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|except|apart from)(?![\p{L}\p{N}])/u;
+/** Ends a line that introduces what somebody else said, when a colon follows. */
+const SPEECH = /\b(?:says|said|writes|wrote|reads|claims|claimed|contains|quotes|quoted)\b/;
+const REFUSALS = [
   "rejected",
   "reject",
   "changes requested",
-  "changes_requested",
   "request changes",
   "changes required",
+  "changes needed",
+  "needs changes",
+  "needs work",
+  "needs revision",
   "failed",
-]);
+  "fail",
+];
+/** In capitals these are verdicts wherever they stand; "invalid input is rejected" is not one. */
+const LOUD_REFUSAL =
+  /(?<!\bNO[ _])(?<![\w-])(?:REJECT|REJECTED|DISAPPROVED|CHANGES[ _](?:REQUESTED|REQUIRED|NEEDED)|REQUEST[ _]CHANGES|NEEDS[ _](?:CHANGES|WORK|REVISION))(?![\w-])/;
+
+/** "Verdict: APPROVED" states the keyword as much as the keyword alone does; a label has one of these words and no others. */
+const LABEL_NOUNS = new Set(
+  "verdict decision status result results outcome conclusion recommendation assessment judgment judgement review overall final summary answer qa".split(
+    " ",
+  ),
+);
+const LABEL_FILLERS = new Set(
+  "my our the this is so therefore thus hence and in reviewer reviewer's code spec specification design test tests testing approval round task".split(
+    " ",
+  ),
+);
 
 /** Nobody can tell what a longer reply comes to. */
 const MAX_REPLY = 200_000;
 
 /**
- * Reads a reviewer's reply. Only a line that holds the keyword and nothing else approves, and only if no other line takes it
- * back; everything else, an empty reply included, is a rejection.
+ * Reads a reviewer's reply. Only a line that holds the keyword and nothing else, but for a label such as "Verdict:", approves,
+ * and only if no other line takes it back; everything else, an empty reply included, is a rejection.
  */
 export function readVerdict(reply: string, approvalKeyword: string, clarificationKeyword?: string): Verdict {
   if (reply.length > MAX_REPLY) return "rejected";
@@ -34,13 +55,14 @@ export function readVerdict(reply: string, approvalKeyword: string, clarificatio
   return takenBack ? "rejected" : "approved";
 }
 
-/** Whether a keyword on its own line is really part of a sentence: denied by the line before it, or limited by the one after. */
+/** Whether a keyword on its own line is part of a sentence: denied or quoted by the line before it, or limited by the one after. */
 function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
   const said = lines.map(bare).filter((line) => line !== "");
-  const word = bare(keyword);
-  return said.some(
-    (line, index) => line === word && (ENDS_NEGATED.test(said[index - 1] ?? "") || CONDITION.test(said[index + 1] ?? "")),
-  );
+  return said.some((line, index) => {
+    if (!isKeyword(line, keyword)) return false;
+    const [before = "", after = ""] = [said[index - 1], said[index + 1]];
+    return ENDS_NEGATED.test(before) || (before.endsWith(":") && SPEECH.test(before)) || CONDITION.test(after);
+  });
 }
 
 /** Whether a keyword stands alone on a line of the reply. */
@@ -74,26 +96,47 @@ function plainLines(reply: string): string[] {
 }
 
 function isKeyword(line: string, keyword: string): boolean {
-  return bare(line) === bare(keyword);
+  return states(spaced(bare(line)), spaced(bare(keyword)));
 }
 
-/** A line without emphasis. A "?", "~~", leading "!" or ">" stays, since it changes the meaning. */
+/** Whether a line states a keyword: alone, or after a label. */
+function states(line: string, keyword: string): boolean {
+  return line === keyword || (line.endsWith(keyword) && isLabel(line.slice(0, -keyword.length)));
+}
+
+function isLabel(text: string): boolean {
+  if (text.length > 80 || /[^\p{L}\p{N}' :=.,|*`–—-]/u.test(text) || /[\p{L}\p{N}'.,]$/u.test(text)) return false;
+  const words = text.match(/[\p{L}']+/gu) ?? [];
+  return words.some((word) => LABEL_NOUNS.has(word)) && words.every((word) => LABEL_NOUNS.has(word) || LABEL_FILLERS.has(word));
+}
+
+/** A line without emphasis. A "?", "~~", quotation mark, leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
-  return withoutEnd(simplified(line).replace(/^(?:[\s#"'`*_•-]|✅|☑|✔|\uFE0F)+/u, ""), /[\s"'`*_.!✅☑✔]|\uFE0F/u);
+  const text = simplified(line).replace(/[✅☑✔🎉👍🚀🟢]|\uFE0F/gu, "");
+  const inner = withoutEnd(text.replace(/^[\s#`*_•-]+/u, "").replace(/^\[x\]\s/, ""), /[\s`*_.!|]/u).trimStart();
+  return /^[[(][^[\]()]*[\])]$/.test(inner) ? inner.slice(1, -1).trim() : inner;
 }
 
 function simplified(text: string): string {
-  return text.normalize("NFKC").toLowerCase().replaceAll("’", "'");
+  return text.normalize("NFKC").toLowerCase().replaceAll("’", "'").replaceAll("\\_", "_");
+}
+
+/** ALL_PASSED, ALL-PASSED and ALL PASSED are the same keyword. */
+function spaced(text: string): string {
+  return text.replace(/[_\s-]+/g, " ");
 }
 
 /** Whether a line says the opposite of a keyword. */
 function takesBack(keyword: string): (line: string) => boolean {
-  const word = bare(keyword).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const word = escaped(bare(keyword));
   const struck = new RegExp(`(?:~~|❌|🚫)[^\\p{L}~❌🚫]*${word}|\\b(?:un|dis)-?${word}`, "u");
-  const named = new RegExp(`(?<![\\p{L}\\p{N}])${word}(?![\\p{L}\\p{N}])`, "u");
+  const spacedWord = escaped(spaced(bare(keyword)));
+  const named = new RegExp(`(?<![\\p{L}\\p{N}])${spacedWord}(?![\\p{L}\\p{N}])`, "u");
   return (line) => {
+    const stated = spaced(bare(line));
+    if (REFUSALS.some((refusal) => states(stated, refusal)) || LOUD_REFUSAL.test(line.replace(/`[^`]*`/g, ""))) return true;
     const text = simplified(line);
-    if (REFUSAL.has(bare(line)) || struck.test(text)) return true;
-    return named.test(text) && NEGATION.test(text);
+    return struck.test(text) || (named.test(spaced(text)) && NEGATION.test(text));
   };
 }

@@ -4,9 +4,9 @@ import type { Git } from "../../git/command.ts";
 import { openRepo } from "../../git/repository.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import { quotedForShell } from "../../lib/invocation.ts";
-import type { RunContext } from "./context.ts";
+import type { RunContext } from "../context/context.ts";
+import { runKeys } from "../steps/keys.ts";
 import type { Ending } from "./execute.ts";
-import { runKeys } from "./keys.ts";
 
 /** The branch that was checked out when a run began: the only one its result may be merged into. */
 export function branchToApplyTo({ journal, workplace }: Pick<RunContext, "journal" | "workplace">): Promise<string | null> {
@@ -25,6 +25,7 @@ export async function applyTo(target: string | null, context: RunContext, { stat
     return false;
   };
   if (workplace.kind === "in place") return refuse("the work was done in place, so it is there already");
+  if (outcome === "untested") return refuse("no check that could notice the change came to a verdict");
   if (outcome !== "approved") return refuse("not everything is approved");
   const { repo, branch, base } = workplace;
   const now = await branchNow(repo.git, repo.root);

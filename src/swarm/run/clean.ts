@@ -1,38 +1,28 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { deleteRefs } from "../../git/refs.ts";
+import type { Repo } from "../../git/repository.ts";
 import { deleteBranches, type RunBranch } from "../../git/run-refs.ts";
 import { holdsWork, removeWorktree, treeOf } from "../../git/worktrees.ts";
 import { conflict, UserError } from "../../lib/errors.ts";
-import { diskUse, findLeftovers, type Leftovers, type LeftoversDeps, namesIn } from "./leftovers.ts";
+import { realOf } from "../../lib/real-path.ts";
+import { removeTree } from "../../process/remove-tree.ts";
+import type { Cleaned, CleanItem } from "../../protocol/runs.ts";
+import { diskUse, findLeftovers, type Leftovers, type LeftoversDeps, namesIn } from "../workspace/leftovers.ts";
+import { removeEmpty, streamBranch } from "../workspace/workspace.ts";
 import type { RunRecords } from "./records.ts";
-import { removeEmpty, streamBranch } from "./workspace.ts";
 
 export interface CleanerDeps extends LeftoversDeps {
   records: Pick<RunRecords, "runs" | "known" | "status" | "cancel">;
 }
 
-/** What is to be removed of a run, and what stays because nothing else has it. */
-export interface CleanItem {
-  run: string;
-  status: string;
-  projectPath: string;
-  bytes: number;
-  worktrees: string[];
-  branches: string[];
-  refs: number;
-  sessions: number;
-  /** What else goes of the run's own folder. */
-  copies: string[];
-  /** What stays, a sentence each. */
-  kept: string[];
-}
-
-export interface SurveyOptions {
+export interface CleanOptions {
   /** Also what nothing else has. */
   unmerged?: boolean | undefined;
   /** Only runs that ended before. */
   before?: Date | undefined;
+  /** Only tell what would go. */
+  dryRun?: boolean | undefined;
 }
 
 const MOST_RUNS = 100_000;
@@ -55,31 +45,27 @@ export function createCleaner({ records, ...deps }: CleanerDeps) {
     return all.filter(({ status }) => status !== "running" && (ids.length > 0 || status !== "interrupted"));
   }
 
-  return {
-    /** What would go, and what would stay. */
-    async survey(ids: readonly string[], { unmerged = false, before }: SurveyOptions = {}): Promise<CleanItem[]> {
-      const old = chosen(ids).filter(
-        ({ row }) => before === undefined || (row.finished_at ?? row.created_at) < before.toISOString(),
-      );
-      const found = await findLeftovers(deps, old);
-      const items = await Promise.all(found.map((each) => describe(each, unmerged)));
-      return ids.length > 0 ? items : items.filter(isWorthwhile);
-    },
-    async clean(ids: readonly string[], { unmerged = false } = {}): Promise<CleanItem[]> {
-      const done: CleanItem[] = [];
-      for (const left of await findLeftovers(deps, chosen(ids))) {
-        const item = await describe(left, unmerged);
+  /** Removes what the named runs left, or those that ended; with `dryRun` only tells what would go, and what would stay. */
+  return async (ids: readonly string[], { unmerged = false, before, dryRun = false }: CleanOptions): Promise<Cleaned> => {
+    const old = chosen(ids).filter(
+      ({ row }) => before === undefined || (row.finished_at ?? row.created_at) < before.toISOString(),
+    );
+    const items: CleanItem[] = [];
+    for (const left of await findLeftovers(deps, old)) {
+      const item = await describe(left, unmerged);
+      if (ids.length === 0 && !isWorthwhile(item)) continue;
+      if (!dryRun) {
         // Somebody may have resumed it since.
         if (records.status(records.known(left.run.id)) === "running") continue;
         if (left.status === "interrupted") records.cancel(left.run.id);
         await remove(left, item, unmerged);
-        done.push(item);
       }
-      return done;
-    },
+      items.push(item);
+    }
+    return { items, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0), removed: !dryRun && items.length > 0 };
   };
 }
-export type Cleaner = ReturnType<typeof createCleaner>;
+export type Clean = ReturnType<typeof createCleaner>;
 
 const isWorthwhile = ({ worktrees, branches, refs, sessions, copies }: CleanItem) =>
   worktrees.length + branches.length + copies.length + refs + sessions > 0;
@@ -93,7 +79,7 @@ async function describe(left: Leftovers, unmerged: boolean): Promise<CleanItem> 
   const ofStanding = new Set(withWork.map((name) => branchOf(left, name)));
   const isTaken = ({ name, needed }: RunBranch) =>
     !ofStanding.has(name) && (needed === undefined || (needed === "unmerged" && unmerged));
-  const branches = repo?.branches ?? [];
+  const branches = [...(repo?.branches ?? []), ...left.others.flatMap((other) => other.branches)];
   const taken = branches.filter(isTaken);
   const kept = [
     ...branches
@@ -113,11 +99,11 @@ async function describe(left: Leftovers, unmerged: boolean): Promise<CleanItem> 
   const stays = [...withWork.map((name) => join("worktrees", name)), ...(unmerged ? [] : [THEIRS])];
   return {
     ...base,
-    bytes: bytes - stays.reduce((sum, name) => sum + diskUse(join(folder, name)), 0),
+    bytes: bytes - (await diskUse(stays.map((name) => join(folder, name)))),
     copies: namesIn(folder).filter((name) => !stays.includes(name) && (name !== "worktrees" || withWork.length === 0)),
     worktrees: left.worktrees.filter((name) => !withWork.includes(name)),
-    branches: taken.map(({ name }) => name),
-    refs: repo?.aside.length ?? 0,
+    branches: [...new Set(taken.map(({ name }) => name))],
+    refs: (repo?.aside.length ?? 0) + left.others.reduce((sum, other) => sum + other.aside.length, 0),
     sessions: sessions.length,
     kept,
   };
@@ -129,11 +115,16 @@ async function worktreesWithWork({ worktrees, folder, repo, ...left }: Leftovers
   for (const name of worktrees) {
     const path = join(folder, "worktrees", name);
     // One that is half gone already, or was made in advance and never used, holds nothing.
-    if (!existsSync(path) || readdirSync(path).length === 0) continue;
-    const tree = worktreeOf(repo, path, branchOf(left, name));
+    if (namesIn(path).length === 0) continue;
+    const tree = worktreeOf(repositoryOf({ repo, others: left.others }, name), path, branchOf(left, name));
     if (!tree || (await holdsWork(tree))) found.push(name);
   }
   return found;
+}
+
+/** The repository that a worktree of a run belongs to. */
+function repositoryOf({ repo, others }: { repo: Repo; others: Leftovers["others"] }, worktree: string): Repo {
+  return others.find((other) => worktree === other.worktree || worktree === `trial-${other.worktree}`) ?? repo;
 }
 
 function worktreeOf(...of: Parameters<typeof treeOf>): ReturnType<typeof treeOf> | undefined {
@@ -157,23 +148,26 @@ async function remove(left: Leftovers, { branches, worktrees, copies }: CleanIte
   const { repo, folder, sessions } = left;
   if (repo) {
     const git = repo.git.with({ writable: [folder] });
-    const at = { ...repo, git };
-    for (const name of worktrees)
+    for (const name of worktrees) {
+      const owner = repositoryOf({ repo, others: left.others }, name);
+      const at = { ...owner, git: owner.git.with({ writable: [folder] }) };
       await removeWorktree(at, join(folder, "worktrees", name), branchOf(left, name), { evenWithWork: unmerged });
-    await deleteBranches(
-      git,
-      repo.root,
-      repo.branches.filter(({ name }) => branches.includes(name)),
-    );
-    await deleteRefs(git, repo.root, repo.aside);
+    }
+    for (const each of [repo, ...left.others]) {
+      const spare = each.branches.filter(
+        ({ name, needed }) => branches.includes(name) && (needed === undefined || (needed === "unmerged" && unmerged)),
+      );
+      await deleteBranches(each.git.with({ writable: [folder] }), each.root, spare);
+      await deleteRefs(each.git.with({ writable: [folder] }), each.root, each.aside);
+    }
     for (const { root, refs } of left.submodules) {
       const spare = refs.branches.filter(({ needed }) => needed === undefined);
       const writable = [await git.must(root, ["rev-parse", "--absolute-git-dir"])];
       await deleteBranches(git.with({ writable }), root, spare);
     }
   }
-  for (const path of sessions) rmSync(path, { recursive: true, force: true });
-  for (const name of copies) rmSync(join(folder, name), { recursive: true, force: true });
+  for (const path of sessions) await removeTree(join(realOf(dirname(path)), basename(path)));
+  for (const name of copies) await removeTree(join(realOf(folder), name));
   removeEmpty(folder);
-  if (namesIn(folder).length === 0) rmSync(folder, { recursive: true, force: true });
+  if (namesIn(folder).length === 0) await removeTree(join(realOf(dirname(folder)), basename(folder)));
 }

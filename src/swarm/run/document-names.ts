@@ -1,7 +1,7 @@
+import type { Documents } from "../context/documents.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import type { Placed } from "../pipeline/schema.ts";
-import type { Documents } from "./documents.ts";
 
 /** The documents of one phase: what an earlier phase writes under the same name is not overwritten. */
 export function documentsOfPhase(

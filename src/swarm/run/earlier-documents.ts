@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fits } from "../../lib/glob.ts";
+import { isFolder } from "../../lib/is-folder.ts";
 import { makeFolder, withFolder } from "../../lib/pinned/folder.ts";
+import { entriesOf } from "../../lib/pinned/list.ts";
 import { readPlain, readPlainAt } from "../../lib/pinned/read.ts";
 import { createFile, removeFile } from "../../lib/pinned/write.ts";
 import { realOf } from "../../lib/real-path.ts";
@@ -19,17 +21,25 @@ export interface EarlierDocumentsDeps {
 
 const MOST_BYTES = 10_000_000;
 
+export interface ClearedDocuments {
+  /** How many documents of earlier runs were taken away. */
+  cleared: number;
+  /** A line for each document of the user's that the run will write over. */
+  notes: string[];
+}
+
 /**
- * Takes the documents of earlier runs out of the folder for documents, where they are as those runs wrote them. Of what else a
- * run would write over a copy is kept; a line for each.
+ * Takes the documents of earlier runs out of the folder for documents, where they are byte for byte as those runs wrote them. Of
+ * what else a run would write over a copy is kept.
  */
-export function clearEarlier({ projectPath, docDir, earlier, folder, written }: EarlierDocumentsDeps): string[] {
+export function clearEarlier({ projectPath, docDir, earlier, folder, written }: EarlierDocumentsDeps): ClearedDocuments {
   const path = realOf(join(projectPath, docDir));
-  if (!existsSync(path)) return [];
+  if (!isFolder(path)) return { cleared: 0, notes: [] };
+  let cleared = 0;
   const copies = earlier.map((each) => join(realOf(each), "documents")).filter((each) => existsSync(each));
   const known = new Set(copies.flatMap((each) => readdirSync(each)));
-  return withFolder(path, (open) =>
-    readdirSync(open.self).flatMap((name) => {
+  const notes = withFolder(path, (open) =>
+    entriesOf(open).flatMap(({ name }) => {
       const isWritten = written.some((pattern) => fits(pattern, name));
       if (!known.has(name) && !isWritten) return [];
       const now = readPlain(open, name, MOST_BYTES);
@@ -38,11 +48,12 @@ export function clearEarlier({ projectPath, docDir, earlier, folder, written }: 
         const copy = readPlainAt(join(each, name), MOST_BYTES);
         return "bytes" in copy && copy.bytes.equals(now.bytes);
       };
-      if (copies.some(isCopy)) removeFile(open, name);
+      if (copies.some(isCopy)) cleared += Number(removeFile(open, name));
       else if (isWritten) return [keep(folder, name, now.bytes, join(docDir, name))];
       return [];
     }),
   );
+  return { cleared, notes };
 }
 
 function keep(folder: string, name: string, bytes: Uint8Array, shown: string): string {

@@ -1,19 +1,23 @@
 import { z } from "zod";
 import { messageOf, UserError } from "../../lib/errors.ts";
+import { checkWords, isHeldAgainst, verdictOf } from "../../protocol/check-words.ts";
 import type { ReviewLoop, Run, RunOutcome, RunPhase } from "../../protocol/runs.ts";
+import { isTemporary } from "../../store/faults.ts";
+import { whyUntested } from "../checks/untested.ts";
+import { type CheckRecord, canNotice } from "../checks/verdicts.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import { decisionsOf } from "../phases/decisions.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
 import { kindOf, withApprovers } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Placed } from "../pipeline/schema.ts";
-import { passed, unbound } from "../streams/checks.ts";
-import { findWorth } from "../streams/worth.ts";
-import type { Progress, RunContext } from "./context.ts";
-import { currentEvidence } from "./current-evidence.ts";
+import { currentEvidence } from "../steps/current-evidence.ts";
+import { NotApproved, RunFailed, RunStopped } from "../steps/journal.ts";
+import { recordKeys, runKeys } from "../steps/keys.ts";
+import { probeChecks } from "../streams/probe-checks.ts";
+import { baseState } from "../workspace/companions.ts";
 import { documentsOfPhase } from "./document-names.ts";
-import { NotApproved, RunFailed, RunStopped } from "./journal.ts";
-import { recordKeys, runKeys } from "./keys.ts";
 
 export interface Ending {
   /** "done" if every phase came to its end, approved or not. */
@@ -30,9 +34,7 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
   try {
     const baseTree = await startingTree(context, kinds);
     progress = { ...progress, baseTree, tree: baseTree };
-    if (baseTree !== "") context.checks.begin(() => findWorth(context, baseTree));
-    // Where everybody works in one place, nothing may change there meanwhile.
-    if (context.workplace.kind === "in place") await context.checks.settled();
+    if (baseTree !== "") await beginChecks(context, baseTree, view);
     for (const phase of pipeline.pipeline) progress = await runPhase(context, kinds, phase, progress);
     journal.put({ key: runKeys.decisions, kind: "note", phase: "run" }, "done", decisionsOf(progress.spec));
     return { status: "done", ...judge(view(), progress), tree: progress.tree || null };
@@ -43,10 +45,43 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
   }
 }
 
+/** What the reason of a run begins with that was refused because its checks cannot run. */
+const REFUSED = "no model was asked, because the checks of the project are required and cannot run here: ";
+
+/** Whether a run ended before anybody was asked, because its checks cannot run. */
+export const isRefused = ({ reason }: Pick<Run, "reason">): boolean => reason?.startsWith(REFUSED) === true;
+
+/**
+ * Installs what the checks need, and finds out what they are worth while the first model thinks. That is waited for where the run
+ * depends on it, and where everybody works in one place: nothing may change there meanwhile.
+ */
+export async function beginChecks(context: RunContext, baseTree: string, view: () => Run): Promise<void> {
+  await context.prepare();
+  let before: () => Promise<unknown> = async () => undefined;
+  for (const { checks, ...part } of context.parts) {
+    const previous = before;
+    const probe = () => previous().then(() => probeChecks({ ...context, ...part, checks }, baseTree));
+    checks.begin(probe, context.asked);
+    before = checks.worth;
+  }
+  const isAwaited = context.requireChecks || context.workplace.kind === "in place";
+  const worths = isAwaited ? await Promise.all(context.parts.map(({ checks }) => checks.worth())) : [];
+  if (!context.requireChecks) return;
+  const baseline = worths.flatMap((each) => each.baseline);
+  const missing = view().preparation.flatMap((each) => (verdictOf(each) === "passed" ? [] : (each.why ?? [])));
+  // One that ran and tells nothing apart may lack what could not be installed.
+  const isUnable = (each: CheckRecord) =>
+    verdictOf(each) === "could not run" || (missing.length > 0 && !canNotice(each)) || !baseline.some(canNotice);
+  const unable = baseline.filter(isUnable);
+  if (baseline.length > 0 && unable.length === 0) return;
+  const why = unable.map((each) => `"${each.name}" ${checkWords(each)}`);
+  throw new RunFailed(`${REFUSED}${[...(why.length > 0 ? why : ["it has none"]), ...missing].join("; ")}`);
+}
+
 function startingTree({ journal, workplace, pipeline }: RunContext, kinds: readonly PhaseKind[]): Promise<string> {
   if (!pipeline.pipeline.some((phase) => kindOf(kinds, phase).workplace)) return Promise.resolve("");
   return journal.step(z.string(), { key: runKeys.base, kind: "git", phase: "run" }, {}, async () => ({
-    value: workplace.kind === "branch" ? workplace.baseTree : (await workplace.workspace.save("")).tree,
+    value: workplace.kind === "branch" ? await baseState(workplace) : (await workplace.workspace.save("")).tree,
   }));
 }
 
@@ -79,7 +114,8 @@ async function runPhase(context: RunContext, kinds: readonly PhaseKind[], phase:
     end("done", null);
     return { ...next, approvers: withApprovers(next.approvers, kind.approvers?.(phase)) };
   } catch (error) {
-    if (!(error instanceof RunStopped)) end("failed", messageOf(error));
+    // A phase that was cut off goes on in the run's next life.
+    if (!(error instanceof RunStopped) && !isTemporary(error)) end("failed", messageOf(error));
     throw error;
   }
 }
@@ -88,7 +124,7 @@ function skippedLoop({ id: phase }: Placed, { key, agent }: { key: string; agent
   return { key, phase, stream: null, agent, outcome: "skipped", reviews: 0, revisions: 0, approved: null, findings: null };
 }
 
-/** A run is approved if it changed something, and no stream, no review loop and no check stands against it. */
+/** A run is approved if it changed something, a check that could notice that passed, and nothing stands against it. */
 function judge(run: Run, { tree, baseTree, streams }: Progress): Pick<Ending, "outcome" | "reason"> {
   const evidence = currentEvidence(run, tree);
   const against = [
@@ -98,12 +134,11 @@ function judge(run: Run, { tree, baseTree, streams }: Progress): Pick<Ending, "o
     ...run.loops
       .filter((loop) => loop.outcome === "exhausted" || loop.outcome === "failed")
       .map((loop) => `${loop.key} is ${loop.outcome}`),
-    ...evidence.filter((each) => !passed([each])).map((each) => `the check "${each.name}" fails`),
-    ...unbound(evidence).map((each) => `the check "${each.name}" passes on broken code too, so it is no evidence`),
+    ...evidence.filter(isHeldAgainst).map((each) => `the check "${each.name}" fails${each.why ? ` (${each.why})` : ""}`),
   ];
   if (streams.length > 0 && tree === baseTree)
     return { outcome: "unchanged", reason: ["the result is what the run began from", ...new Set(against)].join("; ") };
-  return against.length === 0
-    ? { outcome: "approved", reason: null }
-    : { outcome: "unapproved", reason: [...new Set(against)].join("; ") };
+  if (against.length > 0) return { outcome: "unapproved", reason: [...new Set(against)].join("; ") };
+  const untested = streams.length > 0 ? whyUntested(evidence) : undefined;
+  return untested === undefined ? { outcome: "approved", reason: null } : { outcome: "untested", reason: untested };
 }

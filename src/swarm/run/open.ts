@@ -1,8 +1,19 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Repo } from "../../git/repository.ts";
 import { createStands } from "../../git/stand.ts";
+import { stricterSafety } from "../../home/modes.ts";
 import { type Conventions, findConventions, tellConventions } from "../../project/conventions.ts";
+import { rulesSection } from "../../protocol/rules.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
+import { createAgentSessions } from "../agents/agent-sessions.ts";
+import { createCaller, type Expected } from "../agents/caller.ts";
+import { servingAmong } from "../agents/models.ts";
+import { repositoriesPrompt } from "../agents/prompts.ts";
+import { servedLine } from "../agents/served.ts";
+import { runCheck } from "../checks/run-check.ts";
+import type { RunContext } from "../context/context.ts";
+import { openDocuments } from "../context/documents.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { whySkipped } from "../pipeline/conditions.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
@@ -11,23 +22,25 @@ import { kindOf } from "../pipeline/kind.ts";
 import { comparedModels } from "../pipeline/named-models.ts";
 import type { Placed } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import { createChecks } from "../streams/checks.ts";
-import { createAgentSessions } from "./agent-sessions.ts";
-import { createCaller, type Expected } from "./caller.ts";
-import type { RunContext } from "./context.ts";
+import { createJournal, recorders } from "../steps/journal.ts";
+import { companionName } from "../workspace/companions.ts";
+import { environmentIn, type LookedAt, type Workplace } from "../workspace/workspace.ts";
 import type { SwarmDeps } from "./deps.ts";
-import { openDocuments } from "./documents.ts";
 import { clearEarlier } from "./earlier-documents.ts";
-import { createJournal, recorders } from "./journal.ts";
-import { servingAmong } from "./models.ts";
-import { createRunAway } from "./run-away.ts";
-import { servedLine } from "./served.ts";
-import { statusOf } from "./view.ts";
+import { openParts } from "./parts.ts";
+import { createRunOnWorkers } from "./remote-folder.ts";
 import { openRunWorkplace, placeOf } from "./workplace.ts";
-import { environmentIn, type LookedAt, type Workplace } from "./workspace.ts";
+
+/** Whether the user has changed anything: what earlier runs left is not theirs, and is looked at again once it was taken away. */
+async function isDirty({ git, root, status }: Repo, cleared: number): Promise<boolean> {
+  const { dirty } = await status();
+  if (!dirty || cleared === 0) return dirty;
+  const { code, stdout } = await git.run(root, ["status", "--porcelain", "--untracked-files=normal"]);
+  return code !== 0 || stdout.trim() !== "";
+}
 
 /** One life of a run. */
-export interface RunLife {
+export interface OpenedRun {
   row: RunRow;
   loaded: LoadedPipeline;
   inputs: Inputs;
@@ -40,6 +53,8 @@ export interface RunLife {
 
 export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
   runs: Runs;
+  /** The ids of the runs that are worked on. */
+  atWork: ReadonlySet<string>;
   kinds: readonly PhaseKind[];
   env: NodeJS.ProcessEnv;
   now: () => Date;
@@ -49,8 +64,8 @@ export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
 const MOST_EARLIER = 200;
 
 /** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
-export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunContext> {
-  const { engine, emit, bind, git, wrap, redactor, findChecks, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
+export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunContext> {
+  const { engine, emit, bind, git, wrap, redactor, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
   const { row, loaded, inputs, settings, looked, signal, tell } = life;
   const { id } = row;
@@ -59,24 +74,47 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
   const folder = join(runsFolder, id);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
-  const held = deps.heldIn?.(row.project_path) ?? {};
-  const standIn = createStands({ projectPath: row.project_path, folder, height: held.sandbox });
+  const held = [row.project_path, ...inputs.with.map(({ projectPath }) => projectPath)]
+    .map((path) => deps.heldIn?.(path) ?? {})
+    .reduce(stricterSafety);
+  const others = inputs.with.map(({ projectPath }, index) => ({
+    projectPath,
+    worktree: join(folder, "worktrees", companionName(projectPath, index + 1)),
+  }));
+  const sandboxProfile = createStands({ projectPath: row.project_path, folder, height: held.sandbox, others });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
-  const found = await (life.conventions ?? findConventions(row.project_path));
-  const conventions = (window: number) => tellConventions(found, window);
+  const record = recorders(journal);
+  const conventions = await openConventions(deps, life, others);
   const ended = new AbortController();
   const untilEnd = AbortSignal.any([signal, ended.signal]);
   let opened: Workplace | undefined;
-  const others = createRunAway({
-    ...{ away: deps.away, runId: id, projectPath: row.project_path, height: held.sandbox },
+  const onWorkers = createRunOnWorkers({
+    // A job on another host brings one repository along.
+    ...{
+      remoteWork: others.length === 0 ? deps.remoteWork : undefined,
+      runId: id,
+      projectPath: row.project_path,
+      height: held.sandbox,
+    },
     ...{ deadlineMs: checkDeadlineMs, signal: untilEnd, workplace: () => opened },
   });
   const sessions = createAgentSessions({
-    ...{ engine, bind, runId: id, runs, standIn, held, projectPath: row.project_path, serving, conventions },
-    away: others.sessions,
+    ...{ engine, bind, runId: id, runs, sandboxProfile, held, projectPath: row.project_path, serving, conventions },
+    remoteWork: onWorkers.sessions,
+    besides: others.map(({ worktree }) => worktree),
   });
-  const caller = createCaller({ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending });
+  let onAsked = () => {};
+  const asked = new Promise<void>((done) => {
+    onAsked = done;
+  });
+  const caller = createCaller({
+    ...{ sessions, journal, runs, run: row, agents, serving, settings, signal, onSay, spending, note: record.note },
+    onAsked,
+    ...(others.length > 0 && {
+      preamble: (cwd) => repositoriesPrompt({ projectPath: row.project_path, worktree: cwd }, others),
+    }),
+  });
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   /** Whether a phase is bound to be skipped, as far as that is known before it comes. */
@@ -85,7 +123,7 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
     return whySkipped(phase.condition, { models, tasks: [], planned: inputs.plan }) !== undefined;
   };
-  const asked = pipeline.pipeline.filter((phase) => !isSkipped(phase));
+  const phases = pipeline.pipeline.filter((phase) => !isSkipped(phase));
   const workplace = await openRunWorkplace({
     git,
     runs,
@@ -93,40 +131,17 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     pipeline,
     kinds,
     settings,
+    inputs,
     folder,
     looked,
     signal: untilEnd,
-    onPlace: (cwd) => caller.expect(asked.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
+    onPlace: (cwd) => caller.expect(phases.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   opened = workplace;
-  const record = recorders(journal);
-  if (row.lives === 1) {
-    const isOver = (each: RunRow) =>
-      each.id !== id && each.project_path === row.project_path && statusOf(each, now()) !== "running";
-    const earlier = runs
-      .list(MOST_EARLIER)
-      .filter(isOver)
-      .map((each) => join(runsFolder, each.id));
-    const written = [...placeOf(pipeline.pipeline, kinds).documents, settings.summaryFileName];
-    const place = { projectPath: row.project_path, docDir: settings.docDir, folder };
-    clearEarlier({ ...place, earlier, written }).forEach(record.note);
-  }
-  // In a later life the run's own documents are among the changes.
-  if (row.lives === 1 && workplace.kind === "branch" && workplace.repo.dirty && workplace.repo.head !== null) {
-    record.note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
-  }
-  const checks = createChecks({
-    journal,
-    configured: pipeline.checks,
-    findChecks,
-    signal: untilEnd,
-    deadlineMs: checkDeadlineMs,
-    wrap,
-    redactor,
-    standIn,
-    elsewhere: others.elsewhere,
-    env: (cwd) => environmentIn(workplace, cwd, env),
-    now,
+  if (row.lives === 1) await clearBefore(deps, life, workplace, record.note);
+  const { parts, checks, prepare } = openParts({
+    ...{ deps, workplace, projectPath: row.project_path, inputs, configured: pipeline.checks, note: record.note, journal },
+    ...{ sandboxProfile, deadlineMs: checkDeadlineMs, signal: untilEnd, elsewhere: onWorkers.elsewhere },
   });
   return {
     runId: id,
@@ -136,25 +151,69 @@ export async function openRun(deps: OpenRunDeps, life: RunLife): Promise<RunCont
     journal,
     caller,
     checks,
+    parts,
     documents,
     workplace,
     about: { issue: row.issue, decisions: inputs.decisions },
+    requireChecks: inputs.requireChecks,
     planned: inputs.plan,
     signal,
     tell,
     serving,
     served: (phase, stream = null) => servedLine(runs.calls(id, phase, stream), inputs.models),
     firstAskedAfter: (phase) =>
-      asked
-        .slice(asked.indexOf(phase) + 1)
+      phases
+        .slice(phases.indexOf(phase) + 1)
         .filter((later) => later.id === later.phase)
         .flatMap((later) => firstAsked(later, workplace.workspace.cwd)),
     ...record,
+    asked,
+    prepare,
+    async runInTree(command, cwd) {
+      const running = { wrap, redactor, sandboxProfile, deadlineMs: checkDeadlineMs, signal };
+      const envIn = (folder: string) => environmentIn(workplace, folder, env);
+      const { end } = await runCheck({ name: command, command, cwd: "." }, cwd, { ...running, env: envIn });
+      return { ...end, output: redactor.clean(end.output) };
+    },
     async end() {
       ended.abort();
       await checks.settled();
       if (workplace.kind === "in place") return;
-      await Promise.allSettled([workplace.installed, ...[...workplace.foreseen.values()].map(({ made }) => made)]);
+      const installed = [workplace, ...workplace.companions.map((each) => each.workplace)].map((place) => place.installed);
+      await Promise.allSettled([...installed, ...[...workplace.foreseen.values()].map(({ made }) => made)]);
     },
   };
+}
+
+/** The user's rules and every repository's conventions, as far as they fit into a model's window. */
+async function openConventions(
+  { rulesFor }: OpenRunDeps,
+  { row: { project_path: path }, conventions }: OpenedRun,
+  others: readonly { projectPath: string }[],
+): Promise<(window: number) => string> {
+  const projects = others.map(({ projectPath }) => findConventions(projectPath));
+  const found = await Promise.all([conventions ?? findConventions(path), ...projects]);
+  return (window) =>
+    [rulesSection(rulesFor?.(path) ?? ""), ...found.map((each) => tellConventions(each, window))].filter(Boolean).join("\n\n");
+}
+
+/** Takes away what earlier runs left in the checkout, before the first life of a run, and notes what it will not see there. */
+async function clearBefore(
+  { runs, runsFolder, atWork, kinds }: OpenRunDeps,
+  { row, loaded: { pipeline }, settings }: OpenedRun,
+  workplace: Workplace,
+  note: (text: string) => void,
+): Promise<void> {
+  const isOver = (each: RunRow) => each.id !== row.id && each.project_path === row.project_path && !atWork.has(each.id);
+  const earlier = runs
+    .list(MOST_EARLIER)
+    .filter(isOver)
+    .map((each) => join(runsFolder, each.id));
+  const written = [...placeOf(pipeline.pipeline, kinds).documents, settings.summaryFileName];
+  const place = { projectPath: row.project_path, docDir: settings.docDir, folder: join(runsFolder, row.id) };
+  const { notes, cleared } = clearEarlier({ ...place, earlier, written });
+  notes.forEach(note);
+  // In a later life the run's own documents are among the changes.
+  if (workplace.kind === "branch" && workplace.repo.head !== null && (await isDirty(workplace.repo, cleared)))
+    note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
 }

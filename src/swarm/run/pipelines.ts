@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
-import { packageRoot } from "../../lib/paths.ts";
+import { packageRoot } from "../../lib/package-root.ts";
 import { nameConventions } from "../../project/conventions.ts";
+import type { PlannedCheck } from "../../protocol/plans.ts";
+import { type CheckFinders, plannedChecks } from "../checks/planned-checks.ts";
 import { PHASE_KINDS } from "../phases/index.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { findPipelineFile, type LoadedPipeline, loadPipeline } from "../pipeline/file.ts";
@@ -46,6 +48,9 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED, dataFo
     load,
     /** Who does what on which model, and the most it can cost. */
     validate: async (of: PipelineOf): Promise<Plan> => resolvePlan(await load(of), kinds, of.settings.maxRetries),
+    /** What a run would check the project with. */
+    checks: async (of: PipelineOf, finders: CheckFinders): Promise<PlannedCheck[]> =>
+      plannedChecks(open(of.projectPath), await load(of), finders),
     /** Where the project says how it wants to be worked on. */
     conventions: nameConventions,
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>

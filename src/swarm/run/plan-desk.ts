@@ -2,7 +2,9 @@ import { conflict, messageOf, missing } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import type { Emit } from "../../protocol/events.ts";
 import type { Planning } from "../../protocol/plans.ts";
+import type { Said } from "../../protocol/runs.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
+import { openProject } from "./checkout.ts";
 import type { Swarm } from "./swarm.ts";
 
 /** How many plans that are over are remembered. */
@@ -11,9 +13,22 @@ const MOST_AT_ONCE = 4;
 
 export interface PlanDeskDeps {
   plan: Swarm["plan"];
+  /** What holds for a plan that brings no settings of its own. */
   settings: () => RunSettings;
+  /** IO's own folder, which is no project. */
+  dataFolder: string;
   emit: Emit;
+  /** Told what the agents say, as they say it. */
+  onSay?: ((said: Said, planId: string) => void) | undefined;
   now?: () => Date;
+}
+
+export interface NewPlanning {
+  projectPath: string;
+  issue: string;
+  standIns: boolean;
+  settings?: RunSettings | undefined;
+  source?: string | undefined;
 }
 
 interface Open {
@@ -26,7 +41,7 @@ interface Open {
  * Plans whose questions are answered from wherever a person is. They live as long as the daemon: what was answered is in the
  * project's draft of the plan, from which another can go on.
  */
-export function createPlanDesk({ plan, settings, emit, now = () => new Date() }: PlanDeskDeps) {
+export function createPlanDesk({ plan, settings, dataFolder, emit, onSay, now = () => new Date() }: PlanDeskDeps) {
   const plans = new Map<string, Open>();
   const isOver = ({ planning }: Open) => planning.finishedAt !== null;
   const find = (id: string): Open => {
@@ -41,46 +56,68 @@ export function createPlanDesk({ plan, settings, emit, now = () => new Date() }:
   const end = (open: Open, changes: Partial<Planning>): void =>
     change(open, { ...changes, questions: null, finishedAt: now().toISOString() });
 
-  async function work(open: Open, standIns: boolean): Promise<void> {
-    const { projectPath, issue } = open.planning;
+  /** Resolves with what came out of it. Rejects for what was wrong before an agent was asked; later failures are told. */
+  async function work(open: Open, { standIns, source, ...given }: NewPlanning, onBegun: () => void): Promise<void> {
+    const { id, projectPath, issue } = open.planning;
     const { signal } = open.stop;
+    let isBegun = false;
     try {
-      const { path, requirements } = await plan({
-        ...{ projectPath, issue, standIns, signal, settings: settings() },
+      const result = await plan({
+        ...{ projectPath, issue, standIns, source, signal, settings: given.settings ?? settings() },
         ask: (questions, round) =>
           new Promise((answer) => {
             open.answer = answer;
             signal.addEventListener("abort", () => answer(null), { once: true });
             change(open, { status: "asking", questions, round });
           }),
+        onModel(model) {
+          isBegun = true;
+          change(open, { model });
+          onBegun();
+        },
+        onTurn: (agent) => change(open, { agent, turns: open.planning.turns + 1 }),
+        ...(onSay && { onSay: (said) => onSay(said, id) }),
       });
-      end(open, { status: "done", path, requirements });
+      end(open, { status: "done", path: result.path, requirements: result.requirements, result });
     } catch (error) {
-      // Whatever ended it, the person is told: nobody waits for this promise.
-      end(open, signal.aborted ? { status: "cancelled" } : { status: "failed", error: messageOf(error) });
+      end(open, { status: signal.aborted ? "cancelled" : "failed", error: messageOf(error) });
+      if (!isBegun) throw error;
     }
   }
 
   return {
     list: (): Planning[] => [...plans.values()].map(({ planning }) => planning).reverse(),
     find: (id: string): Planning => find(id).planning,
-    begin({ projectPath, issue, standIns }: { projectPath: string; issue: string; standIns: boolean }): Planning {
+    /** Resolves once an agent is asked; what is wrong with the project, the settings or the models is thrown before. */
+    async begin(given: NewPlanning): Promise<Planning> {
+      const { projectPath, issue } = given;
+      openProject(projectPath, dataFolder);
       const open = [...plans.values()].filter((each) => !isOver(each));
       if (open.length >= MOST_AT_ONCE)
         throw conflict(`${open.length} plans are in the making. Answer or cancel one of them first.`);
       for (const id of [...plans].flatMap(([id, each]) => (isOver(each) ? [id] : [])).slice(0, -KEPT)) plans.delete(id);
       const planning: Planning = {
         ...{ id: newId("p"), projectPath, issue, status: "thinking", questions: null, round: 0 },
-        ...{ path: null, requirements: null, error: null, createdAt: now().toISOString(), finishedAt: null },
+        ...{
+          path: null,
+          requirements: null,
+          error: null,
+          model: null,
+          agent: null,
+          turns: 0,
+          result: null,
+          createdAt: now().toISOString(),
+          finishedAt: null,
+        },
       };
       const fresh: Open = { planning, stop: new AbortController(), answer: undefined };
       plans.set(planning.id, fresh);
       emit({ type: "plan.changed", data: planning });
-      void work(fresh, standIns);
-      return planning;
+      await new Promise<void>((begun, failed) => void work(fresh, given, begun).then(begun, failed));
+      return fresh.planning;
     },
-    /** An empty answer means: use your judgement. */
-    answer(id: string, text: string): Planning {
+    /** An empty answer means: use your judgement; null that nobody is left to ask. */
+    answer(id: string, text: string | null): Planning {
       const open = find(id);
       const { answer } = open;
       if (!answer || open.planning.status !== "asking") throw conflict("This plan asks nothing now.");
@@ -95,6 +132,7 @@ export function createPlanDesk({ plan, settings, emit, now = () => new Date() }:
       open.stop.abort();
       return open.planning;
     },
+    isIdle: () => [...plans.values()].every(isOver),
     close(): void {
       for (const { stop } of plans.values()) stop.abort();
     },

@@ -3,15 +3,16 @@ import { join } from "node:path";
 import type { Engine } from "../../engine/port.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import { DATA_RULE } from "../../lib/untrusted.ts";
+import type { PlanningResult } from "../../protocol/plans.ts";
 import type { RunModel, Said } from "../../protocol/runs.ts";
-import { noUsage, type Spending, type Usage } from "../../protocol/usage.ts";
-import { clip, untrusted } from "../phases/prompts.ts";
+import { noUsage, type Spending } from "../../protocol/usage.ts";
+import type { Bind } from "../agents/agent-sessions.ts";
+import { clip, untrusted } from "../agents/prompts.ts";
+import { type Served, servedLine } from "../agents/served.ts";
+import { openDocuments, PLAN, PLAN_DRAFT } from "../context/documents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { saysKeyword, withoutKeyword } from "../review/verdict.ts";
-import type { Bind } from "./agent-sessions.ts";
-import { openDocuments, PLAN, PLAN_DRAFT } from "./documents.ts";
-import { type Served, servedLine } from "./served.ts";
-import { addUsage } from "./usage.ts";
+import { addUsage } from "../steps/usage.ts";
 
 export const REQUIREMENTS_CLEAR = "REQUIREMENTS_CLEAR";
 export const MAX_ROUNDS = 10;
@@ -30,18 +31,8 @@ export interface PlanningInput {
   /** Called with the agent whose turn begins. */
   onTurn?: ((agent: string) => void) | undefined;
   onSay?: ((said: Said) => void) | undefined;
-}
-
-export interface PlanningResult {
-  path: string;
-  requirements: string;
-  analysis: string;
-  rounds: { questions: string; answer: string }[];
-  /** Which model was asked for which name. */
-  model: RunModel;
-  /** The models that answered, by the provider's own names. */
-  served: string[];
-  usage: Usage;
+  /** By which way it was asked for, in the record of what was used. */
+  source?: string | undefined;
 }
 
 export interface PlanningDeps {
@@ -73,7 +64,7 @@ Write:
 - **Effort**: which steps can be done at the same time.`;
 
 /** Clarifies a request with the person, has it analysed, and writes plan.md. */
-export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Promise<PlanningResult> {
+export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Promise<Omit<PlanningResult, "checks">> {
   const { engine, bind, model, spending, now } = deps;
   const { projectPath, issue, settings, ask } = input;
   const signal = input.signal ?? new AbortController().signal;
@@ -92,7 +83,7 @@ export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Pro
       tools: bind(["file_ops_read"], { cwd: projectPath, actor: `swarm:${agent}` }),
       workingDirectory: projectPath,
     });
-    const spender = { owner: id, actor: `swarm:${agent}`, agent };
+    const spender = { owner: id, actor: `swarm:${agent}`, agent, ...(input.source && { source: input.source }) };
     let why = "the reply was empty";
     input.onTurn?.(agent);
     for (let attempt = 1; attempt <= 1 + settings.maxRetries; attempt += 1) {
@@ -112,7 +103,7 @@ export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Pro
       usage = addUsage(usage, result.usage);
       if (result.outcome === "done" && result.text.trim() !== "") {
         const served = result.served.join(", ") || model.model;
-        answered.push({ agent, model: served, asked: served === model.name ? null : model.name });
+        answered.push({ agent, model: served, asked: served === model.name || model.rehearsal ? null : model.name });
         return result.text;
       }
       why = result.error?.message ?? why;

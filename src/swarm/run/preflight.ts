@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import type { Git } from "../../git/command.ts";
 import { type Hindrance, lfsHindrance, usesLfs } from "../../git/lfs.ts";
-import { openRepo, type Repo } from "../../git/repository.ts";
+import { openRepo, type Repo, refuseReadOnly } from "../../git/repository.ts";
 import { measureFolder } from "../../git/shadow.ts";
 import { submoduleHindrance } from "../../git/submodules.ts";
 import { usageError } from "../../lib/errors.ts";
@@ -10,7 +10,7 @@ import { namedList } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { sizeText } from "../../lib/size.ts";
 import { isWithin } from "../../lib/within.ts";
-import { branchOf, type LookedAt } from "./workspace.ts";
+import { branchOf, type LookedAt, listTree } from "../workspace/workspace.ts";
 
 /** Outside git a run keeps a copy of the folder; one that is larger than this is made only when that is asked for. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
@@ -42,14 +42,23 @@ export interface Found {
 export interface Look {
   repo: Promise<Repo | undefined>;
   branch: Promise<string>;
+  /** What the last commit holds, as lines of `git ls-tree`. */
+  listed: Promise<readonly string[]>;
   usesLfs: Promise<boolean>;
 }
+
+const ATTRIBUTES = /[\t/]\.gitattributes$/;
 
 /** One after the other: a git that has a shell to run in costs less than a shell of its own. */
 export function lookAt(git: Git, projectPath: string, runId: string): Look {
   const repo = openRepo(git, projectPath);
   const branch = repo.then(() => branchOf(git, projectPath, runId));
-  const look = { repo, branch, usesLfs: branch.then(() => usesLfs(git, projectPath)) };
+  const listed = branch.then(async () => {
+    const found = await repo;
+    return found?.head ? listTree(found, found.head) : [];
+  });
+  const hasLfs = async () => (await listed).some((line) => ATTRIBUTES.test(line)) && (await usesLfs(git, projectPath));
+  const look = { repo, branch, listed, usesLfs: hasLfs() };
   for (const answer of Object.values<Promise<unknown>>(look)) answer.catch(() => undefined);
   return look;
 }
@@ -59,13 +68,14 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight, l
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
   const repo = await look.repo;
-  const looked = { repo, branch: await look.branch };
+  const looked = { repo, branch: await look.branch, listed: await look.listed };
   if (!repo) return { notes: await outside(git, env, about, names), looked };
+  if (onBranch) refuseReadOnly(repo);
   const lfs = async (): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(repo, env) : {});
   const [found] = await Promise.all([
     onBranch ? Promise.all([submoduleHindrance(repo), lfs()]) : [],
     look.usesLfs.then(() => refuseTracked(git, projectPath, names)),
-    onBranch && refuseUncommitted(repo, projectPath),
+    onBranch && refuseUncommitted(repo, projectPath, looked.listed),
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
@@ -118,10 +128,8 @@ async function refuseTracked(git: Git, projectPath: string, names: readonly stri
 }
 
 /** A folder of a repository of which nothing is committed would be empty for the agents. */
-async function refuseUncommitted({ git, root, prefix, head }: Repo, projectPath: string): Promise<void> {
-  if (prefix === "" || head === null) return;
-  const found = await git.run(root, ["ls-tree", "-d", head, "--", prefix]);
-  if (found.code !== 0 || found.stdout.trim() !== "") return;
+function refuseUncommitted({ root, prefix, head }: Repo, projectPath: string, listed: readonly string[]): void {
+  if (prefix === "" || head === null || listed.some((line) => line.includes(`\t${prefix}/`))) return;
   throw usageError(
     `${projectPath}: nothing of ${relative(root, projectPath)} is committed in the repository ${root}, and a run works from the last commit. Nothing was begun. Commit it, make it a repository of its own (git init), or say parallel: false in the implement phase to work in place.`,
   );

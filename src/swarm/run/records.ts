@@ -4,27 +4,29 @@ import { type Emit, type EventData, newsOf } from "../../protocol/events.ts";
 import type { Run, RunSummary } from "../../protocol/runs.ts";
 import type { Store } from "../../store/open.ts";
 import { openRuns, type RunRow } from "../../store/runs.ts";
+import type { TellRun } from "../context/context.ts";
 import { isUnattended } from "../pipeline/inputs.ts";
-import type { TellRun } from "./context.ts";
-import { statusOf, summarizeRun, viewRun } from "./view.ts";
+import { type IsAtWork, statusOf, summarizeRun, viewRun } from "./view.ts";
 
 export interface RunRecordsDeps {
   store: Store;
   emit: Emit;
   log: Log;
   now?: (() => Date) | undefined;
+  /** Whether a run is worked on now; a store without an engine works on none. */
+  isAtWork?: IsAtWork | undefined;
 }
 
 /** The runs as the store has them. Needs no engine. */
-export function createRunRecords({ store, emit, log, now = () => new Date() }: RunRecordsDeps) {
+export function createRunRecords({ store, emit, log, now = () => new Date(), isAtWork = () => false }: RunRecordsDeps) {
   const runs = openRuns(store);
 
   function known(id: string): RunRow {
     const row = runs.get(id);
-    if (!row) throw missing(`there is no run "${id}". List the runs to see which there are.`);
+    if (!row) throw missing(`there is no run "${id}". List the runs with: swarm list`);
     return row;
   }
-  const view = (id: string): Run => viewRun(runs, known(id), now());
+  const view = (id: string): Run => viewRun(runs, known(id), isAtWork);
 
   /** Tells the conversation that asked for a run, or everybody, what becomes of it. */
   const teller =
@@ -38,19 +40,19 @@ export function createRunRecords({ store, emit, log, now = () => new Date() }: R
     known,
     view,
     teller,
-    status: (row: RunRow) => statusOf(row, now()),
-    summary: (id: string): RunSummary => summarizeRun(runs, known(id), now()),
+    status: (row: RunRow) => statusOf(row, isAtWork),
+    summary: (id: string): RunSummary => summarizeRun(runs, known(id), isAtWork),
     list: ({ limit = 50, before }: { limit?: number; before?: string } = {}): RunSummary[] =>
-      runs.list(limit, before).map((row) => summarizeRun(runs, row, now())),
+      runs.list(limit, before).map((row) => summarizeRun(runs, row, isAtWork)),
     show(id: string): Run | undefined {
       const row = runs.get(id);
-      return row && viewRun(runs, row, now());
+      return row && viewRun(runs, row, isAtWork);
     },
-    /** Ends a run; whoever works on it, in this process or another, is asked to stop. */
-    cancel(id: string, workedOn = false): Run {
+    /** Ends a run; whoever works on it has to stop it after this. */
+    cancel(id: string): Run {
       const row = known(id);
-      const status = statusOf(row, now());
-      if (workedOn || status === "running") runs.askToCancel(id);
+      const status = statusOf(row, isAtWork);
+      if (status === "running") runs.askToCancel(id);
       else if (status === "interrupted") {
         store.transaction(() => {
           runs.finish(id, { status: "cancelled", outcome: "cancelled", reason: "it was cancelled", now: now().toISOString() });
@@ -59,23 +61,23 @@ export function createRunRecords({ store, emit, log, now = () => new Date() }: R
       }
       return view(id);
     },
-    /** The ids of the runs that somebody works on. */
+    /** The ids of the runs that are worked on. */
     running: (): string[] =>
       runs
         .unfinished()
-        .filter((row) => statusOf(row, now()) === "running")
+        .filter((row) => statusOf(row, isAtWork) === "running")
         .map(({ id }) => id),
     orphans: (limit: number): Run[] =>
       runs
         .unfinished()
         .slice(0, limit)
         .filter((row) => {
-          if (statusOf(row, now()) !== "interrupted") return false;
+          if (statusOf(row, isAtWork) !== "interrupted") return false;
           const unattended = isUnattended(row.inputs);
           if (unattended === undefined) log.warn("a run was left by another version and cannot be read", { run: row.id });
           return unattended ?? false;
         })
-        .map((row) => viewRun(runs, row, now())),
+        .map((row) => viewRun(runs, row, isAtWork)),
   };
 }
 export type RunRecords = ReturnType<typeof createRunRecords>;

@@ -2,7 +2,7 @@ import type { StepRow } from "../../store/runs.ts";
 import type { PhaseKind } from "../phases/kind.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import type { ResolvedPipeline } from "../pipeline/schema.ts";
-import { attemptSession } from "./keys.ts";
+import { attemptSession } from "../steps/keys.ts";
 
 /** The steps to repeat when a failed run is resumed: those that failed, and what the kind of a failed phase wants asked again. */
 export function stepsToRepeat(

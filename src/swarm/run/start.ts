@@ -3,34 +3,48 @@ import type { Engine } from "../../engine/port.ts";
 import { conflict, usageError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { findConventions } from "../../project/conventions.ts";
+import type { PlanningResult } from "../../protocol/plans.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { Spending } from "../../protocol/usage.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { RunRow } from "../../store/runs.ts";
+import type { Bind } from "../agents/agent-sessions.ts";
+import { resolveModels } from "../agents/models.ts";
+import { type CheckFinders, plannedChecks } from "../checks/planned-checks.ts";
+import { PLAN, PLAN_DRAFT } from "../context/documents.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
-import { fingerprint, Inputs, kept, whatChanged } from "../pipeline/inputs.ts";
+import { fingerprint, Inputs, kept, type Round, whatChanged } from "../pipeline/inputs.ts";
+import { resolvePlan, tellCalls } from "../pipeline/plan.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import type { Bind } from "./agent-sessions.ts";
+import { runKeys } from "../steps/keys.ts";
+import { unreadable } from "../steps/stored.ts";
+import { companionName } from "../workspace/companions.ts";
 import { checkDocDir } from "./checkout.ts";
-import { PLAN, PLAN_DRAFT } from "./documents.ts";
-import type { createLives, RunHandle } from "./lives.ts";
-import { resolveModels } from "./models.ts";
+import { openOtherProjects } from "./other-projects.ts";
 import type { Pipelines } from "./pipelines.ts";
-import { type PlanningInput, type PlanningResult, runPlanning } from "./planning.ts";
+import { type PlanningInput, runPlanning } from "./planning.ts";
 import { lookAt, type PreflightDeps, preflight, preflightPlan } from "./preflight.ts";
 import type { RunRecords } from "./records.ts";
 import { ownSessions, stepsToRepeat } from "./resume.ts";
-import { unreadable } from "./stored.ts";
+import type { createRunLauncher, RunHandle } from "./run-launcher.ts";
 import { placeOf } from "./workplace.ts";
 
 export interface RunInput {
+  /** Given by whoever has to know it before the run is there. */
+  id?: string | undefined;
   projectPath: string;
+  /** Other projects that are changed with it, as one piece of work. */
+  with?: readonly string[] | undefined;
+  /** The commit to begin from, where that is not the checkout's. */
+  base?: string | undefined;
   issue: string;
   settings: RunSettings;
   /** A pipeline file other than the project's own. */
   pipelineFile?: string | undefined;
   /** Merge the result into the checkout when everything is approved. */
   apply?: boolean | undefined;
+  /** Ask nobody unless the project's checks can run. */
+  requireChecks?: boolean | undefined;
   /** Let other models stand in for those that a person named and that are not there. */
   standIns?: boolean | undefined;
   /** The request is a plan, as `plan` writes it. */
@@ -43,8 +57,12 @@ export interface RunInput {
   large?: boolean | undefined;
   /** Told what is to be known of the project before anything is begun. */
   onNote?: ((text: string) => void) | undefined;
+  /** The page of a GitHub job that the summary is added to. */
+  stepSummary?: string | undefined;
   /** Nobody watches it: after a crash, whoever takes up `orphans` goes on with it. */
   unattended?: boolean | undefined;
+  /** It may be worked on again when it has ended. */
+  reopenable?: boolean | undefined;
 }
 
 export interface ResumeInput {
@@ -52,20 +70,22 @@ export interface ResumeInput {
   issue?: string | undefined;
   unattended?: boolean | undefined;
   standIns?: boolean | undefined;
+  stepSummary?: string | undefined;
 }
 
 export interface StartDeps extends PreflightDeps {
   engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
   bind: Bind;
   records: RunRecords;
-  lives: ReturnType<typeof createLives>;
+  lives: ReturnType<typeof createRunLauncher>;
   pipelines: Pipelines;
   spending: Spending | undefined;
+  checks: CheckFinders;
   now: () => Date;
 }
 
 /** Starts and resumes runs, and the planning before them. */
-export function createStart({ engine, bind, records, lives, pipelines, spending, now, git, env }: StartDeps) {
+export function createStart({ engine, bind, records, lives, pipelines, spending, checks, now, git, env }: StartDeps) {
   const { runs } = records;
 
   /** Which model serves for each name; refuses if a person named one that is not there. */
@@ -75,42 +95,35 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
   function resumable(id: string): RunRow {
     const row = records.known(id);
     const status = records.status(row);
-    if (lives.isActive(id) || status === "running")
-      throw conflict(`run ${id} is still running${row.pid ? ` in process ${row.pid}` : ""}.`);
+    if (lives.isActive(id) || status === "running") throw conflict(`run ${id} is still running.`);
     if (status === "done") throw conflict(nothingToResume(row));
     return row;
   }
 
   return {
-    async plan(input: PlanningInput): Promise<PlanningResult> {
-      const { settings } = input;
-      const projectPath = pipelines.open(input.projectPath);
-      checkDocDir(projectPath, settings.docDir);
-      await preflightPlan(git, { projectPath, docDir: settings.docDir, documents: [PLAN, PLAN_DRAFT] });
-      const loaded = await pipelines.load({ projectPath, settings });
-      await modelsFor(loaded, projectPath, input.standIns ?? false);
-      const name = loaded.pipeline.primaryModel;
-      const model = { name, ...(await engine.serving(name)) };
-      return runPlanning({ engine, bind, model, spending, now }, { ...input, projectPath });
-    },
+    reopen: createReopen({ records, lives, pipelines, modelsFor }),
+    plan: createPlanning({ engine, bind, pipelines, spending, checks, now, git, modelsFor }),
 
     async start({
       issue,
       settings,
       pipelineFile,
       apply,
+      requireChecks = false,
       standIns = false,
       unattended,
       plan = false,
+      reopenable = false,
       decisions,
       large = false,
       onNote,
+      stepSummary,
       ...of
     }: RunInput): Promise<RunHandle> {
       if (issue.trim() === "") throw usageError("there is no request: say what is to be built");
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
-      const id = newId("r", now().getTime());
+      const id = of.id ?? newId("r", now().getTime());
       const look = lookAt(git, projectPath, id);
       // Reading the pipeline keeps this thread busy: git is at work meanwhile, once it is begun.
       await setImmediate();
@@ -123,16 +136,25 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }, look),
         modelsFor(loaded, projectPath, standIns),
       ]);
-      for (const note of notes) onNote?.(note);
+      const { notes: ofOthers, ...others } = await openOtherProjects(
+        { git, env, pipelines },
+        { runId: id, projectPath, named: of.with ?? [], settings, looked, onBranch, apply: apply ?? false },
+      );
+      const calls = tellCalls(resolvePlan(loaded, pipelines.kinds, settings.maxRetries));
+      for (const note of [calls, ...notes, ...ofOthers]) onNote?.(note);
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
         pipelineFile: pipelineFile ?? null,
         apply: apply ?? false,
+        requireChecks,
         standIns,
         models,
         unattended: unattended ?? false,
         plan,
+        reopenable,
         decisions: decisions ?? [],
+        ...others,
+        ...(of.base !== undefined && { base: of.base }),
         settings: kept(settings),
       };
       runs.create({
@@ -144,7 +166,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return lives.launch({ id, loaded, inputs, settings, looked, conventions });
+      return lives.launch({ id, loaded, inputs, settings, looked, conventions, stepSummary });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {
@@ -172,9 +194,65 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         id,
         repeated.map((step) => step.key),
       );
-      return lives.launch({ id, loaded, inputs, settings, staleSessions: ownSessions(id, repeated) });
+      return lives.launch({
+        ...{ id, loaded, inputs, settings, stepSummary: given.stepSummary },
+        staleSessions: ownSessions(id, repeated),
+      });
     },
   };
+}
+
+type PlanningDeps = Pick<StartDeps, "engine" | "bind" | "pipelines" | "spending" | "checks" | "now" | "git"> &
+  Pick<ReopenDeps, "modelsFor">;
+
+/** The planning before a run. */
+function createPlanning({ engine, bind, pipelines, spending, checks, now, git, modelsFor }: PlanningDeps) {
+  return async (input: PlanningInput): Promise<PlanningResult> => {
+    const { settings } = input;
+    const projectPath = pipelines.open(input.projectPath);
+    checkDocDir(projectPath, settings.docDir);
+    await preflightPlan(git, { projectPath, docDir: settings.docDir, documents: [PLAN, PLAN_DRAFT] });
+    const loaded = await pipelines.load({ projectPath, settings });
+    await modelsFor(loaded, projectPath, input.standIns ?? false);
+    const name = loaded.pipeline.primaryModel;
+    const model = { name, ...(await engine.serving(name)) };
+    const planned = await runPlanning({ engine, bind, model, spending, now }, { ...input, projectPath });
+    return { ...planned, checks: await plannedChecks(projectPath, loaded, checks) };
+  };
+}
+
+/** Goes on with the work of a run that has ended, on its branch. */
+function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
+  const { runs } = records;
+  return async (id: string, wanted: Omit<Round, "before">): Promise<RunHandle> => {
+    await lives.settled(id);
+    const row = records.known(id);
+    const then = readJson(Inputs, row.inputs);
+    if (!then || runs.hasForeignSteps(id)) throw conflict(unreadable(`run ${id}`));
+    // A life that was cut off before the run was at work again leaves the round in its inputs.
+    const before = then.round?.number === wanted.number ? then.round.before : row;
+    if (records.status(row) !== "done" || row.branch === null || before.outcome === null)
+      throw conflict(`run ${id} has come to no result on a branch, so there is nothing to go on with.`);
+    const { primaryModel, reviewModel, ...rest } = then.settings;
+    const settings: RunSettings = { ...rest, primaryModel, reviewModel, issue: row.issue };
+    const loaded = await pipelines.load({
+      projectPath: row.project_path,
+      settings,
+      pipelineFile: then.pipelineFile ?? undefined,
+    });
+    const models = await modelsFor(loaded, row.project_path, then.standIns);
+    const round = { ...wanted, before: { outcome: before.outcome, reason: before.reason } };
+    const inputs: Inputs = { ...then, ...fingerprint(loaded, row.issue), models, round, apply: false, unattended: true };
+    runs.setInputs(id, JSON.stringify(inputs));
+    // What was installed for the run is gone with its trees.
+    const theirs = then.with.map(({ projectPath }, index) => `${runKeys.prepare}/${companionName(projectPath, index + 1)}`);
+    runs.forget(id, [runKeys.prepare, ...theirs]);
+    return lives.launch({ id, loaded, inputs, settings });
+  };
+}
+
+interface ReopenDeps extends Pick<StartDeps, "records" | "lives" | "pipelines"> {
+  modelsFor: (loaded: LoadedPipeline, projectPath: string, standIns: boolean) => Promise<RunModel[]>;
 }
 
 function nothingToResume({ id, outcome, reason, branch }: RunRow): string {

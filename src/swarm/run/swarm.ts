@@ -1,12 +1,20 @@
+import { join } from "node:path";
 import { ExitCode } from "../../lib/errors.ts";
+import type { PlanningResult } from "../../protocol/plans.ts";
 import type { Run, RunSummary } from "../../protocol/runs.ts";
+import type { Round } from "../pipeline/inputs.ts";
 import type { Plan } from "../pipeline/plan.ts";
+import { reopenedKeys } from "../steps/keys.ts";
+import { readResult } from "../steps/stored.ts";
+import { type Clean, createCleaner } from "./clean.ts";
 import type { SwarmDeps } from "./deps.ts";
+import { isRefused } from "./execute.ts";
 import { createInspect, type Inspect } from "./inspect.ts";
-import { createLives, type RunHandle } from "./lives.ts";
 import { createPipelines, type PipelineOf } from "./pipelines.ts";
-import type { PlanningInput, PlanningResult } from "./planning.ts";
+import type { PlanningInput } from "./planning.ts";
 import { createRunRecords } from "./records.ts";
+import { RoundEnd } from "./round.ts";
+import { createRunLauncher, type RunHandle } from "./run-launcher.ts";
 import { createStart, type ResumeInput, type RunInput } from "./start.ts";
 
 /** Pipelines, and the runs of them. */
@@ -19,33 +27,44 @@ export interface Swarm extends Inspect {
   start(input: RunInput): Promise<RunHandle>;
   /** Goes on with a run that was interrupted, cancelled or has failed; what is not given is as it was. */
   resume(id: string, given?: ResumeInput): Promise<RunHandle>;
+  /** Goes on with the work of a run that has ended, on its branch: the engineer of its stream is asked once more. */
+  reopen(id: string, round: Omit<Round, "before">): Promise<RunHandle>;
+  /** What came of such a round; undefined while there is nothing. */
+  roundEnd(id: string, number: number): RoundEnd | undefined;
   cancel(id: string): Run;
+  /** Stops a run so that it can be resumed, and waits until it has stopped. */
+  interrupt(id: string): Promise<Run>;
+  /** Resolves when a run has ended and what it leaves behind is put away. */
+  settled(id: string): Promise<void>;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
-  /** The ids of the runs that somebody works on. */
+  /** The ids of the runs that are worked on. */
   running(): string[];
   /** The interrupted runs, among the latest, that nobody watched. */
   orphans(limit: number): Run[];
-  /** Stops every run of this process, to be resumed later, and waits until everything is cleaned up. */
+  /** Stops every run, to be resumed later, and waits until everything is cleaned up. */
   close(): Promise<void>;
+  /** Removes what runs left that have ended. */
+  clean: Clean;
 }
 
 /** The exit code that tells how a run ended. */
-export function exitCodeOf(run: Pick<Run, "status" | "outcome">): ExitCode {
+export function exitCodeOf(run: Pick<Run, "status" | "outcome" | "reason">): ExitCode {
+  if (isRefused(run)) return ExitCode.usage;
   if (run.outcome === "approved") return ExitCode.done;
-  if (run.outcome === "unapproved" || run.outcome === "unchanged") return ExitCode.unapproved;
+  if (run.outcome === "unapproved" || run.outcome === "untested" || run.outcome === "unchanged") return ExitCode.unapproved;
   return run.status === "cancelled" || run.status === "interrupted" ? ExitCode.interrupted : ExitCode.failed;
 }
 
 export function createSwarm(deps: SwarmDeps): Swarm {
   const { store, engine, emit, bind, log, env = process.env, now = () => new Date() } = deps;
-  const records = createRunRecords({ store, emit, log, now });
+  const atWork = new Set<string>();
+  const records = createRunRecords({ store, emit, log, now, isAtWork: (id) => atWork.has(id) });
   const pipelines = createPipelines({ kinds: deps.kinds, shipped: deps.shipped, dataFolder: deps.dataFolder });
-  const lives = createLives({ ...deps, records, kinds: pipelines.kinds, env, now });
-  const { plan, start, resume } = createStart({
+  const lives = createRunLauncher({ ...deps, records, atWork, kinds: pipelines.kinds, env, now });
+  const { plan, start, resume, reopen } = createStart({
     ...{ engine, bind, records, lives, pipelines, now, env },
-    git: deps.git,
-    spending: deps.spending,
+    ...{ git: deps.git, spending: deps.spending, checks: deps },
   });
   const { list, show, running, orphans } = records;
   return {
@@ -54,11 +73,22 @@ export function createSwarm(deps: SwarmDeps): Swarm {
     plan,
     start,
     resume,
+    reopen,
+    roundEnd(id, number) {
+      const step = records.runs.step(id, reopenedKeys(number).end);
+      return step && readResult(RoundEnd, step);
+    },
     cancel: lives.cancel,
+    interrupt: lives.interrupt,
+    settled: lives.settled,
     list,
     show,
     running,
     orphans,
     close: lives.close,
+    clean: createCleaner({
+      ...{ records, git: deps.git, runsFolder: deps.runsFolder },
+      sessionsFolder: deps.sessionsFolder ?? join(deps.runsFolder, "sessions"),
+    }),
   };
 }

@@ -1,10 +1,11 @@
+import { join } from "node:path";
 import { z } from "zod";
-import { isAlive } from "../../lib/alive.ts";
 import {
   CheckEvidence,
   ReviewLoop,
   type Run,
   RunPhase,
+  type RunRepository,
   type RunStatus,
   type RunStep,
   RunStream,
@@ -14,19 +15,21 @@ import { noUsage } from "../../protocol/usage.ts";
 import { readJson } from "../../store/read-json.ts";
 import { type RunRow, type Runs, type StepRow, stepOf } from "../../store/runs.ts";
 import { Inputs } from "../pipeline/inputs.ts";
-import { runKeys } from "./keys.ts";
-import { readResult, unreadable } from "./stored.ts";
-import { addUsage } from "./usage.ts";
+import { runKeys } from "../steps/keys.ts";
+import { readResult, unreadable } from "../steps/stored.ts";
+import { addUsage } from "../steps/usage.ts";
 
-const STALE_MS = 60_000;
+/** Whether a run is worked on now. */
+export type IsAtWork = (runId: string) => boolean;
 
 /** Draws a run from its journal; what another version wrote is left out, and the reason says so. */
-export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
+export function viewRun(runs: Runs, row: RunRow, isAtWork: IsAtWork): Run {
   const steps = runs.steps(row.id);
   const read = createReader();
-  const { reason, ...summary } = summaryFrom(runs, row, now, read);
+  const { reason, ...summary } = summaryFrom(runs, row, isAtWork, read);
   const loops = read.results(steps, "loop", ReviewLoop);
-  const isBaseline = (step: StepRow) => step.key === runKeys.baseline;
+  const isBaseline = (step: StepRow) => step.key === runKeys.baseline || step.key.startsWith(`${runKeys.baseline}/`);
+  const isPreparation = (step: StepRow) => step.key === runKeys.prepare || step.key.startsWith(`${runKeys.prepare}/`);
   const evidenceIn = (those: StepRow[]) => read.results(those, "checks", z.array(CheckEvidence)).flat();
   const isDecisions = (step: StepRow) => step.key === runKeys.decisions;
   const decisions = read.results(steps.filter(isDecisions), "note", z.array(z.string())).flat();
@@ -43,23 +46,32 @@ export function viewRun(runs: Runs, row: RunRow, now: Date): Run {
   return {
     ...summary,
     reason: read.missed() ? withUnreadable(row.reason) : reason,
+    documents: documentsOf(row, steps),
     loops,
     baseline: evidenceIn(steps.filter(isBaseline)),
-    evidence: evidenceIn(steps.filter((step) => !isBaseline(step))),
+    preparation: evidenceIn(steps.filter(isPreparation)),
+    evidence: evidenceIn(steps.filter((step) => !isBaseline(step) && !isPreparation(step))),
     steps: steps.filter((step) => step.kind === "call" || step.kind === "checks" || step.kind === "git").map(withTries),
     decisions,
     notes,
   };
 }
 
-/** Draws a run for a list, without reading what its agents said. */
-export function summarizeRun(runs: Runs, row: RunRow, now: Date): RunSummary {
-  return summaryFrom(runs, row, now, createReader());
+/** Where the documents are, once the last of them is written. */
+function documentsOf({ inputs, project_path }: RunRow, steps: readonly StepRow[]): string | null {
+  const docDir = readJson(Inputs, inputs)?.settings.docDir;
+  const isWritten = steps.some(({ key, state }) => key === runKeys.summary && state === "done");
+  return docDir !== undefined && isWritten ? join(project_path, docDir) : null;
 }
 
-function summaryFrom(runs: Runs, row: RunRow, now: Date, read: Reader): RunSummary {
-  const status = statusOf(row, now);
-  const models = read.stored(Inputs, row.inputs)?.models ?? [];
+/** Draws a run for a list, without reading what its agents said. */
+export function summarizeRun(runs: Runs, row: RunRow, isAtWork: IsAtWork): RunSummary {
+  return summaryFrom(runs, row, isAtWork, createReader());
+}
+
+function summaryFrom(runs: Runs, row: RunRow, isAtWork: IsAtWork, read: Reader): RunSummary {
+  const status = statusOf(row, isAtWork);
+  const inputs = read.stored(Inputs, row.inputs);
   const phases = read.results(runs.stepsOf(row.id, "phase"), "phase", RunPhase);
   const streams = read.results(runs.stepsOf(row.id, "stream"), "stream", RunStream);
   return {
@@ -72,8 +84,9 @@ function summaryFrom(runs: Runs, row: RunRow, now: Date, read: Reader): RunSumma
     branch: row.branch,
     base: row.base,
     tree: row.tree,
+    repositories: inputs ? repositoriesOf(row, inputs) : [],
     applied: row.applied,
-    models,
+    models: inputs?.models ?? [],
     phases: phases.map((phase) => endedWith(phase, status)),
     streams: streams.map((stream) => endedWith(stream, status)).sort((a, b) => a.number - b.number),
     usage: runs.usages(row.id).reduce(addUsage, noUsage()),
@@ -82,6 +95,13 @@ function summaryFrom(runs: Runs, row: RunRow, now: Date, read: Reader): RunSumma
     createdAt: row.created_at,
     finishedAt: row.finished_at,
   };
+}
+
+/** What the other repositories hold comes first: the run's own may need it. */
+function repositoriesOf({ project_path, branch, base }: RunRow, { with: others, ownTree }: Inputs): RunRepository[] {
+  if (others.length === 0) return [];
+  const all = [...others, { projectPath: project_path, base, tree: ownTree }];
+  return all.map((each) => ({ projectPath: each.projectPath, branch, base: each.base, tree: each.tree ?? null }));
 }
 
 /** Reads what is stored piece by piece, and remembers whether one could not be read. */
@@ -115,9 +135,7 @@ function endedWith<T extends RunPhase | RunStream>(part: T, run: RunStatus): T {
   return part.status === "running" && run !== "done" ? { ...part, status: run } : part;
 }
 
-/** A run that did not end, and that no living process works on, was interrupted. */
-export function statusOf(row: RunRow, now: Date): RunStatus {
-  if (row.status !== "running") return row.status;
-  const fresh = row.beat_at !== null && now.getTime() - Date.parse(row.beat_at) < STALE_MS;
-  return row.pid !== null && fresh && isAlive(row.pid) ? "running" : "interrupted";
+/** A run that has not ended, and that the owner of the store does not work on, was interrupted. */
+export function statusOf({ id, status }: Pick<RunRow, "id" | "status">, isAtWork: IsAtWork): RunStatus {
+  return status === "running" && !isAtWork(id) ? "interrupted" : status;
 }

@@ -1,29 +1,29 @@
-import type { Expected } from "../run/caller.ts";
-import type { RunContext } from "../run/context.ts";
-import { engineerSession, IMPLEMENT, streamKeys } from "../run/keys.ts";
-import { foreseeStream, futureCwdOfStream } from "../run/workspace.ts";
+import type { Expected } from "../agents/caller.ts";
+import type { RunContext } from "../context/context.ts";
+import { engineerSession, IMPLEMENT, streamKeys } from "../steps/keys.ts";
+import { foreseeStream, futureCwdOfStream } from "../workspace/workspace.ts";
 
 /** How many engineers are prepared before the number of tasks is known. */
 const PREPARED = 4;
 
-type Place = Pick<RunContext, "pipeline" | "workplace" | "runId">;
+type EngineerContext = Pick<RunContext, "pipeline" | "workplace" | "runId">;
 type Implementing = { id: string; agent: string; parallel: boolean };
 
 /** The engineers of the first streams of a phase; `before` is how many streams earlier phases had. */
-export function firstEngineers(place: Place, phase: Implementing, before: number): Expected[] {
+export function firstEngineers(place: EngineerContext, phase: Implementing, before: number): Expected[] {
   const count = place.workplace.kind === "branch" && phase.parallel ? Math.min(place.pipeline.concurrency, PREPARED) : 1;
   return Array.from({ length: count }, (_, index) => engineerOf(place, phase, before + index + 1)).flat();
 }
 
 /** Makes the tree of the first stream of a run, which begins where the run did. */
-export function foreseeFirst({ workplace }: Place, { id, parallel }: Implementing, before: number): void {
+export function foreseeFirst({ workplace }: EngineerContext, { id, parallel }: Implementing, before: number): void {
   if (workplace.kind !== "branch" || !parallel || id !== IMPLEMENT || before > 0) return;
   foreseeStream(workplace, 1, { commit: workplace.base, tree: workplace.baseTree });
 }
 
 /** The engineer of one stream, unless the folder it will work in cannot be made in advance. */
 export function engineerOf(
-  { pipeline, workplace, runId }: Place,
+  { pipeline, workplace, runId }: EngineerContext,
   { id, agent }: Pick<Implementing, "id" | "agent">,
   number: number,
 ): Expected[] {

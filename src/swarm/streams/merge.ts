@@ -4,13 +4,13 @@ import { beginMerge, dropMerges, type Merge, mergeInto, unsettled } from "../../
 import type { Tree } from "../../git/worktrees.ts";
 import { UserError } from "../../lib/errors.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
-import { conflictPrompt, describeTask, mendPrompt } from "../phases/prompts.ts";
+import { conflictPrompt, describeTask, mendPrompt } from "../agents/prompts.ts";
+import { passed } from "../checks/checks.ts";
+import type { RunContext } from "../context/context.ts";
 import { MAX_CONFLICTS, MAX_MERGE_FIXES, MAX_SETTLINGS } from "../pipeline/limits.ts";
-import type { RunContext } from "../run/context.ts";
-import { RunFailed } from "../run/journal.ts";
-import { RUN_CHECKS } from "../run/keys.ts";
-import type { BranchWorkplace } from "../run/workspace.ts";
-import { passed } from "./checks.ts";
+import { RunFailed } from "../steps/journal.ts";
+import { RUN_CHECKS } from "../steps/keys.ts";
+import type { BranchWorkplace } from "../workspace/workspace.ts";
 import { review, type Stream, title } from "./stream.ts";
 
 const Merged = z.object({ tree: z.string(), commit: z.string(), conflicts: z.array(z.string()) });
@@ -95,7 +95,10 @@ function mergeOnce(stream: Stream, { context, workplace }: MergeDeps, round: num
       commit,
       message: `Merge stream ${stream.record.number}: ${title(stream.task)}`,
     });
-    return { value: { ...saved, conflicts }, verdict: conflicts.length > 0 ? "conflict" : "merged" };
+    return {
+      value: { ...saved, tree: await workplace.stateWith(saved.tree), conflicts },
+      verdict: conflicts.length > 0 ? "conflict" : "merged",
+    };
   });
 }
 

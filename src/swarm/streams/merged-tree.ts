@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { CheckEvidence } from "../../protocol/runs.ts";
-import type { RunContext } from "../run/context.ts";
-import { hashOf } from "../run/journal.ts";
-import { RUN_CHECKS, type roundKeys } from "../run/keys.ts";
+import type { RunContext } from "../context/context.ts";
+import { hashOf } from "../steps/journal.ts";
+import { RUN_CHECKS, type roundKeys } from "../steps/keys.ts";
 import { SavedState } from "./stream-tree.ts";
 
 /** The tree that all streams together have led to, while a later phase checks and changes it. */
@@ -17,6 +17,7 @@ export function openMergedTree({ journal, checks, workplace }: RunContext, phase
       phase,
       folder: workspace.cwd,
       changed: workspace.changed,
+      restore: workspace.restore,
       tree,
       after: async () => workspace.tidy?.(`cross-${tree.slice(0, 12)}`),
     });

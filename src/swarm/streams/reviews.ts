@@ -1,14 +1,14 @@
 import type { RunStream } from "../../protocol/runs.ts";
-import { clarifyPrompt, fixPrompt, reviewPrompt } from "../phases/prompts.ts";
+import type { Expected } from "../agents/caller.ts";
+import { clarifyPrompt, fixPrompt, reviewPrompt } from "../agents/prompts.ts";
+import { describeEvidence, passed } from "../checks/checks.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import type { Qa, Review } from "../pipeline/schema.ts";
 import type { Reviewed, Reviewer } from "../review/loop.ts";
 import { reviewersOf, testersOf } from "../review/reviewers.ts";
 import { readVerdict } from "../review/verdict.ts";
-import type { Expected } from "../run/caller.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { roundKeys } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
-import { describeEvidence, passed } from "./checks.ts";
+import { roundKeys } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
 import type { StreamTree } from "./stream-tree.ts";
 
 /** Everybody who has to approve a stream, the tester last. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { CheckEvidence } from "../../protocol/runs.ts";
-import type { RunContext } from "../run/context.ts";
-import type { roundKeys, streamKeys } from "../run/keys.ts";
-import type { Workspace } from "../run/workspace.ts";
+import type { RunContext } from "../context/context.ts";
+import type { roundKeys, streamKeys } from "../steps/keys.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 
 export const SavedState = z.object({ tree: z.string(), commit: z.string().nullable() });
 
@@ -53,6 +53,8 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
       folder: workspace.cwd,
       tree,
       changed: workspace.changed,
+      restore: workspace.restore,
+      keepChanged,
       after: async (evidence) => {
         if (!keepChanged || evidence.every(({ changed }) => changed === undefined)) await setAside(`checks-${commits}`);
       },

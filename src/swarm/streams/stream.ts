@@ -1,15 +1,15 @@
 import type { RunStream } from "../../protocol/runs.ts";
-import { askWithAnswers } from "../phases/clarify.ts";
-import { clarifyPrompt, describeTask, implementPrompt } from "../phases/prompts.ts";
-import type { SwarmTask } from "../phases/task-list.ts";
+import type { Expected } from "../agents/caller.ts";
+import { askWithAnswers } from "../agents/clarify.ts";
+import { clarifyPrompt, describeTask, implementPrompt } from "../agents/prompts.ts";
+import type { SwarmTask } from "../agents/task-list.ts";
+import type { Progress, RunContext } from "../context/context.ts";
 import { CLARIFICATION_KEYWORD, type Qa, type Review } from "../pipeline/schema.ts";
 import { createLoops, type Loops, type Reviewer } from "../review/loop.ts";
-import type { Expected } from "../run/caller.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { NotApproved, RunFailed } from "../run/journal.ts";
-import { engineerSession, qaKey, streamKeys } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
-import type { Workspace } from "../run/workspace.ts";
+import { NotApproved, RunFailed } from "../steps/journal.ts";
+import { engineerSession, qaKey, streamKeys } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { reviewedStream, streamReviewers } from "./reviews.ts";
 import { createStreamTree, type TreeState } from "./stream-tree.ts";
 
@@ -81,7 +81,7 @@ export function createStream(deps: StreamDeps): Stream {
     engineer: rules.agent,
     async fix(key, reviewer: Reviewer, prompt) {
       const reply = await engineer(key, prompt);
-      if (reply.ok) await tree.settle(`Meet the findings of ${reviewer.agent}\n\n${task.id}`);
+      if (reply.ok) await tree.settle(`Address the findings of ${reviewer.agent}\n`);
       return reply;
     },
   });
@@ -128,7 +128,7 @@ export async function work(stream: Stream, { context, progress }: Pick<StreamDep
   const { task } = stream;
   const first = await stream.engineer(stream.keys.draft, implementPrompt(context.about, progress.spec, task, progress.design));
   if (!first.ok) throw new RunFailed(`the engineer gave no work: ${first.reason}`);
-  await stream.settle(`${title(task)}\n\n${task.id} of ${context.runId}`);
+  await stream.settle(`${title(task)}\n`);
   await review(stream);
 }
 

@@ -2,14 +2,15 @@ import { z } from "zod";
 import { addWorktree, current, type Saved } from "../../git/worktrees.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
-import { describeTask } from "../phases/prompts.ts";
-import type { SwarmTask } from "../phases/task-list.ts";
-import type { Expected } from "../run/caller.ts";
-import type { Progress, RunContext } from "../run/context.ts";
-import { NotApproved, RunFailed } from "../run/journal.ts";
-import { IMPLEMENT, implementKeys, streamKeys } from "../run/keys.ts";
-import { type BranchWorkplace, isLeft, openStream, pathOfStream, type Workplace, worktree } from "../run/workspace.ts";
-import { describeEvidence, passed } from "./checks.ts";
+import type { Expected } from "../agents/caller.ts";
+import { describeTask } from "../agents/prompts.ts";
+import type { SwarmTask } from "../agents/task-list.ts";
+import { describeEvidence, passed } from "../checks/checks.ts";
+import type { Progress, RunContext } from "../context/context.ts";
+import { NotApproved, RunFailed } from "../steps/journal.ts";
+import { IMPLEMENT, implementKeys, streamKeys } from "../steps/keys.ts";
+import { companionCommits, leadBack, spanning } from "../workspace/companions.ts";
+import { type BranchWorkplace, isLeft, openStream, pathOfStream, type Workplace, worktree } from "../workspace/workspace.ts";
 import { engineerOf } from "./engineers.ts";
 import { mergeStream } from "./merge.ts";
 import { createTurns, type Turns } from "./merge-order.ts";
@@ -28,7 +29,9 @@ export interface Ended {
 /** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
 export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<Ended> {
   const { workplace } = context;
-  const limit = workplace.kind === "branch" && rules.parallel ? context.pipeline.concurrency : 1;
+  // Streams share the worktrees of the other repositories, so there they work one after another.
+  const isParallel = workplace.kind === "branch" && workplace.companions.length === 0 && rules.parallel;
+  const limit = isParallel ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
   let wake = () => {};
   const turns = createTurns({
@@ -97,8 +100,13 @@ async function startOf({ journal, workplace }: RunContext, { id }: StreamRules, 
   if (workplace.kind === "in place") return { commit: "", tree: baseTree };
   if (id === IMPLEMENT) return { commit: workplace.base, tree: baseTree };
   return journal.step(Began, { key: implementKeys(id).begin, kind: "git", phase: id }, {}, async () => ({
-    value: await current(workplace.workspace.tree),
+    value: await stateNow(workplace),
   }));
+}
+
+async function stateNow(workplace: BranchWorkplace): Promise<Saved> {
+  const { commit, tree } = await current(workplace.workspace.tree);
+  return { commit, tree: await workplace.stateWith(tree) };
 }
 
 /** Where new streams begin: the latest state of the run's branch that can no longer be undone. */
@@ -185,21 +193,53 @@ async function workOnBranch(
   // A home that was restored elsewhere took the worktree along.
   const opened = { ...begun, path: pathOfStream(workplace, number) };
   await addWorktree(workplace.repo, { ...opened, kept: true, isLeft });
-  const workspace = worktree(workplace.repo, opened.path, opened.branch, {
-    compared: workplace.compared,
-    note: (text) => context.note(`stream ${number}: ${text}`),
-  });
+  const note = (text: string) => context.note(`stream ${number}: ${text}`);
+  const workspace = spanning(
+    worktree(workplace.repo, opened.path, opened.branch, { compared: workplace.compared, note }),
+    workplace,
+  );
   const known = { ...record, branch: opened.branch };
   const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree, following });
   onStream(stream);
-  await work(stream, { context, progress });
-  const merged = await turns.take(number, async () => {
-    const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
-    // Turns come one after the other, in a new life in the same order, so that each stands on the one before.
-    tip.at = { commit: result.commit, tree: result.tree };
-    return result;
+  const merged = await orLeadBack({ context, rules, workplace, number }, async () => {
+    await work(stream, { context, progress });
+    return turns.take(number, async () => {
+      const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
+      // Turns come one after the other, in a new life in the same order, so that each stands on the one before.
+      tip.at = { commit: result.commit, tree: result.tree };
+      return result;
+    });
   });
   return { ...known, status: "done", tree: merged.tree, merged: true };
+}
+
+/** Works in the other repositories of a run too; what a stream that fails did there does not stay on their branches. */
+async function orLeadBack<T>(
+  {
+    context,
+    rules,
+    workplace,
+    number,
+  }: Pick<StreamSetting, "context" | "rules"> & { workplace: BranchWorkplace; number: number },
+  stream: () => Promise<T>,
+): Promise<T> {
+  if (workplace.companions.length === 0) return stream();
+  const { journal, runId } = context;
+  const { companionsBegin, companionsUndo } = streamKeys(rules.id, number);
+  const head = { kind: "git" as const, phase: rules.id, stream: number, decides: true };
+  const commits = await journal.step(z.array(z.string()), { ...head, key: companionsBegin }, {}, async () => ({
+    value: (await companionCommits(workplace)).map(({ commit }) => commit),
+  }));
+  try {
+    return await stream();
+  } catch (error) {
+    if (error instanceof RunFailed || error instanceof UserError)
+      await journal.step(z.boolean(), { ...head, key: companionsUndo }, { commits }, async () => {
+        await leadBack(workplace, commits, { runId, label: `stream-${number}` });
+        return { value: true, verdict: "undone" };
+      });
+    throw error;
+  }
 }
 
 function newRecord(task: SwarmTask, number: number): RunStream {

@@ -1,17 +1,17 @@
-import type { Away } from "../../away/away.ts";
-import type { AwayPlace } from "../../away/errand.ts";
 import type { Engine, Session, SessionSpec } from "../../engine/port.ts";
+import type { SquadSafety } from "../../home/safety-config.ts";
 import { clipToTokens } from "../../lib/estimate-tokens.ts";
-import type { SquadSafety } from "../../lib/safety-config.ts";
 import { DATA_RULE } from "../../lib/untrusted.ts";
-import type { Stand } from "../../process/sandbox.ts";
+import type { SandboxProfile } from "../../process/sandbox.ts";
 import type { RunModel } from "../../protocol/runs.ts";
 import type { EngineTool } from "../../protocol/turns.ts";
 import { readJson } from "../../store/read-json.ts";
 import type { Runs } from "../../store/runs.ts";
 import type { ToolScope } from "../../tools/tool.ts";
+import type { RemoteFolder } from "../../workers/remote/remote-job.ts";
+import type { RemoteWork } from "../../workers/remote/remote-work.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
-import { Reply } from "./reply.ts";
+import { Reply } from "../steps/reply.ts";
 
 /** Gives the tools of these names, behind the gate, for work in a folder. */
 export type Bind = (tools: ToolName[], scope: ToolScope) => EngineTool[];
@@ -33,15 +33,17 @@ export interface AgentSessionsDeps {
   runId: string;
   runs: Pick<Runs, "resultsIn">;
   /** What commands may do in a folder of the run. */
-  standIn: (cwd: string) => Stand;
+  sandboxProfile: (cwd: string) => SandboxProfile;
   held: SquadSafety;
   projectPath: string;
+  /** The worktrees of the other repositories that the run changes. */
+  besides: readonly string[];
   /** The model to ask for a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
   /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
   conventions: (window: number) => string;
   /** Where work in a folder of the run can be done too. */
-  away?: { at: Away["at"]; place: (cwd: string) => Omit<AwayPlace, "access"> | undefined } | undefined;
+  remoteWork?: { at: RemoteWork["at"]; place: (cwd: string) => Omit<RemoteFolder, "access"> | undefined } | undefined;
 }
 
 /** How much of one earlier answer is handed over to a new session. */
@@ -53,12 +55,13 @@ export function createAgentSessions({
   bind,
   runId,
   runs,
-  standIn,
+  sandboxProfile,
   held,
   projectPath,
+  besides,
   serving,
   conventions,
-  away,
+  remoteWork,
 }: AgentSessionsDeps) {
   const begun = new Set<string>();
 
@@ -77,8 +80,8 @@ export function createAgentSessions({
     open(call: SessionFor, agent: Agent, sessionId: string): Session {
       begun.add(sessionId);
       const access = call.duty === "build" ? ("write" as const) : ("read" as const);
-      const hands = away?.at(() => {
-        const place = away.place(call.cwd);
+      const hands = remoteWork?.at(() => {
+        const place = remoteWork.place(call.cwd);
         return place && { ...place, access };
       });
       const spec: SessionSpec = {
@@ -88,9 +91,10 @@ export function createAgentSessions({
           [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), {
           ...{ cwd: call.cwd, within: call.cwd, project: projectPath, actor: actorOf(call) },
+          ...(besides.length > 0 && { besides }),
           ...(held.approvals && { approvals: held.approvals }),
-          stand: { ...standIn(call.cwd), access },
-          ...(hands && { elsewhere: hands.elsewhere }),
+          ...(held.mode && { strictest: held.mode }),
+          stand: standFor(sandboxProfile(call.cwd), access),
         }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),
@@ -106,4 +110,10 @@ export type AgentSessions = ReturnType<typeof createAgentSessions>;
 /** The agent's name in the audit of tools and usage. */
 export function actorOf({ agent }: Pick<SessionFor, "agent">): string {
   return `swarm:${agent}`;
+}
+
+/** Whoever only reads writes neither its worktree nor those of other repositories. */
+function standFor(profile: SandboxProfile, access: "write" | "read"): SandboxProfile {
+  if (access === "write") return { ...profile, access };
+  return { ...profile, access, writable: [], readable: [...(profile.readable ?? []), ...(profile.writable ?? [])] };
 }

@@ -1,16 +1,17 @@
 import type { EventData, RunEventType } from "../../protocol/events.ts";
 import type { ReviewLoop, RunModel, RunStream } from "../../protocol/runs.ts";
-import type { Background } from "../phases/prompts.ts";
-import type { SwarmTask } from "../phases/task-list.ts";
+import type { CheckEnd } from "../../workers/remote/job-messages.ts";
+import type { Caller, Expected } from "../agents/caller.ts";
+import type { Background } from "../agents/prompts.ts";
+import type { SwarmTask } from "../agents/task-list.ts";
+import type { Checks } from "../checks/checks.ts";
 import type { Agent } from "../pipeline/agents.ts";
 import type { Approver } from "../pipeline/kind.ts";
 import type { Placed, ResolvedPipeline } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import type { Checks } from "../streams/checks.ts";
-import type { Caller, Expected } from "./caller.ts";
+import type { Journal } from "../steps/journal.ts";
+import type { Workplace } from "../workspace/workspace.ts";
 import type { Documents } from "./documents.ts";
-import type { Journal } from "./journal.ts";
-import type { Workplace } from "./workspace.ts";
 
 /** Tells what happened in a run. */
 export type TellRun = <T extends RunEventType>(type: T, data: Omit<EventData<T>, "runId">) => void;
@@ -23,10 +24,15 @@ export interface RunContext {
   settings: RunSettings;
   journal: Journal;
   caller: Caller;
-  checks: Checks;
+  /** Those of every repository. */
+  checks: Pick<Checks, "run" | "settled">;
+  /** The run's own repository first, then its companions. */
+  parts: readonly RunPart[];
   documents: Documents;
   workplace: Workplace;
   about: Background;
+  /** Nobody is asked unless the project's checks can run. */
+  requireChecks: boolean;
   /** The request came from a plan. */
   planned: boolean;
   signal: AbortSignal;
@@ -37,11 +43,25 @@ export interface RunContext {
   served: (phase: string, stream?: number | null) => string;
   /** Who is asked first in the phases after this one, where that is known already. */
   firstAskedAfter: (phase: Placed) => Expected[];
+  /** Resolves when the first model was asked. */
+  asked: Promise<void>;
+  /** Installs what the project's lock files ask for, and notes what cannot be had. */
+  prepare: () => Promise<void>;
+  /** Runs a command of the project's in one of the run's trees, behind the wall, as checks are run. */
+  runInTree: (command: string, folder: string) => Promise<CheckEnd>;
   note: (text: string) => void;
   recordLoop: (loop: ReviewLoop) => void;
   recordStream: (stream: RunStream, phase: string) => void;
   /** Ends what goes on beside the phases, and waits for that. */
   end: () => Promise<void>;
+}
+
+/** One of the repositories that a run works on, with what checks it. */
+export interface RunPart {
+  workplace: Workplace;
+  checks: Checks;
+  journal: Journal;
+  note: (text: string) => void;
 }
 
 /** What one phase leaves to the next. */

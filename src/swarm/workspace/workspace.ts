@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { asideRef, setAside } from "../../git/aside.ts";
 import type { Git } from "../../git/command.ts";
@@ -15,13 +15,18 @@ import {
   commitAll,
   commitChanged,
   current,
+  placeBelow,
   removeWorktree,
+  restoreFiles,
   type Saved,
   type Tree,
   treeOf,
 } from "../../git/worktrees.ts";
+import { entriesAt } from "../../lib/pinned/list.ts";
+import { realOf } from "../../lib/real-path.ts";
+import { removeTree } from "../../process/remove-tree.ts";
 import { lockHolder } from "../../store/lock.ts";
-import { RunStopped } from "./journal.ts";
+import { RunStopped } from "../steps/journal.ts";
 
 /** A folder that agents work in, and whose states can be saved and compared. */
 export interface Workspace {
@@ -32,6 +37,8 @@ export interface Workspace {
   diff(from: string, to: string): Promise<string>;
   /** The files of the saved state that are changed by now, and whether nothing is new either; missing where the work is done in place. */
   changed?(): Promise<{ files: string[]; clean: boolean }>;
+  /** Brings files of the saved state back to what they are in it; missing where the work is done in place. */
+  restore?(files: readonly string[]): Promise<void>;
   /** Saves the changes of those files, and nothing that is new. */
   saveChanged?(message: string): Promise<{ tree: string; commit: string | null }>;
   /** Moves what commands left in the tree to a ref of its own; missing where the work is done in place. */
@@ -45,18 +52,42 @@ export interface Worktree extends Workspace {
   stat(from: string, to: string): Promise<string>;
 }
 
+/** Another repository that the same work changes. */
+export interface Companion {
+  /** What its worktree, its steps and its checks are called by. */
+  name: string;
+  projectPath: string;
+  workplace: BranchWorkplace;
+}
+
 export interface BranchWorkplace {
   kind: "branch";
+  /** What its own tree is called among the run's worktrees. */
+  name: string;
+  /** The other repositories that are changed with this one. */
+  companions: readonly Companion[];
+  /** A tree of its own and what the companions hold now, together as one tree; without companions it is that tree. */
+  stateWith(tree: string): Promise<string>;
+  /** The tree of its own in such a state. */
+  ownTree(state: string): Promise<string>;
   repo: Repo;
   branch: string;
   base: string;
   /** The files of that commit. */
   baseTree: string;
+  /** What that commit holds, as lines of `git ls-tree`. */
+  listed: Promise<readonly string[]>;
   /** The run's own folder. */
   folder: string;
   workspace: Worktree;
   /** What the checkout has installed, once the run's own tree has it. */
   installed: Promise<readonly string[]>;
+  /** The same by name, which is known at once. */
+  names: readonly string[];
+  /** What was installed in the run's own tree besides. */
+  made: Set<string>;
+  /** Those that copy it into other trees now. */
+  copying: Set<Promise<void>>;
   /** Trees of streams that are made before it is their time, by their numbers. */
   foreseen: Map<number, { from: string; made: Promise<OpenedStream> }>;
   /** What was compared lately: the same states of two trees differ in the same way. */
@@ -73,6 +104,8 @@ export interface LookedAt {
   repo: Repo | undefined;
   /** The branch of the run. */
   branch: string;
+  /** What its last commit holds, as lines of `git ls-tree`. */
+  listed: readonly string[];
 }
 
 export interface WorkplaceDeps {
@@ -85,6 +118,12 @@ export interface WorkplaceDeps {
   /** Files that the run itself writes into the checkout, which are no part of the work. */
   leftOut: readonly string[];
   looked?: LookedAt | undefined;
+  /** The name of its tree among the run's worktrees. */
+  name?: string;
+  /** The commit to begin from, where that is not the checkout's. */
+  base?: string | undefined;
+  /** The branch to work on, where that is settled. */
+  branch?: string | undefined;
   signal: AbortSignal;
   /** Called with the agents' working directory as soon as it is known, before there are files in it. */
   onPlace?: (cwd: string) => void;
@@ -92,12 +131,12 @@ export interface WorkplaceDeps {
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { git, projectPath, runId, folder, parallel, leftOut, looked, signal, onPlace }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, looked, name = "run", signal, onPlace, ...wanted }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
   const [found, branch] = await Promise.all([
     parallel ? (looked ? looked.repo : openRepo(git, projectPath)) : undefined,
-    looked?.branch ?? branchOf(git, projectPath, runId),
+    wanted.branch ?? looked?.branch ?? branchOf(git, projectPath, runId),
   ]);
   if (!found) {
     onPlace?.(projectPath);
@@ -112,37 +151,58 @@ export async function openWorkplace(
     };
   }
   const repo = { ...found, git: found.git.with({ writable: [folder] }) };
-  const base = known?.base ?? (await baseCommit(repo, join(folder, "base-index"), "The project as it was when the run began\n"));
-  const path = join(folder, "worktrees", "run");
+  const base =
+    known?.base ??
+    wanted.base ??
+    (await baseCommit(
+      repo,
+      join(folder, `${name === "run" ? "" : `${name}-`}base-index`),
+      "The project as it was when the run began\n",
+    ));
+  const path = join(folder, "worktrees", name);
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
   // To start a program keeps this thread busy: whoever was told of the place is at work meanwhile, once it was told.
   await setImmediate();
   let baseTree: string;
+  // Git looks through the checkout while it fills the worktree.
+  const status = repo.status();
+  status.catch(() => undefined);
   try {
     await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });
     baseTree = (base === repo.head ? repo.tree : null) ?? (await repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]));
   } catch (error) {
-    if (known === undefined) await leaveNothing(repo, { path, branch, base, folder });
+    if (known === undefined) await leaveNothing(repo, { path, branch, base, folder: name === "run" ? folder : undefined });
     throw error;
   }
-  const names = installedIn(repo);
+  const names = installedIn({ root: repo.root, ignored: (await status).ignored });
   // That takes a while and is not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
+  const listed = looked && base === repo.head ? Promise.resolve(looked.listed) : listTree(repo, base);
+  listed.catch(() => undefined);
   const compared: Compared = new Map();
   const workspace = worktree(repo, path, branch, { compared });
-  return { kind: "branch", repo, branch, base, baseTree, folder, workspace, installed, foreseen: new Map(), compared, signal };
+  const prepared = { listed, installed, names, made: new Set<string>(), copying: new Set<Promise<void>>() };
+  const alone = { companions: [], stateWith: async (tree: string) => tree, ownTree: async (tree: string) => tree };
+  const at = { name, ...alone, repo, branch, base, baseTree, folder };
+  return { kind: "branch", ...at, workspace, ...prepared, foreseen: new Map(), compared, signal };
+}
+
+/** What a commit holds, as lines of `git ls-tree`. */
+export async function listTree({ git, root }: Repo, base: string): Promise<string[]> {
+  const listed = await git.must(root, ["ls-tree", "-r", "-z", "--full-tree", base], { maxOutput: 50_000_000 });
+  return listed.split("\0").filter((line) => line !== "");
 }
 
 /** Takes back what was made for a run that never began. */
 async function leaveNothing(
   repo: Repo,
-  { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string },
+  { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string | undefined },
 ): Promise<void> {
   await removeWorktree(repo, path, branch, { evenWithWork: true });
   await deleteRefs(repo.git, repo.root, [`refs/heads/${branch} ${base}`]);
-  rmSync(folder, { recursive: true, force: true });
+  if (folder !== undefined) await removeTree(join(realOf(dirname(folder)), basename(folder)));
 }
 
 /** The run's branch. Git cannot have `swarm/<run>` beside a branch `swarm`, neither here nor where the result is pushed. */
@@ -186,15 +246,17 @@ async function makeStream(workplace: BranchWorkplace, number: number, from: Save
   const how = await addWorktree(workplace.repo, { path, branch, base: from.commit });
   await shareInstalled(workplace, path);
   const at = how === "made" ? from : await current(treeOf(workplace.repo, path, branch));
-  return { branch, path, base: at.commit, tree: at.tree };
+  return { branch, path, base: at.commit, tree: how === "made" ? at.tree : await workplace.stateWith(at.tree) };
 }
 
 /** Gives a tree of the run what the run's own tree has installed. */
 export async function shareInstalled(workplace: BranchWorkplace, path: string): Promise<void> {
-  const { folder, workspace, signal } = workplace;
+  const { folder, workspace, made, copying, signal } = workplace;
   try {
-    const names = await workplace.installed;
-    await bring({ from: workspace.tree.path, to: path, names, scratch: folder, share: true, signal });
+    const names = [...new Set([...(await workplace.installed), ...made])];
+    const copied = bring({ from: workspace.tree.path, to: path, names, scratch: folder, share: true, signal });
+    copying.add(copied);
+    await copied.finally(() => copying.delete(copied));
   } catch (error) {
     if (signal.aborted) throw new RunStopped("the run was stopped");
     throw error;
@@ -208,6 +270,9 @@ export function environmentIn(workplace: Workplace, cwd: string, env: NodeJS.Pro
   const top = prefix === "" ? cwd : cwd.slice(0, -prefix.length - 1);
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value && movedIn(value, root, top)]));
 }
+
+/** Where a run keeps what it installed for its own trees. */
+export const installedOfRun = ({ folder }: { folder: string }): string => join(folder, "installed");
 
 /** Where a stream works. */
 export function pathOfStream({ folder }: { folder: string }, number: number): string {
@@ -228,9 +293,9 @@ function futureCwd(repo: Repo, path: string): string | undefined {
 
 /** Removes the folders that were made in advance and never used. */
 export function removeEmpty(folder: string): void {
-  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
-    const path = join(folder, name);
-    if (readdirSync(path).length === 0) rmdirSync(path);
+  for (const entry of entriesAt(realOf(folder))) {
+    const path = join(realOf(folder), entry.name);
+    if (entry.isDirectory() && entriesAt(path).length === 0) rmdirSync(path);
   }
 }
 
@@ -245,8 +310,7 @@ export interface WorktreeOptions {
 
 export function worktree(repo: Repo, path: string, branch: string, { compared, note }: WorktreeOptions): Worktree {
   const tree = treeOf(repo, path, branch);
-  const cwd = join(path, repo.prefix);
-  mkdirSync(cwd, { recursive: true });
+  const cwd = placeBelow(path, repo.prefix);
   const diff = remembered(compared, "diff", (from, to) => diffOf(tree.git, path, from, to));
   const stat = remembered(compared, "stat", (from, to) => statOf(tree.git, path, from, to));
   return {
@@ -256,6 +320,7 @@ export function worktree(repo: Repo, path: string, branch: string, { compared, n
     diff,
     stat,
     changed: () => changedIn(tree),
+    restore: (files) => restoreFiles(tree, files),
     saveChanged: (message) => commitChanged(repo, tree, message),
     tidy: (label) => setAside(tree, asideRef(branch, label)),
   };

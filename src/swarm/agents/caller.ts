@@ -1,14 +1,15 @@
+import { oneLine } from "../../lib/quoted.ts";
 import type { RunModel, Said } from "../../protocol/runs.ts";
-import type { TurnResult } from "../../protocol/turns.ts";
+import type { CallNews, Retry, TurnResult } from "../../protocol/turns.ts";
 import { noUsage, type Spender, type Spending } from "../../protocol/usage.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import type { Agent } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
+import { type Journal, RunFailed, RunStopped, type StepLife, type StepOutcome } from "../steps/journal.ts";
+import { attemptSession, turnAttempt, turnOwner } from "../steps/keys.ts";
+import { Reply } from "../steps/reply.ts";
+import { addUsage } from "../steps/usage.ts";
 import { type AgentSessions, actorOf, type SessionFor } from "./agent-sessions.ts";
-import { type Journal, RunFailed, RunStopped, type StepLife, type StepOutcome } from "./journal.ts";
-import { attemptSession, turnOwner } from "./keys.ts";
-import { Reply } from "./reply.ts";
-import { addUsage } from "./usage.ts";
 
 /** Somebody who will be asked soon, for the first time in that session. */
 export interface Expected extends SessionFor {
@@ -43,16 +44,23 @@ export interface CallerDeps {
   run: Pick<RunRow, "conversation" | "squad">;
   agents: ReadonlyMap<string, Agent>;
   /** The model to ask for a name of the pipeline. */
-  serving: (name: string) => Pick<RunModel, "model">;
+  serving: (name: string) => Pick<RunModel, "model" | "rehearsal">;
   settings: Pick<RunSettings, "sessionTimeoutMs" | "maxRetries">;
   signal: AbortSignal;
+  /** Called whenever a model was asked for something new. */
+  onAsked?: () => void;
   /** Told what an agent says, as it says it. */
-  onSay?: ((said: Said) => void) | undefined;
+  onSay?: ((said: Said, runId: string) => void) | undefined;
   spending?: Spending | undefined;
+  /** Records something for people to read. */
+  note: (text: string) => void;
+  /** What is said before every prompt to somebody who works in a folder. */
+  preamble?: (cwd: string) => string;
 }
 
 /** A turn that keeps working outlasts the limit of silence, up to this many times that limit. */
 const CAP_FACTOR = 12;
+const MAX_NOTICE = 1_000;
 /** Errors that another attempt cannot mend. */
 const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address", "budget"]);
 
@@ -70,7 +78,9 @@ export function createCaller(deps: CallerDeps): Caller {
   return {
     sessions: sessions.begun,
     expect,
-    ask(call) {
+    ask(asked) {
+      const said = deps.preamble?.(asked.cwd) ?? "";
+      const call = said === "" ? asked : { ...asked, prompt: `${said}\n\n${asked.prompt}` };
       const agent = agents.get(call.agent);
       if (!agent) throw new RunFailed(`there is no agent "${call.agent}"`);
       const name = agent.model ?? call.model;
@@ -81,7 +91,7 @@ export function createCaller(deps: CallerDeps): Caller {
         stream: call.stream ?? null,
         agent: call.agent,
         model: serving(name).model,
-        asked: name,
+        asked: serving(name).rehearsal ? serving(name).model : name,
         prompt: call.prompt,
       };
       // Another model may serve for the name in a later life: the step is the same if the name is.
@@ -96,7 +106,7 @@ async function askUntilAnswered(
   deps: CallerDeps,
   call: Call,
   agent: Agent,
-  { earlier, track, tryBegins }: StepLife,
+  { earlier, track, tryBegins, retries }: StepLife,
   expect: Caller["expect"],
 ): Promise<StepOutcome<Reply>> {
   const { journal, runs, settings, signal } = deps;
@@ -104,6 +114,7 @@ async function askUntilAnswered(
   const onAsked = () => {
     if (isAsked || signal.aborted) return;
     isAsked = true;
+    deps.onAsked?.();
     expect(call.next ?? []);
     call.meanwhile?.();
   };
@@ -125,6 +136,7 @@ async function askUntilAnswered(
       interrupted: cutOff ? { promptId: earlier?.promptId ?? undefined, previousPromptId } : undefined,
       onAccepted: (promptId) => track({ attempts: attempt, sessionId, promptId }),
       onAsked,
+      onRetry: retries,
     });
     usage = addUsage(usage, result.usage);
     model = result.served.join(", ") || undefined;
@@ -138,6 +150,7 @@ async function askUntilAnswered(
     reason = result.error?.message ?? (result.outcome === "done" ? "the reply was empty" : `the turn ${result.outcome}`);
     tryEnds(reason);
     if (result.error && HOPELESS.has(result.error.code)) break;
+    if (attempt <= settings.maxRetries) retries({ attempt, why: reason, waitMs: 0 });
   }
   return { value: { ok: false, reason }, error: reason, usage, model, worker };
 }
@@ -148,14 +161,15 @@ interface Attempt {
   prompt: string;
   onAccepted: (promptId: string) => void;
   onAsked: () => void;
+  onRetry: (retry: Retry) => void;
   interrupted: { promptId: string | undefined; previousPromptId: string | undefined } | undefined;
 }
 
 function takeTurn(
-  { sessions, journal, run, settings, signal, onSay, spending }: CallerDeps,
+  { sessions, journal, run, settings, signal, onSay, spending, note }: CallerDeps,
   call: Call,
   agent: Agent,
-  { sessionId, attempt, prompt, onAccepted, onAsked, interrupted }: Attempt,
+  { sessionId, attempt, prompt, onAccepted, onAsked, onRetry, interrupted }: Attempt,
 ): Promise<TurnResult> {
   const { runId, life } = journal;
   const spender: Spender = {
@@ -163,9 +177,9 @@ function takeTurn(
     ...{ conversation: run.conversation ?? undefined, squad: run.squad ?? undefined },
   };
   return sessions.open(call, agent, sessionId).run({
-    owner: turnOwner(runId, call.key, attempt),
+    owner: turnOwner(runId, call.key),
     prompt,
-    attempt: life,
+    attempt: turnAttempt(life, attempt),
     signal,
     silenceMs: settings.sessionTimeoutMs,
     capMs: Math.min(settings.sessionTimeoutMs * CAP_FACTOR, 2 ** 31 - 1),
@@ -174,11 +188,24 @@ function takeTurn(
     ...(interrupted && { interrupted }),
     onAsked,
     onEvent: (event) => {
-      if (event.kind === "delta") onSay?.({ key: call.key, agent: call.agent, stream: call.stream ?? null, text: event.text });
+      const speaker = { key: call.key, agent: call.agent, stream: call.stream ?? null };
+      if (event.kind === "delta") onSay?.({ ...speaker, text: event.text }, runId);
+      const did = event.kind === "tool" ? wordsOfTool(event) : "";
+      if (did !== "") onSay?.({ ...speaker, text: "", did }, runId);
       if (event.kind === "usage") spending?.record(spender, event.call);
+      if (event.kind === "retry") onRetry(event);
+      if (event.kind === "notice") note(oneLine(event.text, MAX_NOTICE));
     },
-    ...(spending && { beforeCall: (callSignal) => spending.permit(spender, { signal: callSignal, life }) }),
+    ...(spending && { beforeCall: (callSignal, flush) => spending.permit(spender, { signal: callSignal, flush, life }) }),
   });
+}
+
+/** What a call of a tool tells, for somebody who watches: what it is about, what it prints, and how it failed. */
+function wordsOfTool({ tool, state, args, output, exitCode }: CallNews & { tool: string; state: string }): string {
+  if (state === "started") return `\n▸ ${tool === "shell" ? "$" : tool} ${oneLine(args ?? "", MAX_NOTICE)}\n`;
+  if (state === "running") return output ?? "";
+  if (typeof exitCode === "number" && exitCode !== 0) return `✕ exit ${exitCode}\n`;
+  return state === "failed" ? "✕ failed\n" : "";
 }
 
 /** The prompt of a lasting session whose last turn may have left half-done work. */

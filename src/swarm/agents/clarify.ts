@@ -1,8 +1,8 @@
 import { MAX_CLARIFICATIONS } from "../pipeline/limits.ts";
 import { saysKeyword } from "../review/verdict.ts";
-import type { Call, Caller } from "../run/caller.ts";
-import { questionKeys } from "../run/keys.ts";
-import type { Reply } from "../run/reply.ts";
+import { questionKeys } from "../steps/keys.ts";
+import type { Reply } from "../steps/reply.ts";
+import type { Call, Caller } from "./caller.ts";
 import { answerPrompt } from "./prompts.ts";
 
 export interface Answering {

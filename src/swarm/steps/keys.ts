@@ -8,10 +8,12 @@ import { createHash } from "node:crypto";
 /** What a run does outside its phases. */
 export const runKeys = {
   base: "run/base",
+  prepare: "run/prepare",
   baseline: "run/baseline",
   trial: "run/trial",
   checkout: "run/checkout",
   decisions: "run/decisions",
+  commits: "run/commits",
   apply: "run/apply",
   summary: "run/summary",
 } as const;
@@ -33,6 +35,14 @@ export const tasksKey = (phase: string, agent: string, round: number) => `${phas
 export const questionKeys = (call: string, round: number) => ({
   clarify: `${call}/clarify/${round}`,
   answered: `${call}/answered/${round}`,
+});
+
+/** What is done when an ended run is worked on again. */
+export const reopenedKeys = (round: number) => ({
+  begin: `reopened/${round}/begin`,
+  work: (tried: number) => `reopened/${round}/work/${tried}`,
+  commit: (tried: number) => `reopened/${round}/commit/${tried}`,
+  end: `reopened/${round}/end`,
 });
 
 /** The prefix for checks of merged trees, which belong to no single stream. */
@@ -81,6 +91,8 @@ export const streamKeys = (phase: string, number: number) => {
     phase,
     prefix,
     open: `${prefix}/open`,
+    companionsBegin: `${prefix}/companions`,
+    companionsUndo: `${prefix}/companions/undo`,
     draft: `${prefix}/draft`,
     commit: (count: number) => `${prefix}/commit/${count}`,
     mended: (count: number) => `${prefix}/commit/${count}/mended`,
@@ -102,8 +114,10 @@ export const engineerSession = (runId: string, stream: number) => sessionOf(runI
 export const fixerSession = (runId: string, phase: string) =>
   sessionOf(runId, phase === "cross-model-review" ? "cross-model-fix" : `${phase}-fix`);
 
-/** The owner of a turn, to whom its tool calls are booked. */
-export const turnOwner = (runId: string, call: string, attempt: number) => `${runId}/${call}#${attempt}`;
+/** The step that a turn belongs to, to whom its tool calls are booked: what one attempt did is not done again by the next. */
+export const turnOwner = (runId: string, call: string) => `${runId}/${call}`;
+/** Which attempt at a step this is, counted over every life of its run. */
+export const turnAttempt = (life: number, attempt: number) => (life - 1) * 1_000 + attempt;
 
 function sessionOf(runId: string, what: string): string {
   return `swarm-${runId}-${createHash("sha256").update(what).digest("hex").slice(0, 16)}`;

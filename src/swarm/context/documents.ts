@@ -5,12 +5,13 @@ import { type Folder, makeFolder } from "../../lib/pinned/folder.ts";
 import { removeFile, replaceFile } from "../../lib/pinned/write.ts";
 import { indented, oneLine } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
-import type { Run } from "../../protocol/runs.ts";
+import { checksInShort } from "../../protocol/check-words.ts";
+import type { Run, RunOutcome } from "../../protocol/runs.ts";
+import { modelUses, otherNames, standIns } from "../agents/served.ts";
+import { describeEvidence, fence } from "../checks/checks.ts";
 import { inside } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import { describeEvidence, fence, passed } from "../streams/checks.ts";
-import { currentEvidence } from "./current-evidence.ts";
-import { modelUses, otherNames, standIns } from "./served.ts";
+import { currentEvidence } from "../steps/current-evidence.ts";
 
 /** The files of a run: in the checkout for the user, and copies under the run. */
 export interface Documents {
@@ -98,6 +99,9 @@ export function summaryOf(run: Run, changes = ""): string {
     `**Outcome: ${run.outcome ?? run.status}**${run.reason ? `: ${oneLine(run.reason, 2_000)}` : ""}`,
     `Run \`${run.id}\` · ${result}${run.base ? ` · from \`${run.base.slice(0, 12)}\`` : ""}${run.tree ? ` · tree \`${run.tree.slice(0, 12)}\`` : ""}${took(run)}`,
     `## Issue\n\n${fence(run.issue.trim().slice(0, MOST_OF_ISSUE))}`,
+    run.repositories.length > 0
+      ? `## Repositories\n\nOne piece of work, to be merged in this order:\n\n${run.repositories.map(({ projectPath, base }, index) => `${index + 1}. \`${projectPath}\`, branch \`${run.branch}\`, from \`${base?.slice(0, 12)}\``).join("\n")}`
+      : "",
     changes ? `## Files changed\n\n${fence(changes)}` : "",
     takeIt(run),
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
@@ -120,7 +124,7 @@ export function summaryOf(run: Run, changes = ""): string {
           ]),
         ])}`
       : "",
-    `## Evidence on the result\n\n${final.length > 0 ? `${passed(final) ? "Every check passed." : "**A check fails.**"}\n\n${describeEvidence(final)}` : "No checks were found in this project, so none were run."}`,
+    `## Evidence on the result\n\n${checksInShort(final)}${final.length > 0 ? `\n\n${describeEvidence(final)}` : ""}`,
     run.decisions.length > 0 ? `## Decisions\n\n${run.decisions.map((each) => `- ${oneLine(each, 2_000)}`).join("\n")}` : "",
     run.notes.length > 0 ? `## Notes\n\n${run.notes.map((each) => `- ${indented(each).trimStart()}`).join("\n")}` : "",
   ];
@@ -128,9 +132,13 @@ export function summaryOf(run: Run, changes = ""): string {
 }
 
 /** The commands to look at a result that is still apart, and to take it. */
-function takeIt({ branch, applied, outcome }: Run): string {
+function takeIt({ id, branch, applied, status, outcome }: Run): string {
   if (branch === null || applied || outcome === "unchanged" || outcome === "cancelled") return "";
-  const doubt = outcome === "approved" ? "" : " It is not approved: look first.";
+  // What was merged of it so far may be any part of the work.
+  if (status === "failed")
+    return `Look at what was done so far: \`git diff ...${branch}\` · go on with it: \`swarm resume ${id}\`.`;
+  const doubts: Partial<Record<RunOutcome, string>> = { approved: "", untested: " Nothing tested it: look first." };
+  const doubt = (outcome && doubts[outcome]) ?? " It is not approved: look first.";
   return `Look at it: \`git diff ...${branch}\` · take it: \`git merge ${branch}\`.${doubt}`;
 }
 

@@ -15,6 +15,12 @@ export const SwarmTask = z.object({
 });
 export type SwarmTask = z.infer<typeof SwarmTask>;
 
+/** The text of the one task where nothing was split into tasks. */
+export const WHOLE_TASK = {
+  ofSpec: "Build what the specification says.",
+  ofRequest: "Build what the request asks for.",
+} as const;
+
 const Words = z.string().trim().min(1);
 const Many = z.union([z.array(z.union([Words, z.number().transform(String)])), Words.transform((one) => [one])]);
 const Entry = z.union([
@@ -58,7 +64,10 @@ export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 export function readTasks(reply: string, marker: string): Decomposed {
   if (reply.length > MAX_REPLY) return { problem: `it is longer than ${MAX_REPLY} letters; say less` };
   const { values, whole } = valuesIn(reply);
-  const arrays = values.flatMap(({ value, ...place }) => (Array.isArray(value) ? [{ list: value as unknown[], ...place }] : []));
+  const arrays = values.flatMap(({ value, ...place }) => {
+    const list = listOf(value);
+    return list === undefined ? [] : [{ list, ...place }];
+  });
   const readings = arrays.filter(({ list }) => list.some(isObject)).map(({ list }) => readList(list, marker));
   if (readings.length > 0) return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
 
@@ -69,10 +78,17 @@ export function readTasks(reply: string, marker: string): Decomposed {
     return tasks.length > 0 && tasks.every(hasTitle) ? readList(tasks, marker) : { problem: "it holds no JSON array of tasks" };
   }
   if (second !== undefined) return { problem: "it holds several JSON arrays, and none of them is a list of task objects" };
-  const alone = whole && values.length === 1 && standsAlone(reply, only);
-  if (only.list.length > 0 && only.list.every((entry) => typeof entry === "string") && !alone)
+  const isClear = whole && values.length === 1 && (standsAlone(reply, only) || isAnnounced(reply, only));
+  if (only.list.length > 0 && only.list.every((entry) => typeof entry === "string") && !isClear)
     return { problem: "its array of strings stands amid other text, and may be something other than the list of tasks" };
   return readList(only.list, marker);
+}
+
+/** A list, or the list of objects under "tasks": models that can only answer with an object wrap it so. */
+function listOf(value: unknown): unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  const tasks = isObject(value) && "tasks" in value ? value.tasks : undefined;
+  return Array.isArray(tasks) && tasks.some(isObject) ? tasks : undefined;
 }
 
 function isObject(value: unknown): value is object {
@@ -84,10 +100,20 @@ function hasTitle(value: unknown): boolean {
 }
 
 /** Whether a value has its lines to itself, but for words that introduce it. */
-function standsAlone(text: string, { start, end }: Place): boolean {
+function standsAlone(text: string, { start, end }: Position): boolean {
   const before = text.slice(text.lastIndexOf("\n", start) + 1, start);
   const [after = ""] = text.slice(end + 1).split("\n", 1);
   return /(?:^|:)\s*(?:`+\w*\s*)?$/.test(before) && /^[\s`]*$/.test(after);
+}
+
+/** Whether a list of sentences in the middle of prose follows words that say it is the list of tasks. */
+function isAnnounced(text: string, { start, list }: Position & { list: readonly unknown[] }): boolean {
+  const before = text.slice(Math.max(0, start - 200), start);
+  const sentence = before.slice(Math.max(...[".", "!", "?"].map((mark) => before.lastIndexOf(mark))) + 1);
+  const isDenied = /\b(?:not|no|cannot|can't|without|instead)\b/i.test(sentence);
+  return (
+    /\b(?:tasks|task list|json array)\b/i.test(sentence) && !isDenied && list.every((entry) => /\S\s+\S/.test(String(entry)))
+  );
 }
 
 function readList(list: unknown[], marker: string): Decomposed {
@@ -138,7 +164,7 @@ const MAX_OPEN = 20;
 const MAX_REPLY = 200_000;
 
 /** Where a value begins and ends in a text. */
-interface Place {
+interface Position {
   start: number;
   end: number;
 }
@@ -147,8 +173,8 @@ interface Place {
  * The outermost JSON lists and objects of a text, in prose or fenced. The text is not `whole` if a bracket stays open: what is
  * inside a list that was cut off is only a part of it.
  */
-function valuesIn(text: string): { values: (Place & { value: unknown })[]; whole: boolean } {
-  const values: (Place & { value: unknown })[] = [];
+function valuesIn(text: string): { values: (Position & { value: unknown })[]; whole: boolean } {
+  const values: (Position & { value: unknown })[] = [];
   const bracket = /[[{]/g;
   let open = 0;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -201,10 +227,30 @@ function endOfString(text: string, start: number): number | undefined {
 }
 
 function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Not JSON after all: brackets are common in prose.
-    return undefined;
+  for (const candidate of [text, withoutTrailingCommas(text)])
+    try {
+      return JSON.parse(candidate);
+    } catch {
+      // Not JSON after all: brackets are common in prose.
+    }
+  return undefined;
+}
+
+/** JSON with a comma after a last entry, which JavaScript and Python allow and models write. */
+function withoutTrailingCommas(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  const marks = /[",]/g;
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    const { index } = mark;
+    if (mark[0] === '"') {
+      const end = endOfString(text, index);
+      if (end === undefined) return text;
+      marks.lastIndex = end + 1;
+    } else if ("]}".includes(text.slice(index + 1, index + 200).trimStart()[0] ?? " ")) {
+      parts.push(text.slice(from, index));
+      from = index + 1;
+    }
   }
+  return parts.join("") + text.slice(from);
 }

@@ -1,10 +1,11 @@
-import { nearest } from "../../lib/config.ts";
+import { nearest } from "../../home/config.ts";
+import { isRecord } from "../../lib/is-record.ts";
 import { quoted } from "../../lib/quoted.ts";
 import { type Agent, type AgentPlaces, agentsThere, BUILTIN, canWrite, findAgent, toolsFor } from "./agents.ts";
 import { neededFor } from "./conditions.ts";
-import { isRecord, type Path, type Report, valueAt } from "./file-places.ts";
+import { type Path, type Report, valueAt } from "./file-places.ts";
 import { type DeclaredKind, kindOf } from "./kind.ts";
-import type { Phase } from "./schema.ts";
+import { DEFAULT_AGENTS, type Phase } from "./schema.ts";
 
 type KindOrder = readonly Pick<DeclaredKind, "name" | "needs" | "usedBy">[];
 
@@ -15,7 +16,7 @@ interface Around {
 }
 
 /** Checks what no schema can: that agents exist, that the order of phases works, that keywords can be told apart. */
-export function checkSense(
+export function validateReferences(
   raw: object,
   kinds: KindOrder,
   places: AgentPlaces,
@@ -104,7 +105,8 @@ function findAgents(raw: object, used: ReadonlySet<string>, places: AgentPlaces,
     const name = valueAt(raw, path);
     if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(name) || agents.has(name) || bad.has(name)) return;
     if (isRecord(declared) && Object.hasOwn(declared, name)) return;
-    const found = findAgent(name, undefined, places);
+    const byName = findAgent(name, undefined, places);
+    const found = "missing" in byName && DEFAULT_AGENTS.has(name) ? findAgent(name, DEFAULT_AGENTS.get(name), places) : byName;
     if ("problem" in found) {
       const near = nearest(name, [...sources.keys(), ...agentsThere(places)]);
       report(

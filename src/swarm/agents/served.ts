@@ -12,7 +12,7 @@ export function standIns(models: readonly RunModel[]): string[] {
 
 /** One line that says which model answered whom, and why if it was not the one that was asked for. */
 export function servedLine(calls: readonly Served[], models: readonly RunModel[]): string {
-  const used = models.filter(({ name }) => calls.some((call) => (call.asked ?? call.model) === name));
+  const used = models.filter(({ name, rehearsal }) => rehearsal || calls.some((call) => (call.asked ?? call.model) === name));
   const who = unique(calls.map(({ agent }) => agent)).map((agent) => {
     const served = unique(calls.filter((call) => call.agent === agent).map(({ model }) => model));
     return `${named(agent ?? "")} on ${served.map((model) => named(model ?? "")).join(" and ")}`;
@@ -44,7 +44,9 @@ export function otherNames(calls: readonly Omit<Served, "agent">[], models: read
   const serving = servingAmong(models);
   return unique(
     calls.flatMap(({ model, asked }) =>
-      model === null || asked === null || serving(asked).standsIn ? [] : [`${named(asked)} answered as ${named(model)}`],
+      model === null || asked === null || asked === model || serving(asked).standsIn
+        ? []
+        : [`${named(asked)} answered as ${named(model)}`],
     ),
   );
 }

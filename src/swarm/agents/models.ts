@@ -1,5 +1,5 @@
 import type { Engine, Serving } from "../../engine/port.ts";
-import { nearest } from "../../lib/config.ts";
+import { nearest } from "../../home/config.ts";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 import { named as asName, quoted } from "../../lib/quoted.ts";
 import type { RunModel } from "../../protocol/runs.ts";
@@ -25,7 +25,7 @@ export class MissingModels extends UserError {
 }
 
 /** Words the refusal for callers who allow stand-ins by something else than `--stand-ins`. */
-export function allowedBy(howToAllow: string) {
+export function allowedBy(howToAllow: string | undefined) {
   return (error: unknown): never => {
     throw error instanceof MissingModels ? new MissingModels(error.missing, error.available, howToAllow) : error;
   };
@@ -41,7 +41,7 @@ export async function resolveModels(
   const models = await Promise.all(
     names.map(async ([name, anyOf]): Promise<RunModel> => ({ name, ...(await firstThere(engine, anyOf)) })),
   );
-  const isMissing = (name: string) => models.some((model) => model.name === name && model.standsIn);
+  const isMissing = (name: string) => models.some((model) => model.name === name && model.standsIn && !model.rehearsal);
   const missing = named.flatMap(({ name, where }) => (where !== undefined && isMissing(name) ? [{ name, where }] : []));
   if (missing.length > 0 && !standIns)
     throw new MissingModels(

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
+import { canonicalJson } from "../../lib/canonical-json.ts";
 import { type Emit, newsOf } from "../../protocol/events.ts";
 import type { ReviewLoop, RunStream } from "../../protocol/runs.ts";
+import type { Retry } from "../../protocol/turns.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
 import { recordKeys } from "./keys.ts";
@@ -31,6 +33,8 @@ export interface Earlier {
 
 export interface StepLife {
   earlier: Earlier | undefined;
+  /** Tells that a try came to nothing and another follows. */
+  retries(retry: Retry): void;
   track(call: { attempts: number; sessionId: string; promptId: string | null }): void;
   /** Writes that a try begins; what it answers with writes how that try ended. */
   tryBegins(): (error: string | undefined) => void;
@@ -96,6 +100,8 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           : undefined;
       const { value, error, verdict, model, worker, usage } = await work({
         earlier,
+        retries: ({ attempt, why, waitMs }) =>
+          emit(newsOf("step.retried", { runId, key: head.key, attempt, why, waitMs }, conversation)),
         track: (call) => runs.track(runId, head.key, call),
         tryBegins() {
           const number = runs.tryBegins(runId, head.key, time());
@@ -151,15 +157,7 @@ export function recorders({ put }: Pick<Journal, "put">) {
 
 /** A hash that does not depend on the order of keys. */
 export function hashOf(value: unknown): string {
-  return createHash("sha256").update(canonical(value)).digest("hex");
-}
-
-function canonical(value: unknown): string {
-  return (
-    JSON.stringify(value, (_, each: unknown) =>
-      typeof each === "object" && each !== null && !Array.isArray(each)
-        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : each,
-    ) ?? "undefined"
-  );
+  return createHash("sha256")
+    .update(canonicalJson(value) ?? "undefined")
+    .digest("hex");
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { named, oneLine } from "../../lib/quoted.ts";
 import type { CheckEvidence, RunStream } from "../../protocol/runs.ts";
+import { describeEvidence, fence } from "../checks/checks.ts";
 import { MAX_TASKS } from "../pipeline/limits.ts";
-import { describeEvidence, fence } from "../streams/checks.ts";
 import type { SwarmTask } from "./task-list.ts";
 
 const LIMITS = { request: 60_000, text: 60_000, findings: 20_000 };
@@ -39,6 +39,17 @@ function background({ issue, decisions }: Background): string[] {
       ? [`## Decisions that stand for this project\n${decisions.map((each) => `- ${oneLine(each, 2_000)}`).join("\n")}`]
       : []),
   ];
+}
+
+/** Where one piece of work changes several repositories: what every agent is told of them. */
+export function repositoriesPrompt(own: { projectPath: string; worktree: string }, others: readonly (typeof own)[]): string {
+  const line = ({ projectPath, worktree }: typeof own, more = "") => `- ${worktree} (of the repository ${projectPath}${more})`;
+  return [
+    `## Repositories\nThis is one piece of work in ${others.length + 1} repositories. Each has a worktree of its own, and all of them are yours to read and to change:`,
+    line(own, ", where you stand"),
+    ...others.map((other) => line(other)),
+    "Name files of the others by their absolute paths. Commit nothing: what is in the worktrees is committed for you, and the checks of each repository are run.",
+  ].join("\n");
 }
 
 /** What agents write may have headings of its own, but none of the rank that parts a prompt. */

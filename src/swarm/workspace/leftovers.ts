@@ -1,13 +1,21 @@
-import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Git } from "../../git/command.ts";
-import { submodulesOf } from "../../git/nested.ts";
+import { submoduleAt, submodulesOf } from "../../git/nested.ts";
 import { openRepo, type Repo } from "../../git/repository.ts";
 import { type RunRefs, refsOfRun } from "../../git/run-refs.ts";
 import { LEAVING } from "../../git/worktrees.ts";
+import { createBreath } from "../../lib/breath.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
+import { isFolder } from "../../lib/is-folder.ts";
+import { entriesAt } from "../../lib/pinned/list.ts";
+import { realOf } from "../../lib/real-path.ts";
+import { statsAt } from "../../lib/stats-at.ts";
 import type { RunStatus } from "../../protocol/runs.ts";
+import { readJson } from "../../store/read-json.ts";
 import type { RunRow } from "../../store/runs.ts";
+import { Inputs } from "../pipeline/inputs.ts";
+import { companionName } from "./companions.ts";
 
 export interface LeftoversDeps {
   git: Git;
@@ -27,6 +35,8 @@ export interface Leftovers {
   sessions: string[];
   /** Missing where the project is in no repository any more. */
   repo?: Repo & RunRefs;
+  /** The other repositories that the run changed. */
+  others: (Repo & RunRefs & { worktree: string })[];
   /** Repositories of submodules that have branches of the run. */
   submodules: { root: string; refs: RunRefs }[];
   /** Why git could not be asked. */
@@ -48,13 +58,16 @@ export async function findLeftovers(
     const folder = join(runsFolder, row.id);
     const ofRun = sessions.get(row.id) ?? [];
     const refs = repo && (await refsOfRun(repo.git, repo.root, row.id, folder));
+    const others = await otherRepositories(git, row, folder);
     const submodules = repo ? await branchesInSubmodules(repo, row.id) : [];
-    const isEmpty = !existsSync(folder) && ofRun.length === 0 && !refs?.branches.length && !refs?.aside.length;
+    const ofAll = [...(refs ? [refs] : []), ...others];
+    const isEmpty =
+      !existsSync(folder) && ofRun.length === 0 && ofAll.every((each) => each.branches.length + each.aside.length === 0);
     if (isEmpty && submodules.length === 0) continue;
     const places = [folder, ...ofRun];
     found.push({
-      ...{ run: row, status, folder, sessions: ofRun, submodules },
-      bytes: places.reduce((sum, path) => sum + diskUse(path), 0),
+      ...{ run: row, status, folder, sessions: ofRun, submodules, others },
+      bytes: await diskUse(places),
       worktrees: [...new Set(namesIn(join(folder, "worktrees")).map((name) => name.replace(LEAVING, "")))],
       ...(repo && refs && { repo: { ...repo, ...refs } }),
       ...(refused !== undefined && { refused }),
@@ -64,7 +77,7 @@ export async function findLeftovers(
 }
 
 async function repoOf(git: Git, project: string): Promise<{ repo?: Repo; refused?: string }> {
-  if (!statSync(project, { throwIfNoEntry: false })?.isDirectory()) return {};
+  if (!isFolder(project)) return {};
   try {
     const repo = await openRepo(git, project);
     return repo ? { repo } : {};
@@ -74,11 +87,24 @@ async function repoOf(git: Git, project: string): Promise<{ repo?: Repo; refused
   }
 }
 
-async function branchesInSubmodules({ git, root }: Repo, runId: string): Promise<Leftovers["submodules"]> {
+/** What a run left in the other repositories that it changed; one that is gone or refused is left alone. */
+async function otherRepositories(git: Git, row: RunRow, folder: string): Promise<Leftovers["others"]> {
+  const found: Leftovers["others"] = [];
+  for (const [index, { projectPath }] of (readJson(Inputs, row.inputs)?.with ?? []).entries()) {
+    const { repo } = await repoOf(git, projectPath);
+    if (!repo) continue;
+    const refs = await refsOfRun(repo.git, repo.root, row.id, folder);
+    found.push({ ...repo, ...refs, worktree: companionName(projectPath, index + 1) });
+  }
+  return found;
+}
+
+async function branchesInSubmodules(repo: Repo, runId: string): Promise<Leftovers["submodules"]> {
+  const { git, root } = repo;
   const found: Leftovers["submodules"] = [];
   for (const { folder } of await submodulesOf(git, root)) {
+    if (submoduleAt(repo, folder) === undefined) continue;
     const inside = join(root, folder);
-    if (!existsSync(join(inside, ".git"))) continue;
     const refs = await refsOfRun(git, inside, runId);
     if (refs.branches.length > 0) found.push({ root: inside, refs });
   }
@@ -97,14 +123,21 @@ function sessionsByRun(folder: string): Map<string, string[]> {
   return found;
 }
 
+/** The names in a folder; none where it is not there, is no folder, or is closed to us. */
 export function namesIn(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder) : [];
+  return entriesAt(realOf(folder)).map(({ name }) => name);
 }
 
-/** The room that a file or a folder takes on the disk. */
-export function diskUse(path: string): number {
-  const there = lstatSync(path, { throwIfNoEntry: false });
-  if (!there) return 0;
-  const own = there.blocks * 512;
-  return there.isDirectory() ? readdirSync(path).reduce((sum, name) => sum + diskUse(join(path, name)), own) : own;
+/** The room that files and folders take on the disk, with everything in them. */
+export async function diskUse(paths: readonly string[]): Promise<number> {
+  const breathe = createBreath();
+  const waiting = [...paths];
+  let bytes = 0;
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const there = statsAt(path);
+    bytes += (there?.blocks ?? 0) * 512;
+    if (there?.isDirectory()) for (const name of namesIn(path)) waiting.push(join(path, name));
+    await breathe();
+  }
+  return bytes;
 }

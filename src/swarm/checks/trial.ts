@@ -1,11 +1,10 @@
-import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { LOCKED, removeWorktree } from "../../git/worktrees.ts";
 import { smallTextAt } from "../../lib/pinned/read.ts";
-import type { CheckEvidence } from "../../protocol/runs.ts";
-import { type BranchWorkplace, shareInstalled } from "../run/workspace.ts";
-import { isGreen } from "./baseline.ts";
+import { type BranchWorkplace, shareInstalled } from "../workspace/workspace.ts";
 import { breakFiles, importable } from "./broken-sources.ts";
+import { type CheckRecord, notices } from "./verdicts.ts";
 
 /** What a trial found: how many files were broken, and which checks noticed. */
 export const Trial = z.object({
@@ -16,10 +15,10 @@ export type Trial = z.infer<typeof Trial>;
 
 export interface TrialDeps {
   workplace: BranchWorkplace;
-  /** The checks that pass on the commit that the run began from. */
-  checks: readonly CheckEvidence[];
+  /** The checks that could notice a change, with what they said of the commit that the run began from. */
+  checks: readonly CheckRecord[];
   /** Runs one of them in a folder. */
-  run: (check: CheckEvidence, folder: string) => Promise<CheckEvidence>;
+  run: (check: CheckRecord, folder: string) => Promise<CheckRecord>;
   signal: AbortSignal;
 }
 
@@ -28,37 +27,40 @@ export interface TrialDeps {
  * does not runs other code than the tree's: one that is installed elsewhere, or the checkout's.
  */
 export async function tryChecks({ workplace, checks, run, signal }: TrialDeps): Promise<Trial> {
-  const { repo, base, folder } = workplace;
-  const path = join(folder, "worktrees", "trial");
+  const { repo } = workplace;
   const files = await trackedIn(workplace);
   const broken = importable(files, [...checks.map(({ command }) => command), ...scriptsIn(repo.root, repo.prefix)]);
   if (broken.length === 0 || checks.length === 0) return { files: 0, noticed: [] };
-  // An earlier life may have been cut off in the middle of it.
-  const remove = async () => {
-    await repo.git.run(repo.root, ["worktree", "remove", "--force", path], { alone: true });
-    if (existsSync(path)) rmSync(path, { recursive: true, force: true });
-    await repo.git.run(repo.root, ["worktree", "prune"], { alone: true });
-  };
-  if (existsSync(path)) await remove();
-  try {
-    await repo.git.must(repo.root, ["worktree", "add", "-q", "--detach", path, base], { alone: true });
-    await shareInstalled(workplace, path);
+  return inBaseTree(workplace, async (path) => {
     const count = await breakFiles(path, broken, signal);
     const noticed: Trial["noticed"] = [];
     for (const check of checks) {
       const { name } = check;
-      noticed.push({ name, noticed: !isGreen(await run(check, join(path, repo.prefix))) });
+      noticed.push({ name, noticed: notices(await run(check, join(path, repo.prefix)), check) });
     }
     return { files: count, noticed };
+  });
+}
+
+/** Makes a tree of the commit that the run began from, with what is installed, and takes it away again. */
+export async function inBaseTree<T>(workplace: BranchWorkplace, work: (path: string) => Promise<T>): Promise<T> {
+  const { repo, base, folder, name } = workplace;
+  const path = join(folder, "worktrees", name === "run" ? "trial" : `trial-${name}`);
+  const remove = () => removeWorktree(repo, path, "", { evenWithWork: true });
+  // An earlier life may have been cut off in the middle of it.
+  await remove();
+  try {
+    await repo.git.must(repo.root, ["worktree", "add", "-q", ...LOCKED, "--detach", path, base], { alone: true });
+    await shareInstalled(workplace, path);
+    return await work(path);
   } finally {
     await remove();
   }
 }
 
 /** The regular files of the commit that the run began from. */
-async function trackedIn({ repo, base }: BranchWorkplace): Promise<string[]> {
-  const listed = await repo.git.must(repo.root, ["ls-tree", "-r", "-z", "--full-tree", base], { maxOutput: 50_000_000 });
-  return listed.split("\0").flatMap((line) => (/^100(?:644|755) /.test(line) ? [line.slice(line.indexOf("\t") + 1)] : []));
+async function trackedIn({ listed }: BranchWorkplace): Promise<string[]> {
+  return (await listed).flatMap((line) => (/^100(?:644|755) /.test(line) ? [line.slice(line.indexOf("\t") + 1)] : []));
 }
 
 /** What the project's own short names for commands stand for. */

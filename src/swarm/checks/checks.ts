@@ -1,0 +1,353 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { diskFull, hasRoom } from "../../lib/disk-room.ts";
+import { oneLine } from "../../lib/quoted.ts";
+import type { Redactor } from "../../lib/redact.ts";
+import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
+import type { Check } from "../../project/commands.ts";
+import { withoutTool } from "../../project/fallbacks.ts";
+import { commandForTests } from "../../project/reports/select.ts";
+import { checkWords, isHeldAgainst } from "../../protocol/check-words.ts";
+import type { CheckEvidence } from "../../protocol/runs.ts";
+import type { CheckEnd } from "../../workers/remote/job-messages.ts";
+import { type Journal, RunStopped } from "../steps/journal.ts";
+import { checksKey, runKeys } from "../steps/keys.ts";
+import type { Reinstaller } from "../workspace/reinstall.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import { baselineJudge, type Judge, judgeAgainst } from "./judges.ts";
+import type { FindChecks } from "./planned-checks.ts";
+import type { BaseFolder, PackageAssessment } from "./probe-packages.ts";
+import { readEnd, recordOf, runCheck } from "./run-check.ts";
+import { CheckRecord, failAgain, isGreen, testsToConfirm } from "./verdicts.ts";
+
+export interface ChecksDeps {
+  journal: Journal;
+  /** The commands of the pipeline file; without them the project's own are looked for. */
+  configured: readonly string[] | undefined;
+  findChecks: FindChecks;
+  /** What the checks of single packages are worth; without it they are treated as those of the whole project. */
+  packages?: PackageAssessment | undefined;
+  signal: AbortSignal;
+  deadlineMs: number;
+  /** Keeps checks, which run code that agents wrote, away from secrets. */
+  wrap: Wrap;
+  /** Takes secrets out of their environment, and out of what they print. */
+  redactor: Redactor;
+  /** What they may do in a folder of the run. */
+  sandboxProfile: (cwd: string) => SandboxProfile;
+  /** Installs what an agent's changes ask for; answers with what could not be installed. */
+  reinstall?: Reinstaller | undefined;
+  /** Runs one of them on another host, where that is to be done. */
+  elsewhere?:
+    | ((check: CheckToRun, folder: string, owner: string) => Promise<{ end: CheckEnd; worker: string | undefined } | undefined>)
+    | undefined;
+  /** The environment of a check in a folder of the run. */
+  env: (folder: string) => NodeJS.ProcessEnv;
+  now: () => Date;
+  /** What the checks are named after, where they are those of one repository among several. */
+  label?: string | undefined;
+  /** The tree of this repository in a state of all of them. */
+  treeIn?: (state: string) => Promise<string>;
+}
+
+/** One time that the checks are run. */
+export interface CheckedAt {
+  phase: string;
+  stream?: number;
+  folder: string;
+  tree: string;
+  /** Called once the checks have ended, to clean up what they left in the tree. */
+  after?: (evidence: readonly CheckEvidence[]) => Promise<unknown>;
+  /** The files of the tree that are changed by now, and whether nothing was left besides. */
+  changed?: (() => Promise<{ files: string[]; clean: boolean }>) | undefined;
+  /** Brings files of the tree back to what they were. */
+  restore?: ((files: readonly string[]) => Promise<void>) | undefined;
+  /** What a check mends as it goes is to stay. */
+  keepChanged?: boolean;
+}
+
+/** What is known of the checks before anything was changed. */
+export interface ProbedChecks {
+  /** What they said of the commit that the run began from. */
+  baseline: readonly CheckRecord[];
+  /** Whether each notices when the code is broken, as far as that was tried. */
+  notices: ReadonlyMap<string, boolean>;
+}
+
+/** A check, or the program and arguments that stand in for its command. */
+export type CheckToRun = Check & { instead?: [string, ...string[]] | undefined; ranWith?: string };
+type OnWorker = (worker?: string) => void;
+type JudgeOf = (check: CheckToRun, ran: CheckRecord) => Promise<Judge>;
+
+/** The checks to run now, and whether others come once it is known what was changed. */
+interface Found {
+  checks: CheckToRun[];
+  later: boolean;
+}
+
+const MOST_NAMED = 20;
+const AGAIN_ALONE = "again when run alone";
+
+/** Runs single checks in a tree, and judges what they say. */
+function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile, elsewhere, env, now }: ChecksDeps) {
+  async function runOne(
+    check: CheckToRun,
+    folder: string,
+    tree: string,
+    onWorker?: (worker: string | undefined) => void,
+  ): Promise<CheckRecord> {
+    const away = await elsewhere?.(check, folder, `checks/${tree}/${check.name}`);
+    if (signal.aborted) throw new RunStopped("the run was stopped");
+    if (away) onWorker?.(away.worker);
+    const ran = away
+      ? readEnd(away.end)
+      : await runCheck(check, folder, { wrap, sandboxProfile, env, deadlineMs, signal, redactor }, check.instead);
+    if (signal.aborted) throw new RunStopped("the run was stopped");
+    if (!away && ran.end.exitCode !== 0 && !hasRoom(folder))
+      throw diskFull(`the check "${check.name}" proves nothing: the disk was full when it failed.`);
+    const ranWith = check.ranWith && { ranWith: check.ranWith };
+    return { ...recordOf(check, ran, redactor), ...ranWith, tree, at: now().toISOString() };
+  }
+
+  /** Runs one check and notes which files it changed; what one that failed did to them is undone. */
+  async function runAndRestore(check: CheckToRun, at: CheckedAt, known: Set<string>, onWorker: (worker?: string) => void) {
+    const ran = await runOne(check, at.folder, at.tree, onWorker);
+    const left = await at.changed?.();
+    const changed = (left?.files ?? []).filter((file) => !known.has(file));
+    const hasPassed = ran.ending === "exited" && ran.exitCode === 0;
+    if (changed.length > 0 && !hasPassed && at.restore) {
+      await at.restore(changed);
+      return { ran, isClean: false };
+    }
+    for (const file of changed) known.add(file);
+    return {
+      ran: changed.length === 0 ? ran : { ...ran, changed: changed.slice(0, MOST_NAMED) },
+      isClean: left?.clean === true,
+    };
+  }
+
+  /**
+   * Runs a check once more after it failed. The tests that failed are run alone first, where their runner can do that: if all
+   * of them fail again, that settles it. Tests that pass alone may be flaky, or need the others to fail, so then the whole check
+   * decides.
+   */
+  async function runAgain(check: Check, first: CheckRecord, at: CheckedAt, judge: Judge, ...known: [Set<string>, OnWorker]) {
+    const tests = testsToConfirm(first, judge.doubted(first));
+    const instead = tests && commandForTests(check.command, resolve(at.folder, check.cwd), tests);
+    if (instead) {
+      const alone = await runAndRestore({ ...check, instead }, at, ...known);
+      if (failAgain(tests, alone.ran)) return { judged: inAddition(judge.once(first), AGAIN_ALONE), isClean: alone.isClean };
+    }
+    const whole = await runAndRestore(check, at, ...known);
+    return { judged: judge.twice(first, whole.ran), isClean: whole.isClean };
+  }
+
+  /** Runs one, and once more if it fails. */
+  async function judged(check: CheckToRun, at: CheckedAt, judgeOf: JudgeOf, ...known: [Set<string>, OnWorker]) {
+    const { ran, isClean } = await runAndRestore(check, at, ...known);
+    const judge = await judgeOf(check, ran);
+    const once = judge.once(ran);
+    const isWorthAnother = once.verdict === "failed" && ran.ending === "exited" && !ran.changed;
+    return isWorthAnother ? runAgain(check, ran, at, judge, ...known) : { judged: once, isClean };
+  }
+
+  return { runOne, judged };
+}
+
+/** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
+export function createChecks(deps: ChecksDeps) {
+  const { journal, configured, findChecks, packages, reinstall, env, label, treeIn = async (state) => state } = deps;
+  const { runOne, judged } = createCheckRunner(deps);
+  const seen = new Map<string, CheckRecord[]>();
+  let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: new Map() });
+  let probed: Promise<ProbedChecks> | undefined;
+  /** Finds out what the checks are worth, once. */
+  const worth = (): Promise<ProbedChecks> => {
+    probed ??= probe();
+    probed.catch(() => undefined);
+    return probed;
+  };
+
+  const checksIn = async (folder: string, changed?: readonly string[]): Promise<CheckToRun[]> =>
+    runnableIn(
+      (configured?.map(asCheck) ?? (await findChecks(folder, changed, changed && packages?.note))).map((check) =>
+        label === undefined ? check : { ...check, name: `${label}: ${check.name}` },
+      ),
+      folder,
+      env(folder),
+    );
+
+  /** Runs them all on a tree, unless that was done before. */
+  async function run(at: CheckedAt & { key: string }, find: () => Promise<Found>, judgeOf: JudgeOf): Promise<CheckRecord[]> {
+    const head = { key: at.key, kind: "checks" as const, phase: at.phase, stream: at.stream ?? null };
+    return journal.step(z.array(CheckRecord), head, { tree: at.tree, configured }, async () => {
+      const { checks: found, later } = await find();
+      const installed = (await reinstall?.({ ...at, tree: await treeIn(at.tree) }, found)) ?? [];
+      const evidence: CheckRecord[] = installed.map((each) => ({ ...each, tree: at.tree }));
+      const checks = runnableIn(found, at.folder, env(at.folder));
+      const touched = new Set<string>();
+      let isClean = false;
+      let worker: string | undefined;
+      const onWorker = (by?: string) => {
+        worker = by ?? worker;
+      };
+      for (const check of checks) {
+        const last = await judged(check, at, judgeOf, touched, onWorker);
+        isClean = last.isClean;
+        evidence.push(last.judged);
+      }
+      if (checks.length > 0 && !isClean) await at.after?.(evidence);
+      const single = later ? [] : checks.filter(isByPackage);
+      const notices =
+        single.length > 0 ? await packages?.notices(single, evidence, (one, folder) => runOne(one, folder, "")) : undefined;
+      const value = evidence.map((each) => ({ ...each, bound: each.bound ?? notices?.get(each.name) }));
+      return { value, verdict: later && value.length === 0 ? "later, for what is changed" : inOneWord(value), worker };
+    });
+  }
+
+  const isByPackage = ({ isPerPackage }: Check) => isPerPackage === true && packages !== undefined;
+
+  /** How a check of single packages is judged: what it said before is found out once it fails. */
+  async function judgeByPackage(check: CheckToRun, ran: CheckRecord): Promise<Judge> {
+    const onBase = async (at: BaseFolder) =>
+      (
+        await judged(
+          check,
+          { ...at, phase: "" },
+          async () => baselineJudge,
+          new Set(),
+          () => {},
+        )
+      ).judged;
+    const before = isGreen(ran) ? undefined : await packages?.before(check, onBase);
+    return judgeAgainst(before ? [before] : [], new Map());
+  }
+
+  return {
+    /** The checks of a folder. */
+    find: checksIn,
+    /** Says how to find out what the checks are worth. That is done when it is `time` for it, and before anything is checked. */
+    begin(work: () => Promise<ProbedChecks>, time: Promise<unknown>): void {
+      probe = work;
+      probed = undefined;
+      // Whoever needs the result is told of its failure.
+      time.then(worth).catch(() => undefined);
+    },
+    /** What the checks are worth. */
+    worth,
+    /** What the checks say of the commit that the run begins from. What does not pass there is not the run's doing. */
+    baseline({ everything, ...at }: CheckedAt & { everything: boolean }): Promise<CheckRecord[]> {
+      const find = async () => {
+        const checks = await checksIn(at.folder);
+        return { checks: checks.filter((each) => everything || !isByPackage(each)), later: checks.some(isByPackage) };
+      };
+      return run({ ...at, key: runKeys.baseline }, find, async () => baselineJudge);
+    },
+    /** Runs one check again, in another folder. */
+    async again({ name }: CheckEvidence, folder: string): Promise<CheckRecord | undefined> {
+      const check = (await checksIn(folder)).find((each) => each.name === name);
+      return check && runOne(check, folder, "");
+    },
+    async run({ prefix, ...at }: CheckedAt & { prefix: string }): Promise<CheckEvidence[]> {
+      const { baseline, notices } = await worth();
+      const judge = judgeAgainst(baseline, notices);
+      const known = seen.get(at.tree) ?? baseline.filter(({ tree }) => tree === at.tree).map(judge.once);
+      const isKnown = ({ name }: Check) => baseline.some((each) => each.name === name);
+      const judgeOf: JudgeOf = async (check, ran) => (isByPackage(check) && !isKnown(check) ? judgeByPackage(check, ran) : judge);
+      const find = async () => ({
+        checks: await checksIn(at.folder, packages && (await packages.changed(await treeIn(at.tree)))),
+        later: false,
+      });
+      const evidence = known.length > 0 ? known : await run({ ...at, key: checksKey(prefix, at.tree) }, find, judgeOf);
+      seen.set(at.tree, evidence);
+      return evidence;
+    },
+    /** Waits for what is under way before anything is checked. */
+    async settled(): Promise<void> {
+      await probed?.catch(() => undefined);
+    },
+  };
+}
+export type Checks = ReturnType<typeof createChecks>;
+
+/** The checks of a run's own repository, and after them those of the others that it changes. */
+export function checksOfAll(
+  own: Checks,
+  others: readonly { checks: Checks; workspace: Workspace }[],
+): Pick<Checks, "run" | "settled"> {
+  return {
+    async run(at) {
+      const evidence = [...(await own.run(at))];
+      for (const { checks, workspace } of others) {
+        const tidy = async (found: readonly CheckEvidence[]) => {
+          const isKept = at.keepChanged && found.some(({ changed }) => changed !== undefined);
+          if (!isKept) await workspace.tidy?.(`checks-${at.tree.slice(0, 12)}`);
+        };
+        const { folder: _, ...rest } = at;
+        const there = {
+          folder: workspace.cwd,
+          changed: workspace.changed,
+          restore: at.restore && workspace.restore,
+          after: tidy,
+        };
+        evidence.push(...(await checks.run({ ...rest, ...there })));
+      }
+      return evidence;
+    },
+    async settled() {
+      for (const { settled } of [own, ...others.map(({ checks }) => checks)]) await settled();
+    },
+  };
+}
+
+const asCheck = (command: string): Check => ({ name: command, command, cwd: "." });
+
+/** Checks by commands that can run in a folder: a missing tool is done without where its environment is there. */
+function runnableIn(checks: readonly Check[], folder: string, env: NodeJS.ProcessEnv): CheckToRun[] {
+  return checks.map((check) => {
+    const fallback = withoutTool(check.command, { top: folder, cwd: resolve(folder, check.cwd), env });
+    return fallback ? { ...check, command: fallback.command, ranWith: fallback.why } : check;
+  });
+}
+
+const inAddition = (record: CheckRecord, words: string): CheckRecord => ({
+  ...record,
+  why: record.why ? `${record.why}, ${words}` : words,
+});
+
+function inOneWord(evidence: readonly CheckEvidence[]): string {
+  if (evidence.length === 0) return "no checks";
+  if (!passed(evidence)) return "failed";
+  return evidence.some((each) => each.verdict !== "passed") ? "nothing new fails" : "passed";
+}
+
+/** Whether nothing of it is to be held against the run. */
+export function passed(evidence: readonly CheckEvidence[]): boolean {
+  return !evidence.some(isHeldAgainst);
+}
+
+/** The record as agents and people read it. */
+export function describeEvidence(evidence: readonly CheckEvidence[], tailLength = 2_000): string {
+  if (evidence.length === 0) return "No checks were found in this project, so none were run.";
+  return evidence
+    .map((each) => {
+      const end = each.ending === "exited" ? `exit code ${each.exitCode}` : each.ending;
+      const facts = `- \`${oneLine(each.command, 300).replaceAll("`", "'")}\`: ${end}${inWords(each)}, ${each.durationMs} ms, output sha256 ${each.sha256.slice(0, 16)} (${each.bytes} bytes), tree ${each.tree.slice(0, 12)}`;
+      const tail = each.tail.trim().slice(-tailLength);
+      return each.exitCode === 0 && tailLength > 0 ? facts : tail && tailLength > 0 ? `${facts}\n${fence(tail)}` : facts;
+    })
+    .join("\n");
+}
+
+/** What is to be said of a check besides how it ended. */
+function inWords(evidence: CheckEvidence): string {
+  const words = oneLine(checkWords(evidence), 1_000);
+  return words === "passed" || words === "failed" ? "" : ` (${words})`;
+}
+
+/** A code block that its own content cannot close. */
+export function fence(text: string, language = ""): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map((match) => match[0].length));
+  const marks = "`".repeat(longest + 1);
+  return `${marks}${language}\n${text}\n${marks}`;
+}

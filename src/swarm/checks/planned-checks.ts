@@ -1,0 +1,63 @@
+import { basename } from "node:path";
+import type { Git } from "../../git/command.ts";
+import { surveyProject, tellLeftOut } from "../../project/analyze.ts";
+import type { Check } from "../../project/commands.ts";
+import type { PlannedCheck } from "../../protocol/plans.ts";
+import type { LoadedPipeline } from "../pipeline/file.ts";
+
+/** What a person chose to check a project with, and how they said so. */
+export interface ChosenChecks {
+  commands: readonly string[];
+  from: string;
+}
+
+/** Finds the checks of a folder, and tells if there are more that the changed files concern than are run. */
+export type FindChecks = (folder: string, changed?: readonly string[], note?: (text: string) => void) => Promise<Check[]>;
+
+/** Finds them in the files of the folder. */
+export const findChecksWith =
+  (git: Git): FindChecks =>
+  async (folder, changed, note) => {
+    const { checks, leftOut } = await surveyProject(git, folder, { changed });
+    if (leftOut > 0) note?.(tellLeftOut(leftOut));
+    return checks;
+  };
+
+/** How the checks of a project are found. */
+export interface CheckFinders {
+  /** The checks of a folder; of those for single packages only what concerns the files that were changed. */
+  findChecks: FindChecks;
+  /** The commands that a person chose to check a project with, where the pipeline file names none. */
+  chosenChecks?: ((projectPath: string) => ChosenChecks | null) | undefined;
+}
+
+/** The commands of a squad, as a person chose them. */
+export function chosenBy(squad: { slug: string; checks: readonly string[] | null } | undefined): ChosenChecks | null {
+  return squad?.checks ? { commands: squad.checks, from: `io squad set ${squad.slug} --check` } : null;
+}
+
+/** What a run would check a project with, and where each command was found: what people say goes before what its files say. */
+export async function plannedChecks(
+  projectPath: string,
+  { path, pipeline }: Pick<LoadedPipeline, "path" | "pipeline">,
+  { findChecks, chosenChecks }: CheckFinders,
+): Promise<PlannedCheck[]> {
+  const chosen = pipeline.checks ? { commands: pipeline.checks, from: basename(path) } : chosenChecks?.(projectPath);
+  if (chosen) return chosen.commands.map((command) => ({ command, cwd: ".", from: chosen.from, perPackage: false }));
+  const found = await findChecks(projectPath);
+  return found.map(({ command, cwd, from, isPerPackage = false }) => ({
+    ...{ command, cwd, from: from ?? null, perPackage: isPerPackage },
+  }));
+}
+
+/** The same for people to read. */
+export function tellPlannedChecks(checks: readonly PlannedCheck[]): string[] {
+  if (checks.length === 0) return ["Checks: none were found, so a result would count as untested."];
+  return [
+    "Checks:",
+    ...checks.map(({ command, cwd, from, perPackage }) => {
+      const origin = from === null ? "a guess: no file says so" : `from ${from}`;
+      return `  ${command}${cwd === "." ? "" : ` (in ${cwd})`} — ${origin}${perPackage ? "; run for the packages that a change concerns" : ""}`;
+    }),
+  ];
+}

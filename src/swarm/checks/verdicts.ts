@@ -1,0 +1,151 @@
+import { z } from "zod";
+import { hasVerdict, type NewFailures, newFailures, type Ran, reachedTests } from "../../project/reports/compare.ts";
+import { type CouldNotRun, whyCouldNotRun } from "../../project/reports/could-not-run.ts";
+import type { NamedTests } from "../../project/reports/select.ts";
+import { CheckEvidence, type CheckVerdict } from "../../protocol/runs.ts";
+
+/** Evidence as the journal keeps it, with what later results are compared with. */
+export const CheckRecord = CheckEvidence.extend({
+  /** Hashes of the lines that complain; missing where nothing does, or too many do. */
+  complaints: z.array(z.string()).optional(),
+  others: z.array(z.string()).optional(),
+});
+export type CheckRecord = z.infer<typeof CheckRecord>;
+
+export interface Judgement {
+  verdict: CheckVerdict;
+  why?: string | undefined;
+  /** What fails now and did not before. */
+  news?: NewFailures;
+}
+
+const MOST_NAMED = 5;
+
+/** Whether it passes, and on the tree as it is. */
+export function isGreen({ ending, exitCode, changed }: Pick<CheckEvidence, "ending" | "exitCode" | "changed">): boolean {
+  return ending === "exited" && exitCode === 0 && changed === undefined;
+}
+
+/** What a check says of the commit that the run began from. */
+export function judgeBaseline(ran: CheckRecord): Judgement {
+  if (isGreen(ran)) return { verdict: "passed" };
+  const reason = reasonOf(ran);
+  return reason ? couldNotRun(reason, ran) : { verdict: "failed", why: failingIn(ran), news: failuresOf(ran) };
+}
+
+/**
+ * What a check says of a tree, held against what it said before the run. Only what was seen to fail in the same way before is
+ * not the run's doing.
+ */
+export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): Judgement {
+  if (isGreen(now)) return { verdict: "passed" };
+  if (now.changed) return { verdict: "failed", why: "it changes files each time it checks" };
+  const reason = reasonOf(now);
+  const news = failuresOf(now);
+  if (!before || isGreen(before)) return { verdict: "failed", why: reason ? `${reason}` : failingIn(now), news };
+  const reasonBefore = reasonOf(before);
+  if (reasonBefore) return reason ? couldNotRun(reason, now) : { verdict: "failed", why: failingIn(now), news };
+  if (reason) return { verdict: "failed", why: `it ran before the run and does not any more (${reason})` };
+  if (reachedTests(readingOf(before)) && !reachedTests(readingOf(now)))
+    return { verdict: "failed", why: "it ran tests before the run, and reaches none any more" };
+  const added = newFailures(ranOf(now), ranOf(before));
+  if (added.names.length > 0) return { verdict: "failed", why: `new: ${inShort(added.names)}`, news: added };
+  if (!hasVerdict(readingOf(now))) {
+    const why = reachedTests(readingOf(now))
+      ? "every test failed before the run, and does now"
+      : "it failed before the run as it does now, and names no test that passes";
+    return { verdict: "could not run", why };
+  }
+  return { verdict: "as before", why: `nothing new fails; before the run ${failingIn(before) ?? "it failed too"}` };
+}
+
+const failuresOf = ({ tests }: CheckRecord): NewFailures => ({
+  names: tests?.flatMap(({ failed }) => failed) ?? [],
+  byTest: true,
+});
+
+/** The tests that a second run has to confirm, where one runner named all that failed and these are nothing else. */
+export function testsToConfirm({ tests = [] }: CheckRecord, doubted: NewFailures | undefined): NamedTests | undefined {
+  const [report, ...more] = tests;
+  if (!doubted?.byTest || !report?.complete || more.length > 0) return undefined;
+  const isTest = (name: string) => report.failed.includes(name);
+  return doubted.names.length > 0 && doubted.names.every(isTest) ? { runner: report.runner, names: doubted.names } : undefined;
+}
+
+/** Whether each of some tests was seen to fail again. */
+export function failAgain({ runner, names }: NamedTests, { tests = [] }: CheckRecord): boolean {
+  const failed = tests.filter((report) => report.runner === runner).flatMap((report) => report.failed);
+  return names.every((name) => failed.includes(name));
+}
+
+/** Whether tests that failed were not run the second time: no more tests pass than those that did before. */
+export function leftOut(first: CheckRecord, second: CheckRecord): boolean {
+  return (first.tests ?? []).some(({ runner, failed, passed }) => {
+    if (!failed.some(isTestName) || passed === null || SILENT_WHEN_GREEN.has(runner)) return false;
+    const again = second.tests?.find((report) => report.runner === runner);
+    return again?.passed === undefined || (again.passed !== null && again.passed <= passed && again.failed.length === 0);
+  });
+}
+
+const isTestName = (name: string) => !/^unhandled error \d+$/.test(name);
+const SILENT_WHEN_GREEN = new Set(["Gradle", "JUnit XML"]);
+
+/** A check that failed and was run once more on the same tree: what did not fail both times is flaky, if it was run both times. */
+export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = false): Judgement {
+  if (second.verdict !== "failed" && isLeftOut)
+    return { ...first, why: `${first.why ? `${first.why}; ` : ""}when it was run again it left out what had failed` };
+  if (second.verdict !== "failed")
+    return { verdict: "flaky", why: `it failed once, and not when it was run again${first.why ? ` (${first.why})` : ""}` };
+  const [one, other] = [first.news, second.news];
+  if (!one?.byTest || !other?.byTest || one.names.length === 0 || other.names.length === 0) return second;
+  const both = other.names.filter((name) => one.names.includes(name));
+  if (both.length === 0)
+    return { verdict: "flaky", why: `each time other tests failed: ${inShort([...one.names, ...other.names])}` };
+  return { ...second, why: second.why?.startsWith("new: ") ? `new: ${inShort(both)}` : second.why };
+}
+
+/** What failed both times that a check ran on the commit the run began from. */
+export function failedTwice(first: CheckRecord, second: CheckRecord): CheckRecord {
+  const tests = second.tests?.map((report) => {
+    const others = first.tests?.find(({ runner }) => runner === report.runner)?.failed;
+    return others ? { ...report, failed: report.failed.filter((name) => others.includes(name)) } : report;
+  });
+  return tests ? { ...second, tests } : second;
+}
+
+/** Whether a check would notice a change: it fails in something new when the code is broken. */
+export function notices(broken: CheckRecord, before: CheckRecord): boolean {
+  if (isGreen(broken)) return false;
+  return isGreen(before) || reasonOf(broken) !== undefined || newFailures(ranOf(broken), ranOf(before)).names.length > 0;
+}
+
+/** Whether a check is worth a trial: it passes, or tells tests that pass from those that fail. */
+export function canNotice(before: CheckRecord): boolean {
+  return isGreen(before) || hasVerdict(readingOf(before));
+}
+
+function couldNotRun(reason: CouldNotRun, { tail }: CheckEvidence): Judgement {
+  const last = tail.trim().split("\n").at(-1)?.trim().slice(0, 200);
+  return { verdict: "could not run", why: last ? `${reason} (${last})` : reason };
+}
+
+const reasonOf = (record: CheckRecord) =>
+  isGreen(record) ? undefined : whyCouldNotRun({ ...record, reachedTests: reachedTests(readingOf(record)) });
+
+const readingOf = ({ tests, complaints, others }: CheckRecord) => ({
+  reports: tests?.map((report) => ({ ...report, passed: report.passed ?? undefined })) ?? [],
+  complaints,
+  others,
+});
+const ranOf = (record: CheckRecord): Ran => ({ ...readingOf(record), exitCode: record.exitCode });
+
+/** The tests that failed, where they are named. */
+function failingIn({ tests }: CheckEvidence): string | undefined {
+  const failed = tests?.flatMap((each) => each.failed) ?? [];
+  return failed.length > 0 ? `${failed.length} test${failed.length === 1 ? "" : "s"} failed (${inShort(failed)})` : undefined;
+}
+
+function inShort(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return `${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

@@ -1,0 +1,142 @@
+import { basename } from "node:path";
+import { setRef } from "../../git/refs.ts";
+import type { Repo } from "../../git/repository.ts";
+import { current, type Saved } from "../../git/worktrees.ts";
+import type { Journal } from "../steps/journal.ts";
+import type { BranchWorkplace, Companion, Worktree } from "./workspace.ts";
+
+/** The name of the n-th companion, counted from 1, among the run's worktrees and in its steps. */
+export function companionName(projectPath: string, number: number): string {
+  const plain = basename(projectPath).replace(/[^\w.-]/g, "-");
+  return `with-${number}-${plain.slice(0, 40)}`;
+}
+
+/** The file in which a state names the trees of the companions, whose objects lie in other repositories. */
+const ENTRY = ".io-repositories";
+
+/** A workplace whose every state is that of all its repositories: one piece of work is reviewed and checked as a whole. */
+export function withCompanions(own: BranchWorkplace, companions: readonly Companion[]): BranchWorkplace {
+  if (companions.length === 0) return own;
+  const { repo } = own;
+  const stateWith = async (tree: string): Promise<string> => {
+    const now = await Promise.all(companions.map(({ workplace }) => current(workplace.workspace.tree)));
+    return together(
+      repo,
+      tree,
+      now.map((each) => each.tree),
+    );
+  };
+  const workplace = { ...own, companions, stateWith, ownTree: async (state: string) => (await splitState(repo, state)).own };
+  return { ...workplace, workspace: spanning(own.workspace, workplace) };
+}
+
+/** What all of them held when the run began. */
+export async function baseState({ repo, baseTree, companions }: BranchWorkplace): Promise<string> {
+  if (companions.length === 0) return baseTree;
+  return together(
+    repo,
+    baseTree,
+    companions.map(({ workplace }) => workplace.baseTree),
+  );
+}
+
+async function together(repo: Repo, tree: string, others: readonly string[]): Promise<string> {
+  const listed = await repo.git.must(repo.root, ["hash-object", "-w", "--stdin"], { input: `${others.join("\n")}\n` });
+  return makeTree(repo, [...(await entriesOf(repo, tree)).own, `100644 blob ${listed}\t${ENTRY}`]);
+}
+
+/** The trees that a state names: that of the run's own repository, and of each companion. */
+export async function treesIn({ repo, companions }: Pick<BranchWorkplace, "repo" | "companions">, state: string) {
+  if (companions.length === 0) return { own: state, others: [] };
+  const { own, links } = await splitState(repo, state);
+  return {
+    own,
+    // A state from before the companions were there is where they began.
+    others: companions.map(({ workplace }, index) => links.get(index + 1) ?? workplace.baseTree),
+  };
+}
+
+/** The same worktree, which saves, compares and tidies those of the companions with it. */
+export function spanning(own: Worktree, of: Pick<BranchWorkplace, "repo" | "companions" | "stateWith">): Worktree {
+  const { companions, stateWith } = of;
+  if (companions.length === 0) return own;
+  const others = companions.map(({ workplace }) => workplace.workspace);
+  const save = async (work: (tree: Worktree) => Promise<{ tree: string; commit: string | null }>) => {
+    const saved = await work(own);
+    for (const each of others) await work(each);
+    return { ...saved, tree: await stateWith(saved.tree) };
+  };
+  const compare = (how: "diff" | "stat") => async (from: string, to: string) => {
+    const [before, after] = await Promise.all([treesIn(of, from), treesIn(of, to)]);
+    const parts = [await own[how](before.own, after.own)];
+    for (const [index, { projectPath, workplace }] of companions.entries()) {
+      const [a = "", b = ""] = [before.others[index], after.others[index]];
+      if (a !== b) parts.push(`# The repository ${projectPath}:\n${await workplace.workspace[how](a, b)}`);
+    }
+    return parts.filter((part) => part.trim() !== "").join("\n\n");
+  };
+  return {
+    ...own,
+    save: (message) => save((tree) => tree.save(message)),
+    saveChanged: (message) => save((tree) => tree.saveChanged!(message)),
+    diff: compare("diff"),
+    stat: compare("stat"),
+    async tidy(label) {
+      const refs: string[] = [];
+      for (const each of [own, ...others]) refs.push(...((await each.tidy?.(label)) ?? "").split(", "));
+      return refs.filter(Boolean).join(", ") || undefined;
+    },
+  };
+}
+
+/** The commits that the companions stand on. */
+export function companionCommits({ companions }: Pick<BranchWorkplace, "companions">): Promise<Saved[]> {
+  return Promise.all(companions.map(({ workplace }) => current(workplace.workspace.tree)));
+}
+
+/** Leads the companions back to where they were; what is given up is kept under a ref of the run. */
+export async function leadBack(
+  { companions }: Pick<BranchWorkplace, "companions">,
+  commits: readonly string[],
+  { runId, label }: { runId: string; label: string },
+): Promise<void> {
+  for (const [index, { workplace }] of companions.entries()) {
+    const { tree } = workplace.workspace;
+    const to = commits[index];
+    const { commit } = await current(tree);
+    if (to === undefined) continue;
+    if (commit !== to) await setRef(workplace.repo, `refs/swarm/${runId}/${label}`, commit);
+    await tree.git.must(tree.path, ["reset", "--hard", "-q", to]);
+    await workplace.workspace.tidy?.(label);
+  }
+}
+
+/** The journal in which a companion's steps stand beside those of the run's own repository. */
+export function journalOf(journal: Journal, companion: string): Journal {
+  const named = <T extends { key: string }>(head: T): T => ({ ...head, key: `${head.key}/${companion}` });
+  return {
+    ...journal,
+    step: (schema, head, inputs, work) => journal.step(schema, named(head), inputs, work),
+    put: (head, state, value, reason) => journal.put(named(head), state, value, reason),
+  };
+}
+
+async function entriesOf({ git, root }: Repo, tree: string): Promise<{ own: string[]; links: Map<number, string> }> {
+  const listed = await git.must(root, ["ls-tree", "-z", "--full-tree", tree], { maxOutput: 5_000_000 });
+  const lines = listed.split("\0").filter((line) => line !== "");
+  const own = lines.filter((line) => !line.endsWith(`\t${ENTRY}`));
+  if (own.length === lines.length) return { own, links: new Map() };
+  const trees = (await git.must(root, ["cat-file", "blob", `${tree}:${ENTRY}`], { maxOutput: 10_000 })).split("\n");
+  if (!trees.every((each) => /^[0-9a-f]{40,64}$/.test(each))) return { own: lines, links: new Map() };
+  return { own, links: new Map(trees.map((each, index) => [index + 1, each])) };
+}
+
+/** The tree of a run's own repository in a state, and those of its companions by their numbers. */
+export async function splitState(repo: Repo, state: string): Promise<{ own: string; links: ReadonlyMap<number, string> }> {
+  const { own, links } = await entriesOf(repo, state);
+  return { own: links.size === 0 ? state : await makeTree(repo, own), links };
+}
+
+function makeTree({ git, root }: Repo, lines: readonly string[]): Promise<string> {
+  return git.must(root, ["mktree", "-z", "--missing"], { input: lines.map((line) => `${line}\0`).join("") });
+}
