@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import type { Git } from "../git/command.ts";
+import { openRepo } from "../git/repository.ts";
+import { UserError } from "../lib/errors.ts";
+import { Branch } from "../protocol/pulls.ts";
+import type { ForgeFinder } from "./find.ts";
+import type { Forge } from "./port.ts";
+import type { Pusher } from "./push.ts";
+
+export interface FreshBaseDeps {
+  git: Git;
+  finder: ForgeFinder;
+  pusher: Pick<Pusher, "fetch">;
+}
+
+/** Brings what a project's forge has on its default branch now into the project, so that work can begin from it. */
+export function createFreshBase({ git, finder, pusher }: FreshBaseDeps) {
+  return async (projectPath: string, forge: Forge, signal: AbortSignal): Promise<string> => {
+    const place = await finder.placeOf(projectPath);
+    const branch = Branch.safeParse((await forge.repository()).defaultBranch).data;
+    const repo = await openRepo(git, projectPath);
+    if (branch === undefined || repo === undefined)
+      throw new UserError(
+        repo ? `${place.host}/${place.repo} names no default branch.` : `${projectPath} is no git repository any more.`,
+      );
+    const token = await finder.tokenFor(place);
+    const from = { branch, objects: join(repo.commonDir, "objects"), known: repo.head };
+    return pusher.fetch(from, { url: place.baseUrl, token, signal });
+  };
+}
+export type FreshBase = ReturnType<typeof createFreshBase>;

@@ -1,0 +1,250 @@
+import { z } from "zod";
+import { createForgeClient, ForgeError } from "./client.ts";
+import type { Check, Comment, Forge, Issue, Permission, Pull, Review, ThreadComment } from "./port.ts";
+
+export interface ForgeDeps {
+  /** Where the API is, as a person set it. */
+  apiUrl: string;
+  /** `owner/name`. */
+  repo: string;
+  token: string;
+  signal?: AbortSignal | undefined;
+}
+
+/** A deleted account is null. */
+const User = z.object({ login: z.string() }).nullish();
+const Label = z.union([z.string(), z.object({ name: z.string().nullish() })]);
+const text = z.string().nullish();
+const id = z.union([z.number(), z.string()]).transform(String);
+
+const RepositoryShape = z.object({
+  full_name: z.string(),
+  default_branch: z.string(),
+  archived: z.boolean().nullish(),
+  permissions: z.object({ push: z.boolean() }).nullish(),
+});
+const IssueShape = z.object({
+  number: z.number(),
+  title: z.string(),
+  body: text,
+  user: User,
+  state: z.string(),
+  labels: z.array(Label),
+  pull_request: z.object({}).nullish(),
+  updated_at: z.string(),
+});
+const CommentShape = z.object({
+  id,
+  body: text,
+  user: User,
+  html_url: z.string(),
+  created_at: z.string(),
+  updated_at: z.string(),
+});
+const PullShape = z.object({
+  number: z.number(),
+  html_url: z.string(),
+  title: z.string(),
+  body: text,
+  state: z.string(),
+  draft: z.boolean().nullish(),
+  merged_at: text,
+  head: z.object({ ref: z.string(), sha: z.string(), repo: z.object({ full_name: z.string() }).nullish() }),
+  base: z.object({ ref: z.string() }),
+  labels: z.array(Label),
+});
+const ReviewShape = z.object({
+  id,
+  body: text,
+  user: User,
+  state: z.string(),
+  commit_id: text,
+  submitted_at: z.string().nullish(),
+});
+const ThreadShape = CommentShape.extend({
+  path: z.string(),
+  line: z.number().nullish(),
+  original_line: z.number().nullish(),
+  in_reply_to_id: id.nullish(),
+});
+const EventShape = z.object({
+  id,
+  event: z.string(),
+  actor: User,
+  created_at: z.string(),
+  label: z.object({ name: z.string().nullish() }).nullish(),
+});
+const CheckRuns = z.object({
+  check_runs: z.array(
+    z.object({
+      id,
+      name: z.string(),
+      status: z.string(),
+      conclusion: text,
+      html_url: text,
+      output: z.object({ title: text, summary: text }).nullish(),
+      app: z.object({ slug: z.string().nullish() }).nullish(),
+    }),
+  ),
+});
+const Statuses = z.object({
+  statuses: z.array(z.object({ id, context: z.string(), state: z.string(), description: text, target_url: text })),
+});
+
+const PASSED = ["success", "neutral", "skipped"];
+const VERDICTS: Readonly<Record<string, Review["verdict"]>> = {
+  APPROVED: "approved",
+  CHANGES_REQUESTED: "changes requested",
+  DISMISSED: "dismissed",
+  PENDING: "pending",
+};
+
+/** A repository on github.com or an Enterprise server, through REST alone. */
+export function createGitHub({ apiUrl, repo, token, signal }: ForgeDeps): Forge {
+  const client = createForgeClient({
+    ...{ apiUrl, token, signal, scheme: "Bearer", accept: "application/vnd.github+json" },
+    headers: { "x-github-api-version": "2022-11-28" },
+  });
+  const at = `/repos/${repo.split("/").map(encodeURIComponent).join("/")}`;
+
+  return {
+    kind: "github",
+    async repository() {
+      const found = await client.get(RepositoryShape, at);
+      return {
+        fullName: found.full_name,
+        defaultBranch: found.default_branch,
+        // Without an answer the push itself tells.
+        canPush: found.permissions?.push ?? true,
+        isArchived: found.archived ?? false,
+      };
+    },
+    async permissionOf(login) {
+      const path = `${at}/collaborators/${encodeURIComponent(login)}/permission`;
+      try {
+        const { permission } = await client.get(z.object({ permission: z.string() }), path);
+        return permissionNamed(permission);
+      } catch (error) {
+        if (error instanceof ForgeError && error.kind === "missing") return "none";
+        throw error;
+      }
+    },
+    issue: async (number) => issueOf(await client.get(IssueShape, `${at}/issues/${number}`)),
+    async changedSince(since) {
+      const query = { state: since === undefined ? "open" : "all", sort: "updated", direction: "asc", since };
+      return (await client.list(IssueShape, `${at}/issues`, query)).map(issueOf);
+    },
+    async labelings(number) {
+      const events = await client.list(EventShape, `${at}/issues/${number}/events`);
+      return events
+        .filter(({ event }) => event === "labeled")
+        .map((each) => ({
+          id: each.id,
+          label: each.label?.name ?? "",
+          by: each.actor?.login ?? "",
+          at: each.created_at,
+        }));
+    },
+    async addLabels(number, labels) {
+      await client.send(z.unknown(), "POST", `${at}/issues/${number}/labels`, { labels });
+    },
+    comments: async (number) => (await client.list(CommentShape, `${at}/issues/${number}/comments`)).map(commentOf),
+    comment: async (number, body) =>
+      commentOf(await client.send(CommentShape, "POST", `${at}/issues/${number}/comments`, { body })),
+    async findPull({ owner, branch }, base) {
+      const query = { head: `${owner}:${branch}`, base, state: "all", sort: "created", direction: "desc" };
+      const found = await client.list(PullShape, `${at}/pulls`, query);
+      const pulls = found.map(pullOf).filter(({ head }) => head.branch === branch);
+      return pulls.find(({ state }) => state === "open") ?? pulls[0];
+    },
+    pull: async (number) => pullOf(await client.get(PullShape, `${at}/pulls/${number}`)),
+    openPull: async ({ isDraft, ...pull }) =>
+      pullOf(await client.send(PullShape, "POST", `${at}/pulls`, { ...pull, draft: isDraft })),
+    changePull: async (number, change) => pullOf(await client.send(PullShape, "PATCH", `${at}/pulls/${number}`, change)),
+    async reviews(number) {
+      const found = await client.list(ReviewShape, `${at}/pulls/${number}/reviews`);
+      return found.map((each) => ({
+        ...{ id: each.id, body: each.body ?? "", author: each.user?.login ?? "", commit: each.commit_id ?? "" },
+        verdict: VERDICTS[each.state] ?? "commented",
+        at: each.submitted_at ?? "",
+      }));
+    },
+    async threads(number) {
+      const found = await client.list(ThreadShape, `${at}/pulls/${number}/comments`);
+      return found.map(
+        (each): ThreadComment => ({
+          ...commentOf(each),
+          path: each.path,
+          line: each.line ?? each.original_line ?? null,
+          replyTo: each.in_reply_to_id ?? null,
+        }),
+      );
+    },
+    async reply(number, { id: comment, replyTo }, body) {
+      // GitHub takes answers to the first comment of a thread alone.
+      await client.send(z.unknown(), "POST", `${at}/pulls/${number}/comments/${replyTo ?? comment}/replies`, { body });
+    },
+    async checks(commit) {
+      const of = `${at}/commits/${encodeURIComponent(commit)}`;
+      const [{ check_runs: runs }, { statuses }] = await Promise.all([
+        client.get(CheckRuns, `${of}/check-runs`, { filter: "latest", per_page: 100 }),
+        client.get(Statuses, `${of}/status`, { per_page: 100 }),
+      ]);
+      return [
+        ...runs.map((run): Check => {
+          const isPassed = PASSED.includes(run.conclusion ?? "");
+          return {
+            ...{ id: run.id, name: run.name, url: run.html_url ?? null, hasLog: run.app?.slug === "github-actions" },
+            state: run.status !== "completed" ? "running" : isPassed ? "passed" : "failed",
+            summary: [run.conclusion, run.output?.title, run.output?.summary].filter(Boolean).join(": "),
+          };
+        }),
+        ...statuses.map(
+          (status): Check => ({
+            ...{ id: `status-${status.id}`, name: status.context, url: status.target_url ?? null, hasLog: false },
+            state: status.state === "pending" ? "running" : status.state === "success" ? "passed" : "failed",
+            summary: status.description ?? status.state,
+          }),
+        ),
+      ];
+    },
+    log: async ({ id: job, hasLog, summary }) =>
+      hasLog ? client.tail(`${at}/actions/jobs/${encodeURIComponent(job)}/logs`) : summary,
+  };
+}
+
+/** `maintain` and `triage` are told as `write` and `read` by the API itself. */
+export function permissionNamed(name: string): Permission {
+  if (name === "owner" || name === "admin") return "admin";
+  if (name === "write" || name === "maintain") return "write";
+  return name === "read" || name === "triage" ? "read" : "none";
+}
+
+const labelNames = (labels: readonly z.infer<typeof Label>[]) =>
+  labels.map((label) => (typeof label === "string" ? label : (label.name ?? ""))).filter(Boolean);
+
+function issueOf(found: z.infer<typeof IssueShape>): Issue {
+  return {
+    ...{ number: found.number, title: found.title, body: found.body ?? "", author: found.user?.login ?? "" },
+    ...{ isOpen: found.state === "open", isPull: found.pull_request != null },
+    ...{ labels: labelNames(found.labels), updatedAt: found.updated_at },
+  };
+}
+
+function commentOf(found: z.infer<typeof CommentShape>): Comment {
+  return {
+    ...{ id: found.id, body: found.body ?? "", author: found.user?.login ?? "", url: found.html_url },
+    ...{ createdAt: found.created_at, updatedAt: found.updated_at },
+  };
+}
+
+function pullOf(found: z.infer<typeof PullShape>): Pull {
+  const { ref, sha, repo } = found.head;
+  return {
+    ...{ number: found.number, url: found.html_url, title: found.title, body: found.body ?? "", base: found.base.ref },
+    state: found.state === "open" ? "open" : found.merged_at ? "merged" : "closed",
+    isDraft: found.draft ?? false,
+    head: { branch: ref, commit: sha, repo: repo?.full_name ?? null },
+    labels: labelNames(found.labels),
+  };
+}

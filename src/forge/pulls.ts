@@ -1,0 +1,197 @@
+import { conflict, messageOf, missing, UserError } from "../lib/errors.ts";
+import { newId } from "../lib/ids.ts";
+import { oneLine } from "../lib/quoted.ts";
+import { createTurnTaking } from "../lib/turn-taking.ts";
+import type { Emit, Event } from "../protocol/events.ts";
+import { isSettled, type PullOptions, type PullRequest } from "../protocol/pulls.ts";
+import type { Store } from "../store/open.ts";
+import type { PullRow } from "../store/pulls.ts";
+import { NothingToPropose, type OwnedWork } from "./proposal.ts";
+import { createPublisher, type PublishDeps } from "./publish.ts";
+
+export interface PullsDeps extends Omit<PublishDeps, "change"> {
+  store: Store;
+  emit: Emit;
+  /** The work of a run or a task in one of its projects; refuses what has no branch to propose. Undefined while it goes on. */
+  workOf: (owner: PullRequest["owner"], part: number) => OwnedWork | undefined;
+  /** Where its own project is, and after it the others that it changed. */
+  projectsOf: (owner: PullRequest["owner"]) => readonly string[];
+}
+
+export interface PageOfPulls {
+  limit: number;
+  before?: string | undefined;
+}
+
+/** The pull requests of runs and tasks: asked for, made once, and told. */
+export function createPulls(deps: PullsDeps) {
+  const { store, rows, emit, workOf, projectsOf, finder } = deps;
+  const change = (id: string, changed: Partial<PullRow>, also: () => void = () => {}): PullRow =>
+    store.transaction(() => {
+      also();
+      const row = rows.change(id, changed);
+      emit({ type: "pull.changed", data: shown(row) });
+      return row;
+    });
+  const work = createPullWork({ ...deps, publish: createPublisher({ ...deps, change }), change });
+
+  function known(id: string): PullRow {
+    const row = rows.find(id) ?? rows.ofOwner(id);
+    if (!row) throw missing(`There is no pull request "${id.slice(0, 60)}". Make one with: io pr <run or task>`);
+    return row;
+  }
+
+  function insert(owner: PullRequest["owner"], { draft, base, labels = [] }: PullOptions, at: Part): string {
+    const id = newId("p");
+    // A branch that is named is one of the work's own project.
+    const wantedBase = at.part === 0 ? (base ?? null) : null;
+    store.transaction(() => {
+      rows.insert({ id, owner, ...at, draft: draft ?? null, wantedBase, labels });
+      if (at.state !== "planned") emit({ type: "pull.changed", data: shown(rows.find(id)!) });
+    });
+    return id;
+  }
+
+  /** Has one of them made, or brought up to date if it is there. */
+  function bring(owner: PullRequest["owner"], options: PullOptions, at: Part): PullRequest {
+    const existing = rows.together(owner.id).find(({ part }) => part === at.part);
+    if (existing && !isSettled(existing.state)) return shown(existing);
+    if (!existing) {
+      const id = insert(owner, options, at);
+      work.take(id);
+      return shown(known(id));
+    }
+    const { draft, base, labels } = options;
+    change(existing.id, {
+      ...{ state: "waiting", reason: null, approval: null, round: existing.round + 1 },
+      ...(draft !== undefined && existing.number === null && { draft }),
+      ...(base !== undefined && existing.number === null && at.part === 0 && { wantedBase: base }),
+      ...(labels !== undefined && { labels }),
+    });
+    work.take(existing.id);
+    return shown(known(existing.id));
+  }
+
+  /** Each project of one piece of work, in the order of merging. */
+  const partsOf = ([own = "", ...others]: readonly string[], state: Part["state"]): Part[] => [
+    ...others.map((projectPath, index) => ({ projectPath, part: index + 1, state })),
+    { projectPath: own, part: 0, state },
+  ];
+
+  return {
+    /** Has the pull request of a run or task made, or brought up to date if there is one. */
+    request(owner: PullRequest["owner"], options: PullOptions): PullRequest {
+      const existing = rows.ofOwner(owner.id);
+      if (existing && !isSettled(existing.state)) return shown(existing);
+      if (workOf(owner, 0) === undefined) throw conflict(`${owner.id} is still at work. Ask again when it has ended.`);
+      return partsOf(projectsOf(owner), "waiting")
+        .map((at) => bring(owner, options, at))
+        .at(-1)!;
+    },
+    /** Says that a run which is about to begin is to end in a pull request. Refuses where that could not work. */
+    async plan({ id, projects }: { id: string; projects: readonly string[] }, options: PullOptions): Promise<void> {
+      for (const path of projects) await finder.tokenFor(await finder.placeOf(path));
+      for (const at of partsOf(projects, "planned")) insert({ kind: "run", id }, options, at);
+    },
+    /** Takes a plan back, where its run could not begin. */
+    forget(owner: string): void {
+      for (const row of rows.together(owner)) if (row.state === "planned") rows.remove(row.id);
+    },
+    find: (id: string): PullRequest => shown(known(id)),
+    /** Told how a pull request is at the forge. */
+    saw(id: string, { state }: { state: "open" | "merged" | "closed" }): void {
+      const row = rows.find(id);
+      if (row && isSettled(row.state) && row.state !== state) change(id, { state, reason: null });
+    },
+    list: (page: PageOfPulls): PullRequest[] => rows.list(page).map(shown),
+    /** All of one run or task, in the order of merging. */
+    together: (owner: string): PullRequest[] => rows.together(owner).map(shown),
+    /** Whether one is being made or waits for a person. */
+    isBusy: (): boolean => rows.underWay().some(({ state }) => state !== "planned"),
+    /** To be told of everything that happens. */
+    heard({ type, data }: Event): void {
+      if (type !== "run.finished" || data.status === "interrupted") return;
+      for (const row of rows.together(data.runId)) {
+        if (row.number !== null || (isSettled(row.state) && row.state !== "failed")) continue;
+        if (row.state === "failed") change(row.id, { state: "planned", reason: null });
+        work.take(row.id);
+      }
+    },
+    start: work.start,
+    close: work.close,
+  };
+}
+export type Pulls = ReturnType<typeof createPulls>;
+
+interface PullWorkDeps extends Pick<PullsDeps, "rows" | "workOf" | "clean" | "log"> {
+  publish: ReturnType<typeof createPublisher>;
+  change: (id: string, changed: Partial<PullRow>) => PullRow;
+}
+
+/** Makes the pull requests that are wanted. Those of one piece of work come one after another, so that each can name the earlier. */
+function createPullWork({ rows, workOf, clean, log, publish, change }: PullWorkDeps) {
+  const atWork = new Map<string, Promise<void>>();
+  const inTurn = createTurnTaking();
+  const stopping = new AbortController();
+  let isOpen = false;
+
+  /** Works on one, if its work has ended and nobody works on it already. */
+  function take(id: string): void {
+    const row = rows.find(id);
+    if (!row || !isOpen || isSettled(row.state) || atWork.has(id)) return;
+    const owner = row.owner.id;
+    const working = inTurn(owner, () => attempt(id)).finally(() => {
+      atWork.delete(id);
+      // Those that were opened before have to name this one too.
+      for (const each of rows.together(owner)) if (each.state === "publishing") take(each.id);
+    });
+    atWork.set(id, working);
+  }
+
+  async function attempt(id: string): Promise<void> {
+    const row = rows.find(id);
+    if (!row || stopping.signal.aborted) return;
+    try {
+      await make(row);
+    } catch (error) {
+      // What was stopped is taken up by the next life.
+      if (stopping.signal.aborted) return;
+      // Work on several repositories need not have changed each of them.
+      if (error instanceof NothingToPropose && row.part > 0) return rows.remove(id);
+      if (!(error instanceof UserError)) log.error("a pull request could not be made", { pull: id, error: messageOf(error) });
+      const reason = error instanceof UserError ? error.message : "something went wrong inside of IO; its log says what";
+      change(id, { state: "failed", reason: oneLine(clean(reason), 2_000), approval: null });
+    }
+  }
+
+  async function make({ id, owner, state, part }: PullRow): Promise<void> {
+    const owned = workOf(owner, part);
+    if (owned === undefined) {
+      if (state !== "planned") change(id, { state: "planned" });
+      return;
+    }
+    if (state === "planned") change(id, { state: "waiting" });
+    await publish(id, owned, stopping.signal);
+  }
+
+  return {
+    take,
+    /** Takes up what an earlier life left. */
+    start(): void {
+      isOpen = true;
+      for (const { id } of rows.underWay()) take(id);
+    },
+    async close(): Promise<void> {
+      isOpen = false;
+      stopping.abort();
+      await Promise.all(atWork.values());
+    },
+  };
+}
+
+/** One of the projects of a piece of work. */
+type Part = Pick<PullRow, "part" | "projectPath"> & { state: "planned" | "waiting" };
+
+function shown({ wantedBase: _base, round: _round, part: _part, draft, ...row }: PullRow): PullRequest {
+  return { ...row, draft: draft ?? false };
+}

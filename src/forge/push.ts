@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Git } from "../git/command.ts";
+import { UserError } from "../lib/errors.ts";
+import { oneLine } from "../lib/quoted.ts";
+import { realOf } from "../lib/real-path.ts";
+import { removeTree } from "../process/remove-tree.ts";
+
+export interface PusherDeps {
+  git: Git;
+  /** A folder that no command sees. */
+  scratch: string;
+  clean: (text: string) => string;
+}
+
+export interface PushPlace {
+  /** The repository at the forge, without a login. */
+  url: string;
+  token: string;
+  signal: AbortSignal;
+}
+
+export type Pushed = { commit: string } | { refused: string };
+
+/**
+ * The token comes by standard input and reaches git's question for a password through a pipe: it is in no argument, variable,
+ * setting or file. Nothing of anybody else's is put into this text.
+ */
+const WITH_TOKEN = `IFS= read -r token
+printf '%s\\n' "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
+const HELPER = `!f() { test "$1" = get && IFS= read -r token <&3 && printf 'username=x-access-token\\npassword=%s\\n' "$token"; }; f`;
+
+const PUSH_MS = 300_000;
+const LOOK_MS = 60_000;
+
+/**
+ * Pushes commits over HTTP. Git works in an empty repository of its own that only borrows the project's objects, so that none of
+ * the project's settings and hooks, which a model may have written, has a say in where the token goes.
+ */
+export function createPusher({ git, scratch, clean }: PusherDeps) {
+  async function withRepository<T>(work: (run: Run) => Promise<T>, { url, token, signal }: PushPlace): Promise<T> {
+    const folder = join(realOf(scratch), `push-${randomBytes(8).toString("hex")}`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { origin, protocol } = new URL(url);
+    try {
+      await git.must(folder, ["init", "--bare", "--quiet", "."], { writable: [folder] });
+      return await work((args, { objects, into, deadlineMs }) =>
+        git.run(folder, [`--git-dir=${folder}`, ...args], {
+          ...{ writable: [folder, ...(into === undefined ? [] : [into])], signal, deadlineMs },
+          ...{ script: WITH_TOKEN, input: `${token}\n`, fetchBy: [protocol.replace(":", "")] },
+          settings: [`credential.${origin}.helper=${HELPER}`],
+          ...(objects !== undefined && { readable: [objects], env: { GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } }),
+          ...(into !== undefined && { env: { GIT_OBJECT_DIRECTORY: into } }),
+        }),
+      );
+    } finally {
+      await removeTree(folder);
+    }
+  }
+
+  return {
+    /** The commit that a branch is at there; undefined where there is no such branch. */
+    head(branch: string, place: PushPlace): Promise<string | undefined> {
+      return withRepository(async (run) => {
+        const looked = await run(["ls-remote", "--", place.url, `refs/heads/${branch}`], { deadlineMs: LOOK_MS });
+        if (looked.code !== 0)
+          throw new UserError(`${hostOf(place.url)} could not be asked for its branches: ${why(looked, clean)}`);
+        return /^([0-9a-f]{40,64})\trefs\/heads\//m.exec(looked.stdout)?.[1];
+      }, place);
+    },
+    /** Puts a commit on a branch there, never by force. */
+    push({ branch, commit, objects }: { branch: string; commit: string; objects: string }, place: PushPlace): Promise<Pushed> {
+      return withRepository(async (run) => {
+        const args = ["push", "--porcelain", "--no-verify", "--", place.url, `${commit}:refs/heads/${branch}`];
+        const pushed = await run(args, { objects, deadlineMs: PUSH_MS });
+        return pushed.code === 0 ? { commit } : { refused: why(pushed, clean) };
+      }, place);
+    },
+    /**
+     * Brings the commits of a branch there into the objects of a project, and answers with the last one. No branch of the
+     * project moves, and its settings and hooks have no say; `known` is a commit that it has already.
+     */
+    fetch(
+      { branch, objects, known }: { branch: string; objects: string; known: string | null },
+      place: PushPlace,
+    ): Promise<string> {
+      return withRepository(async (run) => {
+        const fetched = async () => {
+          const own = { into: objects, deadlineMs: PUSH_MS };
+          if (known !== null) await run(["update-ref", "refs/io/known", known], own);
+          const from = `+refs/heads/${branch}:refs/io/fetched`;
+          const done = await run(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", place.url, from], own);
+          return done.code === 0 ? run(["rev-parse", "--verify", "-q", "refs/io/fetched^{commit}"], own) : done;
+        };
+        const looked = await fetched();
+        const commit = looked.stdout.trim();
+        if (looked.code === 0 && /^[0-9a-f]{40,64}$/.test(commit)) return commit;
+        throw new UserError(`${branch} could not be fetched from ${hostOf(place.url)}: ${why(looked, clean)}`, {
+          trouble: "unavailable",
+        });
+      }, place);
+    },
+  };
+}
+export type Pusher = ReturnType<typeof createPusher>;
+
+type Run = (args: readonly string[], options: { objects?: string; into?: string; deadlineMs: number }) => ReturnType<Git["run"]>;
+
+const hostOf = (url: string) => new URL(url).host;
+
+/** What git and the forge say about a failure, in one line. */
+function why({ ending, stdout, stderr }: Awaited<ReturnType<Git["run"]>>, clean: (text: string) => string): string {
+  if (ending === "deadline") return "it took too long";
+  if (ending === "aborted") return "it was stopped";
+  const rejected = /^!\t[^\t\n]*\t(.*)$/m.exec(stdout)?.[1];
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.replace(/^(?:fatal|error|remote):\s*/, "").trim())
+    .filter((line) => line !== "" && !/^(?:To |hint:|failed to push some refs)/.test(line));
+  const told = [rejected, ...lines.slice(0, 4)].filter(Boolean).join(" · ");
+  const remedy = /could not read Username|Authentication failed|HTTP 401/i.test(told) ? " (the token was not accepted)" : "";
+  return `${oneLine(clean(told), 600) || "git gave no reason"}${remedy}`;
+}

@@ -1,0 +1,237 @@
+import type { Git } from "../git/command.ts";
+import { openRepo } from "../git/repository.ts";
+import { newId } from "../lib/ids.ts";
+import { oneLine } from "../lib/quoted.ts";
+import { isSettled } from "../protocol/pulls.ts";
+import type { PullRow, PullRows } from "../store/pulls.ts";
+import type { RoundRow, TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
+import type { Check, Forge } from "./port.ts";
+import type { Pulls } from "./pulls.ts";
+import * as texts from "./round-text.ts";
+import { sayOnce, unlessDone } from "./say-once.ts";
+import { markOf } from "./text.ts";
+
+/** What came of a round in a run: what the engineer said, the commit in one of its projects if there is one, or why nothing of it counts. */
+export type RoundResult = { reply: string; commit: string | null; refused: string | null };
+
+export interface RoundsDeps {
+  rows: WatchRows;
+  pulls: Pick<Pulls, "request">;
+  pullRows: Pick<PullRows, "find" | "openAt">;
+  git: Git;
+  clean: (text: string) => string;
+  /** Goes on with the work of an ended run, on its branch. */
+  reopen: (run: string, round: { number: number; title: string; prompt: string; keepsTests: boolean }) => Promise<void>;
+  /** How a round of a run stands. */
+  resultOf: (run: string, round: number, part: number) => RoundResult | "not begun" | "under way";
+  tell: (news: WatchNews) => void;
+}
+
+/** What people are told without asking, once a key. */
+export interface WatchNews {
+  text: string;
+  key: string;
+  isUrgent: boolean;
+}
+
+const LOG_TAIL = 8_000;
+const LINES_AROUND = 5;
+const OPEN: readonly RoundRow["state"][] = ["working", "publishing", "answering"];
+
+/** Begins a round for a pull request that something waits for. */
+function createRoundOpener(deps: RoundsDeps) {
+  const { rows, tell } = deps;
+
+  async function begin(watch: WatchRow, forge: Forge, pull: PullRow): Promise<void> {
+    const there = rows.ofNumber(watch, pull.number ?? 0).filter(isPullWork);
+    const waiting = there.filter(({ state }) => state === "waiting");
+    const earlier = rows.roundsOf(pull.owner.id);
+    if (pull.state !== "open" || waiting.length === 0 || earlier.some(({ state }) => OPEN.includes(state))) return;
+    const leave = (state: TriggerRow["state"], reason: string) => {
+      for (const { id } of waiting) rows.move(id, { state, reason });
+    };
+    if (pull.owner.kind === "task") return leave("ignored", "the pull request of a task is left to its squad");
+    const { state, head } = await forge.pull(pull.number ?? 0);
+    if (state !== "open") return leave("ignored", `the pull request is ${state}`);
+    if (head.commit !== pull.commit)
+      return leave("ignored", `somebody else pushed ${head.commit.slice(0, 12)} to the branch, so IO leaves it to them`);
+    const counted = earlier.filter((each) => each.state !== "asked");
+    if (counted.length >= watch.maxRounds) {
+      await sayOnce(forge, pull.number ?? 0, `gave-up-${pull.id}`, texts.gaveUpText(pull, counted));
+      tell({ text: `IO gave up on ${nameOf(pull)} after ${counted.length} rounds`, key: `gave-up:${pull.id}`, isUrgent: true });
+      return leave("given up", `${counted.length} rounds were worked on it, and no more are allowed`);
+    }
+    const triggers = await stillThere(forge, pull, [...there.filter((each) => each.state === "asked"), ...waiting]);
+    if (!triggers.some((each) => each.state === "waiting")) return;
+    const prompt = texts.roundPrompt(pull, await concerns(deps, forge, pull, triggers));
+    const round = { id: newId("o"), watch: watch.id, pull: pull.id, run: pull.owner.id };
+    rows.transaction(() => {
+      // Another watch may have begun one for another repository of the same run meanwhile.
+      const now = rows.roundsOf(round.run);
+      if (now.some(({ state }) => OPEN.includes(state))) return;
+      rows.beginRound({ ...round, count: now.length + 1, prompt, red: triggers.some(({ kind }) => kind === "check") });
+      for (const { id } of triggers) rows.move(id, { state: "working", run: round.run, round: round.id, reason: null });
+    });
+  }
+
+  /** Those that nobody has deleted since they were seen. */
+  async function stillThere(forge: Forge, pull: PullRow, triggers: readonly TriggerRow[]): Promise<TriggerRow[]> {
+    const number = pull.number ?? 0;
+    const [reviews, threads, comments] = await Promise.all([
+      forge.reviews(number),
+      forge.threads(number),
+      forge.comments(number),
+    ]);
+    const lists: Partial<Record<TriggerRow["kind"], readonly { id: string }[]>> = {
+      review: reviews,
+      thread: threads,
+      comment: comments,
+    };
+    return triggers.filter(({ id, kind, externalId }) => {
+      const isThere = lists[kind]?.some((each) => each.id === externalId) ?? true;
+      if (!isThere) rows.move(id, { state: "ignored", reason: "it was deleted before IO came to it" });
+      return isThere;
+    });
+  }
+
+  return begin;
+}
+
+/**
+ * Works on pull requests again: what people wrote and which checks failed becomes one round of the run that made it. Each step is
+ * on disk before it is taken and looks first what is there, so that it can be begun again after a crash.
+ */
+export function createRounds(deps: RoundsDeps) {
+  const { rows, pulls, pullRows, reopen, resultOf, tell } = deps;
+  const begin = createRoundOpener(deps);
+
+  const end = (round: RoundRow, state: "done" | "failed" | "asked", triggers: TriggerRow["state"], reason: string | null) =>
+    rows.transaction(() => {
+      for (const { id } of concernsOf(round)) rows.move(id, { state: triggers, reason });
+      rows.moveRound(round.id, state, reason);
+    });
+  const concernsOf = ({ id, run }: RoundRow) => rows.ofRun(run).filter((each) => each.round === id);
+
+  /** One step further. */
+  async function advance(forge: Forge, round: RoundRow): Promise<void> {
+    const pull = pullRows.find(round.pull);
+    if (!pull) return end(round, "failed", "failed", "its pull request is gone");
+    const result = resultOf(round.run, round.count, pull.part);
+    if (result === "under way") return;
+    if (result === "not begun") {
+      const title = round.red ? "Mend the failed checks" : "Answer the review";
+      await reopen(round.run, { number: round.count, title, prompt: round.prompt, keepsTests: round.red });
+      return;
+    }
+    if (round.state === "working") return judge(forge, pull, round, result);
+    if (round.state === "publishing") return publish(forge, pull, round, result);
+    await answer(forge, pull, round, result);
+  }
+
+  async function judge(forge: Forge, pull: PullRow, round: RoundRow, result: RoundResult): Promise<void> {
+    const { disagreement } = texts.readAnswers(result.reply);
+    const triggers = concernsOf(round);
+    const [one, other] = [disagreement?.one, disagreement?.other].map((name) => triggers[Number(name?.slice(1)) - 1]);
+    if (result.refused !== null) return refuse(forge, pull, round, result.refused);
+    if (disagreement && one && other && result.commit === null) {
+      await sayOnce(forge, pull.number ?? 0, `asked-${round.id}`, texts.disagreementText(round, [one, other], disagreement.text));
+      tell({
+        text: `${nameOf(pull)}: ${one.by} and ${other.by} disagree, and IO waits for their decision`,
+        ...{ key: `asked:${round.id}`, isUrgent: true },
+      });
+      return end(round, "asked", "asked", `${one.by} and ${other.by} disagree; IO asked what it is to be`);
+    }
+    if (result.commit === null) rows.moveRound(round.id, "answering");
+    else {
+      pulls.request(pull.owner, {});
+      rows.moveRound(round.id, "publishing");
+    }
+    const now = rows.roundsOf(round.run).find(({ id }) => id === round.id);
+    if (now) await advance(forge, now);
+  }
+
+  async function publish(forge: Forge, pull: PullRow, round: RoundRow, result: RoundResult): Promise<void> {
+    if (!isSettled(pull.state)) return;
+    if (pull.state === "open" && pull.commit === result.commit && pull.reason === null) {
+      rows.moveRound(round.id, "answering");
+      return advance(forge, { ...round, state: "answering" });
+    }
+    await refuse(forge, pull, round, pull.reason ?? `the pull request is ${pull.state}`);
+  }
+
+  async function refuse(forge: Forge, pull: PullRow, round: RoundRow, reason: string): Promise<void> {
+    await sayOnce(forge, pull.number ?? 0, `refused-${round.id}`, texts.refusalText(round, deps.clean(reason)));
+    end(round, "failed", "failed", oneLine(reason, 1_000));
+  }
+
+  /** Answers each thread with the commit or with why not, and the rest in one comment below. */
+  async function answer(forge: Forge, pull: PullRow, round: RoundRow, { reply, commit }: RoundResult): Promise<void> {
+    const number = pull.number ?? 0;
+    const { each } = texts.readAnswers(reply);
+    const answers = concernsOf(round).map((trigger, index) => ({
+      trigger,
+      text: deps.clean(texts.answerText(each.get(texts.nameOf(index)), commit)),
+    }));
+    for (const { trigger, text } of answers.filter((one) => one.trigger.kind === "thread")) {
+      const mark = markOf(texts.answerMark(trigger));
+      const isAnswered = async () => (await forge.threads(number)).some(({ body }) => body.trimEnd().endsWith(mark));
+      const thread = (await forge.threads(number)).find(({ id }) => id === trigger.externalId);
+      if (thread && !(await isAnswered()))
+        await unlessDone(() => forge.reply(number, thread, texts.threadAnswer(trigger, text)), isAnswered);
+    }
+    const below = answers.filter((one) => one.trigger.kind !== "thread");
+    if (below.length > 0) await sayOnce(forge, number, `round-${round.id}`, texts.roundAnswer(round, below));
+    end(round, "done", "done", commit === null ? "nothing was changed" : `done in ${commit.slice(0, 12)}`);
+  }
+
+  return {
+    /** Goes on with what is under way, and begins what waits. */
+    async step(watch: WatchRow, forge: Forge): Promise<void> {
+      for (const pull of pullRows.openAt(watch.host, watch.repo)) await begin(watch, forge, pull);
+      for (const round of rows.openRounds(watch.id)) await advance(forge, round);
+    },
+  };
+}
+export type Rounds = ReturnType<typeof createRounds>;
+
+export const isPullWork = ({ kind }: TriggerRow): boolean => kind !== "label" && kind !== "mention";
+export const nameOf = ({ repo, number }: PullRow): string => `${repo}#${number}`;
+
+/** What is shown with each concern: the lines that it is about, or the end of the log. */
+async function concerns(
+  { git, clean }: RoundsDeps,
+  forge: Forge,
+  { commit, projectPath }: PullRow,
+  triggers: readonly TriggerRow[],
+): Promise<texts.Concern[]> {
+  const needsChecks = triggers.some(({ kind }) => kind === "check") && commit !== null;
+  const checks = needsChecks ? await forge.checks(commit) : [];
+  return Promise.all(
+    triggers.map(async (trigger) => {
+      const check = trigger.kind === "check" ? checks.find(({ id }) => id === trigger.externalId) : undefined;
+      const shown = check ? await logOf(forge, check) : await linesAt(git, { projectPath, commit }, trigger);
+      return { trigger, shown: clean(shown) };
+    }),
+  );
+}
+
+async function logOf(forge: Forge, check: Check): Promise<string> {
+  const log = await forge.log(check).catch(() => check.summary);
+  return `The end of its log:\n${log.slice(-LOG_TAIL)}`;
+}
+
+/** The lines of the file that a comment stands at. */
+async function linesAt(
+  git: Git,
+  { projectPath, commit }: { projectPath: string; commit: string | null },
+  { detail: { path, line } }: TriggerRow,
+): Promise<string> {
+  if (path === undefined || line == null || commit === null) return "";
+  const repo = await openRepo(git, projectPath);
+  const shown = await repo?.git.run(repo.root, ["cat-file", "blob", `${commit}:${path}`], { maxOutput: 2_000_000 });
+  if (shown?.code !== 0) return "";
+  const lines = shown.stdout.split("\n");
+  const from = Math.max(0, line - 1 - LINES_AROUND);
+  const around = lines.slice(from, line + LINES_AROUND).map((text, index) => `${from + index + 1}: ${text.slice(0, 500)}`);
+  return `The lines there:\n${around.join("\n")}`;
+}

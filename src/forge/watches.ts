@@ -1,0 +1,169 @@
+import { isAbsolute } from "node:path";
+import { conflict, messageOf, missing, usageError } from "../lib/errors.ts";
+import { newId } from "../lib/ids.ts";
+import { isFolder } from "../lib/is-folder.ts";
+import type { Log } from "../lib/log.ts";
+import type { Event } from "../protocol/events.ts";
+import type { NewWatch, Watch, WatchDetail } from "../protocol/watches.ts";
+import type { TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
+import type { ForgeFinder } from "./find.ts";
+import { isDue, nextLook, type WatchTurns } from "./watch-turns.ts";
+
+export interface WatchesDeps {
+  rows: WatchRows;
+  finder: ForgeFinder;
+  turns: WatchTurns;
+  /** The folder of a squad. */
+  squadProject: (slug: string) => string | undefined;
+  log: Log;
+}
+
+const SHOWN_TRIGGERS = 50;
+/** Between two looks at a repository, however often its forge says that something happened. */
+const LEAST_PAUSE_MS = 1_000;
+
+/** Repositories that are looked at, so that issues become runs and pull requests are worked on again. */
+export function createWatches({ rows, finder, turns, squadProject, log }: WatchesDeps) {
+  /** One conversation a host: each turn waits for the one before it. */
+  const hosts = new Map<string, Promise<void>>();
+  const queued = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = false;
+
+  function known(id: string): WatchRow {
+    const row = rows.find(id);
+    if (!row) throw missing(`There is no watch "${id.slice(0, 60)}". List them with: io watch list`);
+    return row;
+  }
+
+  /** Has a watch take its turn, after those of its host before it. */
+  function enqueue({ id, host }: Pick<WatchRow, "id" | "host">): void {
+    if (!isOpen || queued.has(id)) return;
+    queued.add(id);
+    const last = hosts.get(host) ?? Promise.resolve();
+    const next = last
+      .then(() => {
+        queued.delete(id);
+        return turns.take(id);
+      })
+      .catch((error: unknown) => log.error("a watch failed", { watch: id, error: messageOf(error) }))
+      .finally(plan);
+    hosts.set(host, next);
+  }
+
+  function plan(): void {
+    clearTimeout(timer);
+    if (!isOpen) return;
+    const waits = rows.list().flatMap((watch) => (watch.state === "on" && !queued.has(watch.id) ? [nextLook(watch)] : []));
+    if (waits.length === 0) return;
+    const wait = Math.min(Math.max(0, Math.min(...waits) - Date.now()), 2 ** 31 - 1);
+    timer = setTimeout(() => {
+      for (const watch of rows.list()) if (watch.state === "on" && isDue(watch)) enqueue(watch);
+      // A timer may come a moment early.
+      plan();
+    }, wait);
+    timer.unref();
+  }
+
+  function changeState(id: string, state: Watch["state"]): Watch {
+    known(id);
+    rows.change(id, { state, ...(state === "on" && { nextAt: null, problem: null }) });
+    plan();
+    return shown(known(id));
+  }
+
+  return {
+    async add({ project, label, mention, reviews, checks, maxRounds }: NewWatch): Promise<Watch> {
+      if (label === undefined && mention === undefined && !reviews && !checks)
+        throw usageError("Say what is to be watched for: a label, a mention, reviews or checks.");
+      const { projectPath, squad } = projectNamed(project, squadProject);
+      const place = await finder.placeOf(projectPath);
+      const { forge } = await finder.open(place);
+      // Says at once where the repository or the token is wrong.
+      const repository = await forge.repository();
+      if (repository.isArchived) throw conflict(`${place.host}/${place.repo} is archived.`);
+      // And where the token cannot tell who may set work going.
+      await forge.permissionOf(place.repo.split("/", 1)[0] ?? "");
+      const there = rows.at(place.host, place.repo);
+      if (there)
+        throw conflict(
+          `${place.host}/${place.repo} is watched already. To change how, remove it first: io watch remove ${there.id}`,
+        );
+      const id = newId("w");
+      const { kind, host, repo } = place;
+      rows.insert({
+        ...{ id, projectPath, squad, forge: kind, host, repo },
+        ...{ label: label ?? null, mention: mention === undefined ? null : `@${mention.replace(/^@/, "")}` },
+        ...{ reviews, checks, maxRounds },
+      });
+      plan();
+      return shown(known(id));
+    },
+    list: (): Watch[] => rows.list().map(shown),
+    show(id: string): WatchDetail {
+      const watch = known(id);
+      return { ...shown(watch), triggers: rows.latest(watch.id, SHOWN_TRIGGERS).map(shownTrigger) };
+    },
+    pause: (id: string): Watch => changeState(id, "paused"),
+    resume: (id: string): Watch => changeState(id, "on"),
+    remove(id: string): void {
+      known(id);
+      rows.remove(id);
+      turns.forget(id);
+      plan();
+    },
+    /** Somebody says that something happened in a repository, which is then looked at. Says whether it is watched. */
+    nudge(host: string, repo: string): boolean {
+      const watch = rows.list().find((each) => each.host === host && each.repo.toLowerCase() === repo.toLowerCase());
+      if (watch?.state !== "on") return false;
+      const nextAt = soonestLook(watch);
+      if (nextAt !== undefined) rows.change(watch.id, { nextAt });
+      plan();
+      return true;
+    },
+    /** To be told of everything that happens: the end of a run and of a push are what rows wait for. */
+    heard({ type, data }: Event): void {
+      if (type !== "run.finished" && type !== "pull.changed") return;
+      const run = type === "run.finished" ? data.runId : data.owner.id;
+      // Several may wait for it: a run can have pull requests in several repositories.
+      const waiting = new Set(rows.ofRun(run).map((each) => each.watch));
+      for (const watch of rows.list()) if (waiting.has(watch.id)) enqueue(watch);
+    },
+    start(): void {
+      isOpen = true;
+      for (const watch of rows.list()) if (watch.state === "on") enqueue(watch);
+    },
+    async close(): Promise<void> {
+      isOpen = false;
+      clearTimeout(timer);
+      turns.stop();
+      await Promise.all(hosts.values());
+    },
+  };
+}
+export type Watches = ReturnType<typeof createWatches>;
+
+/** When a watch may look at the earliest, if that is before it would anyway; not where the forge asked for patience. */
+function soonestLook(watch: WatchRow): string | undefined {
+  if (watch.problem !== null) return undefined;
+  const soonest = watch.lookedAt === null ? 0 : Date.parse(watch.lookedAt) + LEAST_PAUSE_MS;
+  return soonest < nextLook(watch) ? new Date(Math.max(soonest, Date.now())).toISOString() : undefined;
+}
+
+function shown({ squad: _squad, since: _since, ...watch }: WatchRow): Watch {
+  return watch;
+}
+
+function shownTrigger({ id, watch, kind, number, by, state, reason, run, createdAt, updatedAt }: TriggerRow) {
+  return { id, watch, kind, number, by, state, reason, run, createdAt, updatedAt };
+}
+
+/** What a person names: a folder or a squad. */
+function projectNamed(given: string, squadProject: WatchesDeps["squadProject"]): { projectPath: string; squad: string | null } {
+  const ofSquad = isAbsolute(given) ? undefined : squadProject(given);
+  if (ofSquad === undefined && !isAbsolute(given))
+    throw missing(`There is no squad "${given.slice(0, 60)}", and it is no absolute path of a folder.`);
+  const projectPath = ofSquad ?? given;
+  if (!isFolder(projectPath)) throw missing(`${projectPath}: there is no such folder.`);
+  return { projectPath, squad: ofSquad === undefined ? null : given };
+}
