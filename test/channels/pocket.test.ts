@@ -1,9 +1,10 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { bundled } from "../support/bundled.ts";
+import { freePort } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 import { channelSuite, type Person } from "./suite.ts";
 
@@ -11,14 +12,6 @@ const program = bundled(join(packageRoot, "test", "support", "pocket-daemon.ts")
 const PASSWORD = "open-sesame";
 /** Where the daemon of the test under way listens. */
 const place = { port: 0 };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return free;
-}
 
 async function person(): Promise<Person> {
   const heard: string[] = [];

@@ -1,0 +1,46 @@
+import type { Event } from "../../protocol/events.ts";
+import type { AcpAccess } from "./access.ts";
+
+export interface FeedDeps {
+  access: Pick<AcpAccess, "events" | "note">;
+  conversation: string;
+  onEvent: (event: Event) => Promise<void>;
+}
+
+/** Follows one conversation and hands on what happens there, one event after another, also over restarts of the daemon. */
+export function createFeed({ access, conversation, onEvent }: FeedDeps) {
+  const abort = new AbortController();
+  let opened: Promise<void> | undefined;
+  let holds = 0;
+  let goOn: () => void = () => {};
+
+  async function follow(onOpen: () => void): Promise<void> {
+    for await (const event of access.events({ conversation, signal: abort.signal, wait: "for ever", onOpen })) {
+      while (holds > 0)
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+      await onEvent(event).catch((error: unknown) => access.note(`An event could not be told: ${String(error)}`));
+    }
+  }
+
+  return {
+    /** Resolves when everything that happens from now on will be heard. */
+    open(): Promise<void> {
+      opened ??= new Promise((resolve, reject) => void follow(resolve).then(resolve, reject));
+      return opened;
+    },
+    /** Hands nothing on until the work is done: it learns first what the events will be about. */
+    async hold<T>(work: () => Promise<T>): Promise<T> {
+      holds += 1;
+      try {
+        return await work();
+      } finally {
+        holds -= 1;
+        goOn();
+      }
+    },
+    close: (): void => abort.abort(),
+  };
+}
+export type Feed = ReturnType<typeof createFeed>;

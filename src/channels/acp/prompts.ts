@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PromptResponse } from "@agentclientprotocol/sdk";
+import { ExitCode, UserError } from "../../lib/errors.ts";
+import { newId } from "../../lib/ids.ts";
+import type { Message } from "../../protocol/messages.ts";
+import { persistently, segment } from "../mcp/access.ts";
+import type { AcpAccess } from "./access.ts";
+import type { Given } from "./content.ts";
+import { failed } from "./errors.ts";
+import type { Feed } from "./feed.ts";
+
+export interface PromptsDeps {
+  access: AcpAccess;
+  conversation: string;
+  feed: Pick<Feed, "hold" | "open">;
+  /** Makes the conversation. */
+  keep: () => Promise<void>;
+}
+
+/** A prompt that is not answered yet. */
+interface Prompt {
+  key: string;
+  /** The message, once it is sent. */
+  id?: string;
+  isCancelled: boolean;
+  end: (how: Message | "cancelled") => void;
+}
+
+/** What a prompt comes to; undefined for one that was done without the model. */
+type Words = (stopped: AbortSignal) => Promise<string | undefined>;
+
+/** An editor that stops waits so long for the daemon to have stopped too. */
+const CANCEL_MS = 4_000;
+
+/** The prompts of one session as messages: sent once, answered when they end, and stopped. */
+export function createPrompts({ access, conversation, feed, keep }: PromptsDeps) {
+  const open: Prompt[] = [];
+  /** What the editor itself sent, and so has on its screen. */
+  const own = new Set<string>();
+  const cancelPath = (message: string) => `/api/messages/${segment(message)}/cancel`;
+
+  async function send(prompt: Prompt, text: string, files: Given["files"]): Promise<void> {
+    await access.ready();
+    await keep();
+    await feed.open();
+    const attachments: string[] = [];
+    for (const { name, bytes } of files) attachments.push((await persistently(() => access.upload(name, bytes))).id);
+    await feed.hold(async () => {
+      if (prompt.isCancelled) return;
+      const attached = attachments.length > 0 ? { attachments } : {};
+      const body = { text, conversation, source: "acp", idempotencyKey: prompt.key, ...attached };
+      const post = () => access.request<Message | { id: string }>("POST", "/api/messages", body);
+      // Whether it arrived before the daemon went away or not, the key makes it one message.
+      const sent = await persistently(post).catch(async (error: unknown) => {
+        if (!isAway(error)) throw error;
+        await access.ready();
+        return persistently(post);
+      });
+      prompt.id = sent.id;
+      own.add(sent.id);
+      if (prompt.isCancelled) void stop(prompt);
+    });
+  }
+
+  /** Ends a prompt's message; the editor is answered in time, whether or not the daemon can be reached. */
+  async function stop(prompt: Prompt): Promise<void> {
+    prompt.isCancelled = true;
+    const { id: message } = prompt;
+    const stopped = message === undefined ? undefined : persistently(() => access.request("POST", cancelPath(message)));
+    // It may have ended by itself meanwhile.
+    stopped?.catch((error: unknown) => {
+      if (isAway(error)) access.note(error.message);
+    });
+    if (message !== undefined) await sleep(CANCEL_MS, undefined, { ref: false });
+    prompt.end("cancelled");
+  }
+
+  return {
+    isOwn: (message: string): boolean => own.has(message),
+    /** A message has ended, and so has the prompt that it was. */
+    finished: (message: Message): void => open.find(({ id }) => id === message.id)?.end(message),
+    /** Sends what the words come to, if there are any, and waits for the end. */
+    async ask(words: Words, files: Given["files"], signal: AbortSignal): Promise<PromptResponse> {
+      const prompt: Prompt = { key: newId("acp"), isCancelled: false, end: () => {} };
+      const stopped = new AbortController();
+      const ended = new Promise<Message | "cancelled">((resolve) => {
+        prompt.end = (how) => {
+          resolve(how);
+          stopped.abort();
+        };
+      });
+      open.push(prompt);
+      const onAbort = () => void stop(prompt);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        const text = await Promise.race([words(stopped.signal), ended.then(() => null)]);
+        if (text === null) return answerTo(await ended);
+        if (text === undefined) return { stopReason: "end_turn" };
+        const sending = send(prompt, text, files);
+        sending.catch(() => undefined);
+        await Promise.race([sending, ended]);
+        return answerTo(await ended);
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        open.splice(open.indexOf(prompt), 1);
+      }
+    },
+    /** Ends the turn that runs. A prompt that came after it was meant for the time after the stop. */
+    cancel(): void {
+      const running = open.find(({ isCancelled }) => !isCancelled);
+      if (running) void stop(running);
+    },
+    /** Ends everything that an editor began here and that is not done. */
+    async close(): Promise<void> {
+      for (const prompt of open) void stop(prompt);
+      const { items } = await access.request<{ items: Message[] }>(
+        "GET",
+        `/api/messages?conversation=${segment(conversation)}&limit=200`,
+      );
+      const unfinished = items.filter(({ finishedAt, source }) => finishedAt === null && source.channel === "acp");
+      await Promise.all(unfinished.map(({ id }) => access.request("POST", cancelPath(id)).catch(() => undefined)));
+      for (const prompt of open) prompt.end("cancelled");
+    },
+  };
+}
+export type Prompts = ReturnType<typeof createPrompts>;
+
+const isAway = (error: unknown): error is UserError => error instanceof UserError && error.exitCode === ExitCode.unreachable;
+
+function answerTo(ended: Message | "cancelled"): PromptResponse {
+  if (ended === "cancelled" || ended.status === "cancelled") return { stopReason: "cancelled" };
+  if (ended.status === "failed") throw failed(ended.error?.message ?? "The turn failed, and nobody knows why.");
+  return { stopReason: "end_turn" };
+}

@@ -1,0 +1,94 @@
+import type { AgentContext, PermissionOption, RequestPermissionRequest, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import { terminalSafe } from "../../lib/terminal-safe.ts";
+import type { Approval } from "../../protocol/approvals.ts";
+import type { AcpAccess } from "./access.ts";
+import { textBlock } from "./content.ts";
+import { describeCall, fenced } from "./tools.ts";
+
+export interface QuestionsDeps {
+  access: Pick<AcpAccess, "request" | "note">;
+  client: Pick<AgentContext, "request">;
+  conversation: string;
+  folder: string;
+  /** The editor's id for the call that a question is about, if the editor knows the call. */
+  callOf: (approval: Approval) => string | undefined;
+  /** Says something in the session. */
+  say: (text: string) => Promise<void>;
+}
+
+/** What an editor may answer. None of it lasts longer than the work that asked. */
+const DECISIONS = {
+  "allow-once": { decision: "allow", scope: "once" },
+  "allow-task": { decision: "allow", scope: "task" },
+  deny: { decision: "deny", scope: "once" },
+} as const;
+const ONCE: PermissionOption = { optionId: "allow-once", name: "Allow once", kind: "allow_once" };
+const TASK: PermissionOption = { optionId: "allow-task", name: "Allow until this answer is done", kind: "allow_once" };
+const DENY: PermissionOption = { optionId: "deny", name: "Deny", kind: "reject_once" };
+
+/** Asks the person at an editor what waits for a person in a conversation. */
+export function createQuestions({ access, client, conversation, folder, callOf, say }: QuestionsDeps) {
+  const open = new Map<string, AbortController>();
+
+  async function put(approval: Approval, withdrawn: AbortController): Promise<void> {
+    const request: RequestPermissionRequest = {
+      sessionId: conversation,
+      toolCall: { toolCallId: callOf(approval) ?? `approval-${approval.id}`, ...shown(approval, folder) },
+      options: [ONCE, ...(approval.scopes.some(({ scope }) => scope === "task") ? [TASK] : []), DENY],
+    };
+    const options = { cancellationSignal: withdrawn.signal, stopWaitingOnCancel: true };
+    const answer = await client.request("session/request_permission", request, options).catch(() => undefined);
+    if (withdrawn.signal.aborted) return;
+    const chosen = answer?.outcome.outcome === "selected" ? answer.outcome.optionId : "";
+    const isOffered = request.options.some(({ optionId }) => optionId === chosen);
+    const decision = isOffered ? DECISIONS[chosen as keyof typeof DECISIONS] : undefined;
+    // Whatever else came back decides nothing: the question waits for an answer, here or elsewhere.
+    if (!decision) return say(`Nothing was decided. ${howElse(approval)}`);
+    try {
+      await access.request("POST", `/api/approvals/${approval.id}`, decision);
+    } catch (error) {
+      // Somebody else was faster, or it is over.
+      access.note(`The answer to ${approval.id} did not count: ${String(error)}`);
+    }
+  }
+
+  return {
+    /** Asks, once, unless it is none of this conversation's. */
+    async ask(approval: Approval): Promise<void> {
+      if (approval.state !== "waiting" || approval.conversation !== conversation || open.has(approval.id)) return;
+      const withdrawn = new AbortController();
+      open.set(approval.id, withdrawn);
+      if (approval.kind === "budget") return say(`${terminalSafe(approval.summary)} ${howElse(approval)}`);
+      void put(approval, withdrawn).catch((error: unknown) => access.note(String(error)));
+    },
+    /** It was answered somewhere, or nobody needs the answer any more. */
+    decided({ id }: Approval): void {
+      open.get(id)?.abort();
+      open.delete(id);
+    },
+  };
+}
+export type Questions = ReturnType<typeof createQuestions>;
+
+const howElse = ({ id }: Approval) =>
+  `It waits for you: "io approval allow ${id}" or "io approval deny ${id}" in a terminal.\n\n`;
+
+function shown(approval: Approval, folder: string | null): Omit<ToolCallUpdate, "toolCallId"> {
+  const { tool, summary, command, path, diff, cwd, reason, rule } = approval;
+  const { title, kind } = describeCall({ tool, args: command ?? summary }, folder);
+  const lines = [
+    ...(command !== null ? [fenced(command)] : []),
+    ...(diff !== null ? [fenced(diff)] : []),
+    ...(cwd !== null ? [`in ${fencedLine(cwd)}`] : []),
+    ...(reason !== null ? [`The model's words: ${fencedLine(reason)}`] : []),
+    ...(rule !== null ? [`Asked because of ${fencedLine(rule)}`] : []),
+  ];
+  return {
+    title,
+    kind,
+    status: "pending",
+    content: [{ type: "content", content: textBlock(lines.join("\n\n")) }],
+    ...(path !== null && { locations: [{ path }] }),
+  };
+}
+const fencedLine = (text: string) => `\`${text.replaceAll("`", "'").replace(/\s+/g, " ")}\``;

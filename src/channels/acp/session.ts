@@ -1,0 +1,196 @@
+import type { AgentContext, ContentBlock, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Approval } from "../../protocol/approvals.ts";
+import type { ConversationInfo } from "../../protocol/conversations.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { Message } from "../../protocol/messages.ts";
+import type { TodoItem } from "../../protocol/todo.ts";
+import type { ContextUse } from "../../protocol/turns.ts";
+import { persistently, segment } from "../mcp/access.ts";
+import type { AcpAccess } from "./access.ts";
+import type { Commands } from "./commands.ts";
+import { readPrompt, textBlock } from "./content.ts";
+import { invalid } from "./errors.ts";
+import { createFeed } from "./feed.ts";
+import { createPrompts } from "./prompts.ts";
+import { createQuestions, type Questions } from "./questions.ts";
+import { isOfPerson, type Replayed, replayMessages } from "./replay.ts";
+import { createEditorServers } from "./servers.ts";
+import { createSettings } from "./settings.ts";
+import { createTelling, planOf, type Telling } from "./telling.ts";
+import { createEditorTexts } from "./texts.ts";
+
+export interface SessionDeps {
+  access: AcpAccess;
+  client: Pick<AgentContext, "request" | "notify">;
+  commands: Commands;
+  /** The conversation's name. */
+  id: string;
+  folder: string;
+  /** Whether the editor answers for texts that are not saved. */
+  holdsTexts: () => boolean;
+  /** The conversation, where it is more than the wish for one. */
+  known?: ConversationInfo;
+}
+
+/** One conversation as one editor has it open. Nothing of it is kept before the first prompt. */
+export function createSession({ access, client, commands, id, folder, holdsTexts, known }: SessionDeps) {
+  /** What others said, until its turn begins. */
+  const asked = new Map<string, string>();
+  /** Up to which event the editor knows a message from a replay. */
+  const toldUpTo = new Map<string, number>();
+  let title = known?.title ?? null;
+  let keeping: Promise<unknown> | undefined = known ? Promise.resolve() : undefined;
+
+  const path = `/api/conversations/${segment(id)}`;
+  const tell = (update: SessionUpdate) => client.notify("session/update", { sessionId: id, update });
+  const say = (text: string) => tell({ sessionUpdate: "agent_message_chunk", content: textBlock(text) });
+  const telling = createTelling({ folder: () => folder, tell, resultOf: (...of) => resultOf(access, ...of) });
+  const servers = createEditorServers({ access, path: `${path}/servers`, folder, session: id, client, say });
+  const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, isOffered: holdsTexts });
+  const feed = createFeed({ access, conversation: id, onEvent: hear });
+  const prompts = createPrompts({ access, conversation: id, feed, keep });
+  const settings = createSettings({ access, conversation: id, isKept: () => keeping !== undefined });
+  if (known) settings.heard(known);
+  const questions = createQuestions({
+    ...{ access, client, conversation: id, folder },
+    callOf: ({ owner, tool, command, path: file }) => telling.openCall(owner.id, tool, command ?? file ?? ""),
+    say,
+  });
+
+  async function hear(event: Event): Promise<void> {
+    if ("id" in event.data && event.id <= (toldUpTo.get(String(event.data.id)) ?? 0)) return;
+    switch (event.type) {
+      case "message.queued":
+        if (isOfPerson(event.data.source) && !prompts.isOwn(event.data.id)) asked.set(event.data.id, event.data.text);
+        return;
+      case "message.started":
+        await tellAsked(event.data.id);
+        return telling.hear(event);
+      case "message.finished":
+        return finish(event.data);
+      case "approval.asked":
+        return questions.ask(event.data);
+      case "approval.decided":
+        return questions.decided(event.data);
+      case "editor.asked":
+        // The turn waits for it, and with it everything that is told next.
+        void texts.answer(event.data).catch((error: unknown) => access.note(String(error)));
+        return;
+      case "conversation.changed":
+        return event.data.name === id ? tellChanges(event.data) : undefined;
+      default:
+        return telling.hear(event);
+    }
+  }
+
+  /** Somebody else spoke in this conversation. */
+  async function tellAsked(message: string): Promise<void> {
+    const text = asked.get(message);
+    asked.delete(message);
+    if (text !== undefined) await tell({ sessionUpdate: "user_message_chunk", content: textBlock(text), messageId: message });
+  }
+
+  async function tellChanges(info: ConversationInfo): Promise<void> {
+    if (info.title !== title) await tell({ sessionUpdate: "session_info_update", title: info.title });
+    title = info.title;
+    if (!settings.heard(info)) return;
+    await tell({ sessionUpdate: "current_mode_update", currentModeId: settings.modes().currentModeId });
+    await tell({ sessionUpdate: "config_option_update", configOptions: settings.options() });
+  }
+
+  async function finish(message: Message): Promise<void> {
+    await telling.finish(message);
+    await tellUse(access, path, tell);
+    prompts.finished(message);
+  }
+
+  /** Makes the conversation, once. */
+  async function keep(): Promise<void> {
+    keeping ??= persistently(() => access.request("PATCH", path, { folder, ...settings.toKeep() }));
+    await keeping.catch((error: unknown) => {
+      keeping = undefined;
+      throw error;
+    });
+    await Promise.all([servers.renew(), texts.open()]);
+  }
+
+  return {
+    id,
+    settings,
+    /** Follows the conversation from here on; with `replays`, everything that was said before is told first. */
+    open: ({ replays }: { replays: boolean }): Promise<void> =>
+      feed.hold(async () => {
+        await feed.open();
+        const replayed = await replayMessages({ access, conversation: id, folder, tell: replays ? tell : undefined });
+        for (const message of replayed.finished) toldUpTo.set(message, Number.POSITIVE_INFINITY);
+        await takeUp({ access, asked, toldUpTo, telling, questions, path, tell }, replayed, replays);
+      }),
+    tellCommands: async (): Promise<void> =>
+      tell({ sessionUpdate: "available_commands_update", availableCommands: await commands.list() }),
+    async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+      const { text, files } = readPrompt(blocks);
+      if (text === "") throw invalid("The prompt is empty: say what you want.");
+      const here = { conversation: id, folder, say, prepare: () => keep().then(feed.open) };
+      const words = async (stopped: AbortSignal) => {
+        await servers.settle(stopped);
+        return commands.wordsFor(text, here);
+      };
+      return prompts.ask(words, files, signal);
+    },
+    cancel: prompts.cancel,
+    useServers: servers.use,
+    async close(): Promise<void> {
+      await Promise.all([prompts.close(), servers.close(), texts.close()]);
+      feed.close();
+    },
+  };
+}
+export type Session = ReturnType<typeof createSession>;
+
+type Tell = (update: SessionUpdate) => Promise<void>;
+
+interface TakeUpParts extends Pick<SessionDeps, "access"> {
+  asked: Map<string, string>;
+  toldUpTo: Map<string, number>;
+  telling: Telling;
+  questions: Questions;
+  path: string;
+  tell: Tell;
+}
+
+/** What runs or waits in the conversation, for an editor that has come to it. */
+async function takeUp(parts: TakeUpParts, { unfinished }: Replayed, shows: boolean): Promise<void> {
+  const { access, asked, toldUpTo, telling, questions, path, tell } = parts;
+  for (const { message, progress } of unfinished) {
+    if (message.status === "queued" || !progress) {
+      if (isOfPerson(message.source)) asked.set(message.id, message.text);
+      continue;
+    }
+    toldUpTo.set(message.id, progress.upTo);
+    if (shows) await telling.replay(progress);
+    else telling.goOn(progress);
+  }
+  await tellSteps(access, path, tell);
+  const waiting = await access.request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting&limit=200");
+  for (const approval of waiting.items.reverse()) await questions.ask(approval);
+  await tellUse(access, path, tell);
+}
+
+/** What the model was told as the result of a call, by the journal. */
+async function resultOf(access: AcpAccess, message: string, callId: string): Promise<string | undefined> {
+  const journal = `/api/messages/${segment(message)}/calls?call=${encodeURIComponent(callId)}`;
+  const calls = await access.request<{ items: { result: string | null }[] }>("GET", journal).catch(() => undefined);
+  return calls?.items.at(-1)?.result ?? undefined;
+}
+
+/** How full the model's window is. */
+async function tellUse(access: AcpAccess, path: string, tell: Tell): Promise<void> {
+  const use = await access.request<{ context: ContextUse | null }>("GET", `${path}/context`).catch(() => undefined);
+  if (use?.context) await tell({ sessionUpdate: "usage_update", used: use.context.total, size: use.context.window });
+}
+
+/** The steps that the model keeps, if there are any. */
+async function tellSteps(access: AcpAccess, path: string, tell: Tell): Promise<void> {
+  const { items } = await access.request<{ items: TodoItem[] }>("GET", `${path}/todo`);
+  if (items.length > 0) await tell(planOf(items));
+}

@@ -1,0 +1,164 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { callSummary } from "../../protocol/call-summary.ts";
+import type { Event, EventData } from "../../protocol/events.ts";
+import type { Message, MessageProgress } from "../../protocol/messages.ts";
+import type { TodoItem } from "../../protocol/todo.ts";
+import { RULE, restOf } from "../../protocol/turn-text.ts";
+import { textBlock } from "./content.ts";
+import { contentOf, describeCall } from "./tools.ts";
+
+export interface TellingDeps {
+  /** The conversation's folder, in which relative paths stand. */
+  folder: () => string | null;
+  tell: (update: SessionUpdate) => Promise<void>;
+  /** What the model was told as the result of a call; undefined where nobody knows. */
+  resultOf: (message: string, callId: string) => Promise<string | undefined>;
+}
+
+type ToolNews = EventData<"message.tool">;
+
+interface OpenCall {
+  /** By which the editor knows it. */
+  id: string;
+  /** By which the journal does. */
+  callId: string;
+  tool: string;
+  isTold: boolean;
+  /** What it is about, in a line. */
+  args: string;
+  output: string;
+  diff?: ToolNews["diff"];
+}
+
+interface Turn {
+  message: string;
+  said: string;
+  calls: Map<string, OpenCall>;
+  /** How often each id was used: some providers give the same one to every call. */
+  uses: Map<string, number>;
+}
+
+const MOST_OUTPUT = 4_000;
+const PLAN_STATES = { open: "pending", running: "in_progress", done: "completed" } as const;
+
+/** Tells an editor of the turns of a conversation, one after another, from their events. */
+export function createTelling({ folder, tell, resultOf }: TellingDeps) {
+  let turn: Turn | undefined;
+  const turnOf = (message: string): Turn => {
+    if (turn?.message !== message) turn = { message, said: "", calls: new Map(), uses: new Map() };
+    return turn;
+  };
+  const say = (text: string, message: string) =>
+    tell({ sessionUpdate: "agent_message_chunk", content: textBlock(text), messageId: `${message}-reply` });
+
+  function openCall(current: Turn, { tool, callId = tool }: ToolNews): OpenCall {
+    const known = current.calls.get(callId);
+    if (known) return known;
+    const use = (current.uses.get(callId) ?? 0) + 1;
+    current.uses.set(callId, use);
+    const unique = use === 1 ? callId : `${callId}~${use}`;
+    const call = { id: callIdOf(current.message, unique), callId: unique, tool, isTold: false, args: "", output: "" };
+    current.calls.set(callId, call);
+    return call;
+  }
+
+  async function present(call: OpenCall, { args = "", input }: Partial<ToolNews>): Promise<void> {
+    if (call.isTold) return;
+    call.isTold = true;
+    const about = describeCall({ tool: call.tool, args, input }, folder());
+    await tell({ sessionUpdate: "tool_call", toolCallId: call.id, ...about, status: "in_progress" });
+  }
+
+  async function hearTool(news: ToolNews): Promise<void> {
+    const current = turnOf(news.id);
+    const call = openCall(current, news);
+    if (news.diff) call.diff = news.diff;
+    call.args = news.args ?? call.args;
+    if (news.args !== undefined) await present(call, news);
+    if (news.output) {
+      call.output = `${call.output}${news.output}`.slice(-MOST_OUTPUT);
+      await present(call, news);
+      const content = contentOf({ text: call.output });
+      await tell({ sessionUpdate: "tool_call_update", toolCallId: call.id, content });
+    }
+    if (news.state === "started" || news.state === "running") return;
+    current.calls.delete(news.callId ?? news.tool);
+    await present(call, news);
+    await end(current, call, news.state === "done");
+  }
+
+  async function end({ message }: Turn, { id, callId, diff, output }: OpenCall, isDone: boolean): Promise<void> {
+    const text = diff ? undefined : output || (await resultOf(message, callId));
+    const content = contentOf({ diff, text });
+    const status = isDone ? ("completed" as const) : ("failed" as const);
+    await tell({ sessionUpdate: "tool_call_update", toolCallId: id, status, ...(content.length > 0 && { content }) });
+  }
+
+  return {
+    /** A turn that runs is told from its beginning. */
+    async replay({ id, text, tools }: MessageProgress): Promise<void> {
+      for (const { state, ...use } of tools) await hearTool({ id, ...use, state: state === "started" ? "running" : state });
+      turnOf(id).said = text;
+      if (text !== "") await say(text, id);
+    },
+    /** A turn that runs is told on from where it is. */
+    goOn({ id, text }: MessageProgress): void {
+      turnOf(id).said = text;
+    },
+    /** The editor's id for the call of a tool that a message waits for, best that which is about the same. */
+    openCall(message: string, tool: string, about: string): string | undefined {
+      const calls = turn?.message === message ? [...turn.calls.values()].filter((call) => call.tool === tool) : [];
+      return (
+        calls.find(({ args }) => about !== "" && args.includes(callSummary("shell", JSON.stringify({ command: about })))) ??
+        calls[0]
+      )?.id;
+    },
+    async hear(event: Event): Promise<void> {
+      switch (event.type) {
+        case "message.started": {
+          const current = turnOf(event.data.id);
+          // A turn that is begun anew says what it has to say again.
+          if (current.said !== "") await say(RULE, event.data.id);
+          current.said = "";
+          return;
+        }
+        case "message.delta": {
+          const { id, text, restarted } = event.data;
+          const current = turnOf(id);
+          if (restarted && current.said !== "") await say(RULE, id);
+          current.said = (restarted ? "" : current.said) + text;
+          if (text !== "") await say(text, id);
+          return;
+        }
+        case "message.tool":
+          return hearTool(event.data);
+        case "message.thought":
+          return tell({ sessionUpdate: "agent_thought_chunk", content: textBlock(event.data.text) });
+        case "message.retried":
+          return tell({ sessionUpdate: "agent_thought_chunk", content: textBlock(`${event.data.why} Trying again.\n`) });
+        case "todo.changed":
+          return tell(planOf(event.data.items));
+      }
+    },
+    /** Says what of the reply was not said, and ends what still seems to go on. */
+    async finish(message: Message): Promise<void> {
+      const current = turnOf(message.id);
+      const rest = message.status === "done" ? restOf(message.reply ?? "", current.said) : "";
+      if (rest !== "") await say(rest, message.id);
+      for (const call of current.calls.values())
+        if (call.isTold) await tell({ sessionUpdate: "tool_call_update", toolCallId: call.id, status: "failed" });
+      turn = undefined;
+    },
+  };
+}
+export type Telling = ReturnType<typeof createTelling>;
+
+/** Ids of calls are the providers', and may come again in the next turn. */
+export const callIdOf = (message: string, callId: string): string => `${message}.${callId}`;
+
+export function planOf(items: readonly TodoItem[]): SessionUpdate {
+  const entries = items.map(({ text, state }) => ({
+    ...{ content: text, priority: "medium" as const, status: PLAN_STATES[state] },
+  }));
+  return { sessionUpdate: "plan", entries };
+}

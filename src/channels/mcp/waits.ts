@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { isForAll } from "../../protocol/approval-text.ts";
+import type { Approval } from "../../protocol/approvals.ts";
+import { type Message, type MessageProgress, shownFailure } from "../../protocol/messages.ts";
+import { type IoAccess, persistently, segment } from "./access.ts";
+
+/** Some clients drop a call after a minute, whatever they are told meanwhile. */
+export const MOST_WAIT_S = 45;
+/** How long a look may take at first, and later. */
+const FIRST_LOOK_MS = 100;
+const LAST_LOOK_MS = 500;
+const TELL_EVERY_MS = 5_000;
+
+/** A message as a client reads it. */
+export interface ShownMessage {
+  message: string;
+  conversation: string;
+  status: Message["status"] | "waiting";
+  reply: string | null;
+  approvals: ShownApproval[];
+}
+
+export interface ShownApproval {
+  id: string;
+  summary: string;
+  command: string;
+}
+
+/** Tells a client that work goes on, in words, if it wants to know. */
+function createProgress({ mcpReq }: ServerContext) {
+  const progressToken = mcpReq._meta?.progressToken;
+  let told = "";
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let progress = 0;
+  return async (words: () => string | Promise<string>): Promise<void> => {
+    if (progressToken === undefined) return;
+    const message = await words();
+    if (message === told && performance.now() - toldAt < TELL_EVERY_MS) return;
+    [told, toldAt] = [message, performance.now()];
+    progress += 1;
+    await mcpReq
+      .notify({ method: "notifications/progress", params: { progressToken, progress, message } })
+      .catch(() => undefined);
+  };
+}
+
+interface Looking<T> {
+  /** Answers when it is over, or after this time. */
+  look: (withinMs: number) => Promise<T>;
+  isOver: (seen: T) => boolean;
+  words: (seen: T) => string | Promise<string>;
+  seconds: number;
+  context: ServerContext;
+}
+
+/** Looks at something until it is over, the time is up, or the client does not wait any more. */
+async function wait<T>({ look, isOver, words, seconds, context }: Looking<T>): Promise<T> {
+  const { signal } = context.mcpReq;
+  const begun = performance.now();
+  const tell = createProgress(context);
+  const cut = new Promise<void>((done) => signal.addEventListener("abort", () => done(), { once: true }));
+  const mostMs = Math.min(seconds, MOST_WAIT_S) * 1_000;
+  let withinMs = Math.min(mostMs, FIRST_LOOK_MS);
+  for (;;) {
+    const looking = persistently(() => look(Math.round(withinMs)));
+    looking.catch(() => undefined);
+    const seen = (await Promise.race([looking, cut])) ?? (await persistently(() => look(0)));
+    const waited = performance.now() - begun;
+    if (isOver(seen) || signal.aborted || waited >= mostMs) return seen;
+    await tell(() => words(seen));
+    // Longer and longer, so that an approval is told soon and a long wait costs little.
+    withinMs = Math.min(LAST_LOOK_MS, Math.max(FIRST_LOOK_MS, waited / 10), mostMs - waited);
+  }
+}
+
+/** Waits for things that other programs asked IO for. */
+export function createWaits({ request, isClosing }: IoAccess) {
+  const approvalsOf = async (ids: { owner: string; conversation?: string }): Promise<ShownApproval[]> => {
+    const { items } = await request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting&limit=200");
+    const isHeld = ({ owner, kind, conversation, ...rest }: Approval) =>
+      owner.id === ids.owner || isForAll({ kind, ...rest }) || (kind === "budget" && conversation === ids.conversation);
+    return items.filter(isHeld).map(({ id, summary }) => ({ id, summary, command: `io approval allow ${id}` }));
+  };
+
+  async function show(message: Message): Promise<ShownMessage> {
+    const { id, conversation, status, finishedAt } = message;
+    const approvals = finishedAt === null ? await approvalsOf({ owner: id, conversation }) : [];
+    const failure = shownFailure(message);
+    const reply = failure === undefined ? message.reply : [message.reply, failure].filter(Boolean).join("\n\n");
+    return { message: id, conversation, status: approvals.length > 0 ? "waiting" : status, reply, approvals };
+  }
+
+  async function wordsOf(id: string): Promise<string> {
+    const { text, tools } = await request<MessageProgress>("GET", `/api/messages/${segment(id)}/progress`);
+    const last = tools.at(-1);
+    if (last?.state === "started") return `${last.tool}${last.args === undefined ? "" : `: ${last.args}`}`;
+    return text === "" ? "IO is working" : `IO is answering (${text.length} letters so far)`;
+  }
+
+  return {
+    approvalsOf,
+    /** A message's end, or how far it has come; with `cancels`, a client that cancels the call cancels the message too. */
+    async message(id: string, seconds: number, context: ServerContext, { cancels = false } = {}): Promise<ShownMessage> {
+      const path = `/api/messages/${segment(id)}`;
+      const seen = await wait({
+        look: async (withinMs) => show(await request<Message>("GET", `${path}?waitMs=${withinMs}`)),
+        isOver: ({ status }) => !["queued", "running"].includes(status),
+        words: () => wordsOf(id),
+        ...{ seconds, context },
+      });
+      if (!cancels || !context.mcpReq.signal.aborted || isClosing()) return seen;
+      // It may have ended just now, which is as good.
+      if (seen.status === "queued" || seen.status === "running") await request("POST", `${path}/cancel`).catch(() => undefined);
+      return seen;
+    },
+    /** The same for a task or a run. */
+    async work<T extends { finishedAt: string | null; status: string }>(
+      path: string,
+      owner: string,
+      seconds: number,
+      context: ServerContext,
+    ): Promise<{ seen: T; approvals: ShownApproval[] }> {
+      let looks = 0;
+      return wait({
+        look: async (withinMs) => {
+          await sleep(looks++ === 0 ? 0 : withinMs);
+          const seen = await request<T>("GET", path);
+          return { seen, approvals: seen.finishedAt === null ? await approvalsOf({ owner }) : [] };
+        },
+        isOver: ({ seen, approvals }) => seen.finishedAt !== null || approvals.length > 0,
+        words: ({ seen }) => `${owner} is ${seen.status}`,
+        ...{ seconds, context },
+      });
+    },
+  };
+}
+export type Waits = ReturnType<typeof createWaits>;

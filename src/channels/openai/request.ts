@@ -1,0 +1,180 @@
+import { z } from "zod";
+import { pictureTypeOf } from "../../lib/file-type.ts";
+import { explainIssues } from "../../lib/validation.ts";
+import { badRequest, OpenAiError } from "./errors.ts";
+
+export interface Said {
+  role: "user" | "assistant";
+  text: string;
+}
+
+/** What a client wants, whichever of the two APIs it speaks. */
+export interface Wanted {
+  model: Model;
+  /** The last thing the user said. */
+  prompt: string;
+  /** The pictures that came with it. */
+  pictures: Uint8Array[];
+  /** What was said before it, oldest first. */
+  history: Said[];
+  /** The client's own instructions. */
+  system: string;
+  stream: boolean;
+  /** Whether a stream ends with what was used. */
+  withUsage: boolean;
+  background: boolean;
+  /** The response that this one goes on from. */
+  previous: string | undefined;
+  metadata: Record<string, unknown>;
+}
+
+/** `io-light` is a plain answer: no tools, no memory, nothing kept. */
+export const MODELS = ["io", "io-light"] as const;
+export type Model = (typeof MODELS)[number];
+
+const Part = z.looseObject({ type: z.string() });
+const Content = z.union([z.string(), z.array(Part)]).nullish();
+const ChatMessage = z.looseObject({
+  role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]),
+  content: Content,
+});
+const InputItem = z.looseObject({ type: z.string().optional(), role: z.string().optional(), content: Content });
+const ToolChoice = z.union([z.string(), z.looseObject({})]).nullish();
+
+const ChatRequest = z.looseObject({
+  model: z.string(),
+  messages: z.array(ChatMessage).min(1, "at least one message is needed"),
+  n: z.number().int().nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tool_choice: ToolChoice,
+});
+
+const ResponsesRequest = z.looseObject({
+  model: z.string(),
+  input: z.union([z.string(), z.array(InputItem).min(1, "at least one item is needed")]),
+  instructions: z.string().nullish(),
+  previous_response_id: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  tool_choice: ToolChoice,
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+});
+
+export function readChat(body: unknown): Wanted {
+  const { model, messages, n, stream, stream_options, tool_choice } = checked(ChatRequest, body);
+  if ((n ?? 1) !== 1) throw badRequest("n", "IO gives one answer to a request.");
+  checkToolChoice(tool_choice);
+  const said = messages.map(({ role, content }) => ({ role, ...readContent(content, "messages") }));
+  return {
+    ...split(said, "messages"),
+    model: modelFor(model, said),
+    stream: stream ?? false,
+    withUsage: stream_options?.include_usage ?? false,
+    background: false,
+    previous: undefined,
+    metadata: {},
+  };
+}
+
+export function readResponses(body: unknown): Wanted {
+  const { model, input, instructions, previous_response_id, stream, background, tool_choice, metadata } = checked(
+    ResponsesRequest,
+    body,
+  );
+  checkToolChoice(tool_choice);
+  const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
+  // Calls of tools and their results are none of IO's: it calls no tools of clients.
+  const messages = items.flatMap(({ role, content }) => (role === undefined ? [] : [{ role, ...readContent(content, "input") }]));
+  const said = instructions ? [{ role: "system", text: instructions, pictures: [] }, ...messages] : messages;
+  return {
+    ...split(said, "input"),
+    model: modelFor(model, said),
+    stream: stream ?? false,
+    withUsage: true,
+    background: background ?? false,
+    previous: previous_response_id ?? undefined,
+    metadata: metadata ?? {},
+  };
+}
+
+function checked<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
+  const read = schema.safeParse(body);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const param = issue?.path[0] === undefined ? null : String(issue.path[0]);
+  throw new OpenAiError(400, explainIssues(read.error), null, param);
+}
+
+function checkToolChoice(choice: unknown): void {
+  if (choice === undefined || choice === null || choice === "auto" || choice === "none") return;
+  throw badRequest("tool_choice", "IO uses its own tools and calls none of a client's, so it cannot be made to call one.");
+}
+
+function modelFor(name: string, said: readonly { role: string; text: string }[]): Model {
+  const known = MODELS.find((model) => model === name);
+  if (known === undefined) throw unknownModel(name);
+  // Open WebUI asks for titles, tags and follow-up questions this way.
+  const talk = said.filter(({ role }) => role !== "system" && role !== "developer");
+  return talk.length === 1 && talk[0]?.role === "user" && talk[0].text.startsWith("### Task:") ? "io-light" : known;
+}
+
+export function unknownModel(name: string): OpenAiError {
+  const message = `The model ${JSON.stringify(name.slice(0, 100))} does not exist here. IO has ${MODELS.join(" and ")}.`;
+  return new OpenAiError(404, message, "model_not_found", "model");
+}
+
+/** Only the last thing the user said is the prompt; instructions count wherever they stand. */
+function split(said: readonly ({ role: string } & ReadContent)[], param: string) {
+  const isSystem = ({ role }: { role: string }) => role === "system" || role === "developer";
+  const system = said.filter(isSystem).map(({ text }) => text);
+  const talk = said.filter((each) => !isSystem(each));
+  const last = talk.at(-1);
+  if (last?.role !== "user") throw badRequest(param, "the last message must be the user's.");
+  if (last.text.trim() === "") throw badRequest(param, "the last message has no text.");
+  const history = talk
+    .slice(0, -1)
+    .flatMap(({ role, text }): Said[] => ((role === "user" || role === "assistant") && text !== "" ? [{ role, text }] : []));
+  return {
+    prompt: last.text.trim(),
+    pictures: last.pictures,
+    history,
+    system: system.filter((text) => text.trim() !== "").join("\n\n"),
+  };
+}
+
+/** What a message says, with a word for each picture, and the pictures themselves. */
+interface ReadContent {
+  text: string;
+  pictures: Uint8Array[];
+}
+
+function readContent(content: z.infer<typeof Content>, param: string): ReadContent {
+  if (content === null || content === undefined) return { text: "", pictures: [] };
+  if (typeof content === "string") return { text: content, pictures: [] };
+  const parts = content.map((part) => readPart(part, param));
+  return { text: parts.map(({ text }) => text).join("\n"), pictures: parts.flatMap(({ picture }) => picture ?? []) };
+}
+
+function readPart(part: z.infer<typeof Part>, param: string): { text: string; picture?: Uint8Array } {
+  const { type } = part;
+  const words = (text: unknown) => ({ text: typeof text === "string" ? text : "" });
+  if (type === "text" || type === "input_text" || type === "output_text") return words(part.text);
+  if (type === "refusal") return words(part.refusal);
+  if (type === "image_url" || type === "input_image") return readPicture(urlOf(part.image_url), param);
+  throw badRequest(param, `a part of the type ${JSON.stringify(type.slice(0, 40))} is not taken here: send text.`);
+}
+
+const urlOf = (given: unknown): unknown => (typeof given === "object" && given !== null && "url" in given ? given.url : given);
+
+/** The same words each time that a client tells it: by them the conversation is found again. */
+function readPicture(url: unknown, param: string): { text: string; picture?: Uint8Array } {
+  const kind = typeof url === "string" ? /^data:(image\/[\w.+-]{1,40})[;,]/i.exec(url)?.[1] : undefined;
+  if (typeof url !== "string" || kind === undefined)
+    throw badRequest(param, "a picture must be a data URL of an image: IO fetches none for a client.");
+  const text = `(a picture of the type ${kind.toLowerCase()} was sent along)`;
+  const comma = url.indexOf(",");
+  if (!/;base64$/i.test(url.slice(0, comma))) return { text };
+  const picture = Buffer.from(url.slice(comma + 1), "base64");
+  return pictureTypeOf(picture) === undefined ? { text } : { text, picture };
+}

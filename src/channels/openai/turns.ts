@@ -1,0 +1,202 @@
+import { createHash } from "node:crypto";
+import { pictureId } from "../../engine/sessions/pictures.ts";
+import { newId } from "../../lib/ids.ts";
+import type { Inbox } from "../../orchestrator/inbox.ts";
+import { isForAll } from "../../protocol/approval-text.ts";
+import type { Approval } from "../../protocol/approvals.ts";
+import type { Event } from "../../protocol/events.ts";
+import { Conversation, type Message } from "../../protocol/messages.ts";
+import { RULE, restOf } from "../../protocol/turn-text.ts";
+import type { Attachments } from "../../store/attachments.ts";
+import type { ConversationLog } from "../../store/conversation-log.ts";
+import type { EventLog } from "../../store/events.ts";
+import type { Hub } from "../../store/hub.ts";
+import type { Messages } from "../../store/messages.ts";
+import type { Store } from "../../store/open.ts";
+import type { OpenAiRequests } from "../../store/openai-requests.ts";
+import { badRequest, OpenAiError } from "./errors.ts";
+import type { Said, Wanted } from "./request.ts";
+
+export interface TurnsDeps {
+  store: Pick<Store, "transaction">;
+  inbox: Pick<Inbox, "submit" | "cancel" | "finished">;
+  messages: Pick<Messages, "find" | "findByKey" | "list">;
+  requests: OpenAiRequests;
+  attachments: Pick<Attachments, "add">;
+  talk: Pick<ConversationLog, "add">;
+  hub: Pick<Hub, "subscribe">;
+  events: Pick<EventLog, "turnSoFar">;
+  approvals: { waiting(): Approval[] };
+  /** Whether the daemon is ending, so that a lost connection says nothing about the client. */
+  isClosing: () => boolean;
+}
+
+/** What a client says about its request in headers. */
+export interface Hints {
+  /** IO's own header. */
+  conversation: string | undefined;
+  /** Open WebUI's name for the chat. */
+  chat: string | undefined;
+  idempotencyKey: string | undefined;
+}
+
+/** How a turn is told to a client as it goes. */
+export interface Telling {
+  onText(text: string): void;
+  /** What IO does or waits for meanwhile, in a line. */
+  onNote(text: string): void;
+}
+
+/** How long an answer that never reached its client is kept for the same request. */
+const RETRY_MS = 3_600_000;
+
+/** Requests as messages of conversations: begun or joined, followed, and cancelled when their clients leave. */
+export function createTurns(deps: TurnsDeps) {
+  const { store, inbox, messages, requests, attachments, talk, hub, events, approvals, isClosing } = deps;
+  const followers = new Map<string, number>();
+
+  /** The message of the same request, if that is still under way, or its answer never arrived. */
+  function joinable(id: string | undefined): Message | undefined {
+    const message = id === undefined ? undefined : messages.find(id);
+    if (!message) return undefined;
+    if (message.finishedAt === null) return message;
+    const isFresh = Date.now() - Date.parse(message.finishedAt) < RETRY_MS;
+    return message.status === "done" && isFresh && !requests.isAnswered(message.id) ? message : undefined;
+  }
+
+  function byKey(key: string, prompt: string): Message | undefined {
+    const earlier = messages.findByKey(key);
+    if (earlier && earlier.text !== prompt)
+      throw new OpenAiError(409, "This Idempotency-Key was used for another request.", "idempotency_key_reused");
+    return earlier;
+  }
+
+  /** The conversation in which exactly this was said, and nothing since. */
+  function knownBy(history: readonly Said[]): string | undefined {
+    const last = history.at(-1);
+    if (last?.role !== "assistant") return undefined;
+    const message = messages.find(requests.endingWith(digestOf(history.slice(0, -1))) ?? "");
+    const reply = message?.reply?.trim();
+    // A stream also told what was said before tools were called; the reply is its end.
+    if (!message || !reply || !last.text.trim().endsWith(reply)) return undefined;
+    return messages.list(message.conversation, 1)[0]?.id === message.id ? message.conversation : undefined;
+  }
+
+  function conversationFor({ previous, history }: Wanted, { conversation, chat }: Hints): { name: string; isNew: boolean } {
+    if (conversation !== undefined && !Conversation.safeParse(conversation).success)
+      throw badRequest("X-IO-Conversation", "is not a conversation's name.");
+    const given = conversation ?? (chat === undefined ? undefined : nameOfChat(chat));
+    if (given !== undefined) return { name: given, isNew: messages.list(given, 1).length === 0 };
+    if (previous !== undefined) return { name: responseOf(messages, previous).conversation, isNew: false };
+    const known = knownBy(history);
+    return known === undefined ? { name: newId("oa").replace("_", "-"), isNew: true } : { name: known, isNew: false };
+  }
+
+  return {
+    /** On disk when this returns. The same request again is the message that runs already. */
+    begin(wanted: Wanted, hints: Hints): Message {
+      const { prompt, pictures, history, system, model, previous } = wanted;
+      const key = hints.idempotencyKey === undefined ? undefined : `openai:${hints.idempotencyKey}`;
+      const earlier = key === undefined ? undefined : byKey(key, prompt);
+      if (earlier) return earlier;
+      const fingerprint = sha256([model, hints, previous ?? null, system, history, prompt, pictures.map(pictureId)]);
+      const same = joinable(requests.sameAs(fingerprint));
+      if (same && key === undefined) return same;
+      const files = pictures.map((bytes, index) => attachments.add(`picture-${index + 1}`, bytes).id);
+      return store.transaction(() => {
+        const { name, isNew } = conversationFor(wanted, hints);
+        // A new conversation begins with what the client says was said; its first session is told so.
+        if (isNew) for (const { role, text } of history) talk.add(name, role, "openai", text);
+        const said = { text: prompt, conversation: name, source: { channel: "openai" as const }, attachments: files };
+        const message = inbox.submit({ ...said, ...(key && { idempotencyKey: key }) });
+        const digest = digestOf([...history, { role: "user", text: prompt }]);
+        requests.add({ messageId: message.id, fingerprint, said: digest, system });
+        return message;
+      });
+    },
+
+    /** Tells a turn as it goes, from its beginning, and answers with the message when it is finished. */
+    async follow({ id, conversation }: Message, { onText, onNote }: Telling): Promise<Message> {
+      let said = "";
+      const noted = new Set<string>();
+      const note = (key: string, text: string) => {
+        if (!noted.has(key)) onNote(text);
+        noted.add(key);
+      };
+      const hear = (event: Event) => {
+        if (event.type === "message.delta" && event.data.id === id) {
+          if (event.data.restarted && said !== "") onText(RULE);
+          said = (event.data.restarted ? "" : said) + event.data.text;
+          if (event.data.text !== "") onText(event.data.text);
+        } else if (event.type === "message.tool" && event.data.id === id) {
+          const { tool, args, callId = tool } = event.data;
+          if (args !== undefined) note(callId, `${tool}: ${args}\n`);
+        } else if (event.type === "approval.asked" && holdsUp(event.data, id, conversation)) {
+          note(event.data.id, waitingLine(event.data));
+        }
+      };
+      let after = Number.MAX_SAFE_INTEGER;
+      const unsubscribe = hub.subscribe((event) => {
+        if (event.id > after) hear(event);
+      });
+      try {
+        const { events: soFar, upTo } = events.turnSoFar(conversation, id);
+        after = upTo;
+        for (const event of soFar) hear(event);
+        for (const approval of approvals.waiting())
+          if (holdsUp(approval, id, conversation)) note(approval.id, waitingLine(approval));
+        const message = await inbox.finished(id);
+        const rest = message.status === "done" ? restOf(message.reply ?? "", said) : "";
+        if (rest !== "") onText(rest);
+        return message;
+      } finally {
+        unsubscribe();
+      }
+    },
+
+    /** Somebody waits for a message until the answer is called; `hasLeft` says that they have gone without it. */
+    hold({ id, conversation }: Message): (hasLeft: boolean) => void {
+      followers.set(id, (followers.get(id) ?? 0) + 1);
+      return (hasLeft) => {
+        const left = (followers.get(id) ?? 1) - 1;
+        if (left > 0) followers.set(id, left);
+        else followers.delete(id);
+        if (!hasLeft || left > 0 || isClosing()) return;
+        // The person who is being asked may still want it done.
+        if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) inbox.cancel(id);
+      };
+    },
+    answered: (id: string) => requests.answered(id),
+  };
+}
+export type Turns = ReturnType<typeof createTurns>;
+
+/** The message of a response, by the name its client knows. */
+export function responseOf(messages: Pick<Messages, "find">, responseId: string): Message {
+  const message = responseId.startsWith("resp_") ? messages.find(responseId.slice("resp_".length)) : undefined;
+  if (message?.source.channel === "openai") return message;
+  throw new OpenAiError(
+    400,
+    `There is no response ${JSON.stringify(responseId.slice(0, 100))}.`,
+    "previous_response_not_found",
+    "previous_response_id",
+  );
+}
+
+/** Whether a question holds a message up: its own, a budget of its conversation, or one of everybody's. */
+function holdsUp(approval: Approval, id: string, conversation: string): boolean {
+  if (approval.owner.id === id || isForAll(approval)) return true;
+  return approval.kind === "budget" && approval.conversation === conversation;
+}
+
+const waitingLine = ({ id, summary }: Approval): string =>
+  `A person is asked: ${summary}\nTo decide: io approval allow ${id}, or io approval deny ${id}\n`;
+
+/** Chats of other programs have ids of their own form. */
+function nameOfChat(chat: string): string {
+  const plain = chat.replace(/[^A-Za-z0-9._-]/g, "-");
+  return plain === chat && plain.length <= 58 ? `webui-${plain}` : `webui-${plain.slice(0, 40)}-${sha256([chat]).slice(0, 12)}`;
+}
+
+const digestOf = (said: readonly Said[]): string => sha256(said.map(({ role, text }) => [role, text.trim()]));
+const sha256 = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");

@@ -1,0 +1,202 @@
+import { createHash } from "node:crypto";
+import { pathToFileURL } from "node:url";
+import { Client, ProtocolError, SdkError, SdkErrorCode, type Transport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { canonical } from "../tools/audit.ts";
+import type { CallResult } from "./results.ts";
+import { schemaTrouble } from "./schema.ts";
+import { STOPPED, StdioTransport } from "./stdio.ts";
+
+/** A tool as its server describes it. */
+export interface ServerTool {
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  /** Of all of it. */
+  hash: string;
+}
+
+/** The tools of a server that can be offered, and what was left out. */
+export interface ToolList {
+  tools: ServerTool[];
+  notes: string[];
+}
+
+/** A server that answers. */
+export interface Connection {
+  protocol: string;
+  pid: number | null;
+  /** Its tools; only these, where some are named. */
+  list(signal: AbortSignal, wanted: readonly string[] | undefined): Promise<ToolList>;
+  call(name: string, args: Record<string, unknown>, options: CallOptions): Promise<CallResult>;
+  /** Whether a call failed because nobody is at the other end any more, or nobody who knows this connection. */
+  isLost(error: unknown): boolean;
+  wantsLogin(error: unknown): boolean;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  signal: AbortSignal;
+  timeoutMs: number;
+  onProgress?: (text: string) => void;
+}
+
+export interface ConnectDeps {
+  transport: () => Transport;
+  version: string;
+  /** The folder that a server of a project may work in. */
+  root: string | null;
+  signal: AbortSignal;
+  /** It ended or was lost by itself. */
+  onEnd: (why: string) => void;
+  /** It says that its tools have changed. */
+  onToolsChanged: () => void;
+}
+
+/** A start that takes longer has failed. */
+export const START_MS = 10_000;
+const PROBE_MS = 3_000;
+/** How many tools of one server are looked at, and how long their texts may be together. */
+export const MOST_TOOLS = 128;
+const MOST_PAGES = 20;
+const LONGEST_LIST = 60_000;
+const LONGEST_DESCRIPTION = 1_500;
+/** A call that goes on telling of its progress may take this long all the same. */
+export const LONGEST_CALL_MS = 3_600_000;
+
+/** Connects to a server and agrees on a version of the protocol, the newest that both know. */
+export async function connect(deps: ConnectDeps): Promise<Connection> {
+  try {
+    return await open(deps, "auto");
+  } catch (error) {
+    // Some old servers end when they are asked anything before the handshake.
+    const isOld = error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed && !deps.signal.aborted;
+    if (!isOld) throw error;
+    return open(deps, "legacy");
+  }
+}
+
+async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connection> {
+  const { version, root, signal, onEnd, onToolsChanged } = deps;
+  const transport = deps.transport();
+  const client = new Client(
+    { name: "io", version },
+    {
+      capabilities: root === null ? {} : { roots: {} },
+      versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
+      // Schemas of servers are not compiled here: one could be made to take for ever.
+      jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
+      inputRequired: { autoFulfill: false },
+    },
+  );
+  if (root !== null) client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(root).href }] }));
+  client.setNotificationHandler("notifications/tools/list_changed", onToolsChanged);
+  let isOpen = false;
+  client.onclose = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    onEnd(whyEnded(transport));
+  };
+  const stop = () => void transport.close().catch(() => undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await client.connect(transport, { timeout: START_MS, signal });
+  } catch (error) {
+    await transport.close().catch(() => undefined);
+    if (mode === "auto" && error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) throw error;
+    throw explained(error, transport);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+  isOpen = true;
+  return {
+    protocol: client.getNegotiatedProtocolVersion() ?? "unknown",
+    pid: transport instanceof StdioTransport ? transport.pid : null,
+    list: (within, wanted) =>
+      listTools(client, within, wanted).catch((error: unknown) => {
+        throw explained(error, transport);
+      }),
+    async call(name, args, { signal: ends, timeoutMs, onProgress }) {
+      const result = await client.request(
+        { method: "tools/call", params: { name, arguments: args } },
+        {
+          signal: ends,
+          timeout: timeoutMs,
+          maxTotalTimeout: LONGEST_CALL_MS,
+          resetTimeoutOnProgress: true,
+          onprogress: ({ progress, total, message }) =>
+            onProgress?.([`${progress}${total === undefined ? "" : ` of ${total}`}`, message].filter(Boolean).join(": ")),
+        },
+      );
+      return result as CallResult;
+    },
+    isLost: (error) =>
+      !(transport instanceof StdioTransport) &&
+      !(error instanceof ProtocolError) &&
+      !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout),
+    wantsLogin: isLoginError,
+    async close() {
+      isOpen = false;
+      await client.close();
+    },
+  };
+}
+
+/** Why a connection is not there any more, in the words of whoever ended it. */
+function whyEnded(transport: Transport): string {
+  if (!(transport instanceof StdioTransport)) return "the connection was lost";
+  const said = transport.lastErrors();
+  return [transport.ending ?? "it ended", said && `It printed: ${said}`].filter(Boolean).join(". ");
+}
+
+/** A program that has ended says more than that it does not answer. */
+function explained(error: unknown, transport: Transport): unknown {
+  if (transport instanceof StdioTransport && transport.ending !== undefined && transport.ending !== STOPPED)
+    return new Error(whyEnded(transport), { cause: error });
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+    return new Error(`it did not answer within ${START_MS / 1_000} s`, { cause: error });
+  return error;
+}
+
+/** Every tool that can be offered, page by page, until there are too many. */
+async function listTools(client: Client, signal: AbortSignal, wanted: readonly string[] | undefined): Promise<ToolList> {
+  if (!client.getServerCapabilities()?.tools) return { tools: [], notes: ["it offers no tools"] };
+  const tools = new Map<string, ServerTool>();
+  const notes: string[] = [];
+  let length = 0;
+  let left = 0;
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const answer = await client.request(
+      { method: "tools/list", params: cursor === undefined ? {} : { cursor } },
+      { signal, timeout: START_MS },
+    );
+    for (const { name, description = "", inputSchema } of answer.tools) {
+      if (wanted && !wanted.includes(name)) continue;
+      const trouble = tools.has(name) ? "is there twice" : name.length > 200 ? "has too long a name" : schemaTrouble(inputSchema);
+      const size = trouble === undefined ? JSON.stringify(inputSchema).length + description.length : 0;
+      if (tools.size >= MOST_TOOLS || length + size > LONGEST_LIST) left += 1;
+      else if (trouble !== undefined) notes.push(`${name.slice(0, 60)} is left out: it ${trouble}`);
+      else {
+        length += size;
+        tools.set(name, describedBy({ name, description: description.slice(0, LONGEST_DESCRIPTION), inputSchema }));
+      }
+    }
+    cursor = answer.nextCursor;
+    if (cursor === undefined || left > 0) break;
+  }
+  if (left > 0 || cursor !== undefined)
+    notes.push(`only ${tools.size} of its tools are offered, because there are too many; name those you want in "tools"`);
+  return { tools: [...tools.values()], notes };
+}
+
+const describedBy = (tool: Omit<ServerTool, "hash">): ServerTool => ({
+  ...tool,
+  hash: createHash("sha256").update(canonical(tool)).digest("hex"),
+});
+
+/** Whether a server wants a login, or another one than it was shown. */
+export function isLoginError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { data, status } = error as Error & { data?: { status?: unknown }; status?: unknown };
+  return error instanceof UnauthorizedError || data?.status === 401 || status === 401 || isLoginError(error.cause);
+}

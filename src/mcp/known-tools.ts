@@ -1,0 +1,82 @@
+import type { Log } from "../lib/log.ts";
+import { named } from "../lib/quoted.ts";
+import type { State } from "../store/state.ts";
+import type { ServerTool, ToolList } from "./connection.ts";
+import type { Entry } from "./entries.ts";
+import { plain } from "./results.ts";
+
+/** What is kept of a server between two lives: the tools that a person, or the first start, accepted. */
+interface Kept {
+  hash: string;
+  tools: ServerTool[];
+}
+
+export interface KnownToolsDeps {
+  entry: () => Entry;
+  state: State;
+  clean: (text: string) => string;
+  log: Log;
+}
+
+/** What is known of a server's tools: those that were accepted, and those that it has now. */
+export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
+  const key = () => `mcp.tools:${entry().key}`;
+  let accepted = keptTools();
+  /** Unknown while there is no connection. */
+  let current: ServerTool[] | undefined;
+  let notes: string[] = [];
+
+  function keptTools(): ServerTool[] | undefined {
+    const text = state.get(key());
+    const kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
+    return kept?.hash === entry().hash ? kept.tools : undefined;
+  }
+
+  function keep(tools: ServerTool[]): void {
+    accepted = tools;
+    state.set(key(), JSON.stringify({ hash: entry().hash, tools } satisfies Kept));
+  }
+
+  const isIn = (tools: readonly ServerTool[] | undefined, tool: ServerTool) =>
+    tools?.some(({ hash }) => hash === tool.hash) === true;
+  const withheld = () => (current ?? []).filter((tool) => !isIn(accepted, tool)).map(({ name }) => name);
+
+  return {
+    /** The first list is accepted as it is: it came with the server that a person chose. */
+    learn({ tools, notes: told }: ToolList): void {
+      current = tools;
+      notes = told.map((note) => clean(plain(note)));
+      if (accepted === undefined) keep(tools);
+      const held = withheld();
+      if (held.length > 0)
+        log.warn("an MCP server changed its tools; they are withheld", { server: entry().name, tools: held.slice(0, 20) });
+    },
+    disconnected(): void {
+      current = undefined;
+    },
+    isThere: (tool: ServerTool) => isIn(current, tool),
+    /** What may be offered to a model; without a connection, all that was accepted. */
+    offered(): ServerTool[] {
+      const wanted = entry().config?.tools;
+      const known = (accepted ?? []).filter(({ name }) => wanted?.includes(name) ?? true);
+      return current === undefined ? known : known.filter((tool) => isIn(current, tool));
+    },
+    /** The names of tools that are new or changed since a person accepted them. */
+    withheld,
+    accept(): void {
+      if (current) keep(current);
+      else {
+        accepted = undefined;
+        state.delete(key());
+      }
+    },
+    /** What a person should know of them. */
+    tell(): string | null {
+      const held = withheld();
+      const names = held.slice(0, 10).map((name) => named(name, 60));
+      const more = held.length > names.length ? ` and ${held.length - names.length} more` : "";
+      const changed = `withheld, because they are new or changed since they were accepted: ${names.join(", ")}${more}; io mcp enable shows and accepts them`;
+      return [...(held.length > 0 ? [changed] : []), ...notes.slice(0, 5)].join("; ") || null;
+    },
+  };
+}

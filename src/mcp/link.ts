@@ -1,0 +1,160 @@
+import type { Transport } from "@modelcontextprotocol/client";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { oneLine } from "../lib/quoted.ts";
+import type { Connection, ToolList } from "./connection.ts";
+import type { Entry } from "./entries.ts";
+import { plain } from "./results.ts";
+
+export interface LinkDeps {
+  entry: () => Entry;
+  version: string;
+  /** What speaks to the server, made anew for each start. Rejects with a UserError that says why it cannot be. */
+  openTransport: (entry: Entry) => Promise<() => Transport>;
+  onTools: (list: ToolList) => void;
+  onEnd: () => void;
+  clean: (text: string) => string;
+  log: Log;
+  now?: (() => number) | undefined;
+}
+
+/** Why a server is not there. */
+export interface Failure {
+  why: string;
+  needsLogin: boolean;
+  /** When it may be tried again. */
+  retryAt: number;
+}
+
+const LONGEST_WAIT_MS = 60_000;
+/** One that ends sooner after its start is not well. */
+const WELL_AFTER_MS = 60_000;
+const LONGEST_WHY = 600;
+const REFRESH_MS = 300;
+
+/** The connection to one server, made when it is needed, with longer and longer pauses after failures. */
+export function createLink({ entry, version, openTransport, onTools, onEnd, clean, log, now = Date.now }: LinkDeps) {
+  let connection: Connection | undefined;
+  let starting: Promise<Connection> | undefined;
+  let failure: Failure | undefined;
+  let failures = 0;
+  let readySince = 0;
+  let refreshing: NodeJS.Timeout | undefined;
+  const closing = new AbortController();
+
+  function ended(why: string, needsLogin = false): void {
+    connection = undefined;
+    onEnd();
+    if (closing.signal.aborted) return;
+    if (readySince > 0 && now() - readySince > WELL_AFTER_MS) failures = 0;
+    readySince = 0;
+    failures += 1;
+    // The first time it is tried again at once.
+    const wait = failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2));
+    failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + wait };
+    log.warn("an MCP server is not there", { server: entry().name, why: failure.why });
+  }
+
+  const wantsLogin = () => `it wants a login: io mcp login ${entry().name}`;
+
+  async function begin(): Promise<Connection> {
+    const { connect, isLoginError, START_MS } = await import("./connection.ts");
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(START_MS)]);
+    try {
+      const transport = await openTransport(entry());
+      const made = await connect({
+        ...{ transport, version, root: entry().project, signal },
+        onEnd: (why) => {
+          if (connection === made) ended(why);
+        },
+        onToolsChanged: () => {
+          // However often a server says so.
+          refreshing ??= setTimeout(() => void refresh(), REFRESH_MS).unref();
+        },
+      });
+      try {
+        onTools(await made.list(signal, entry().config?.tools));
+        closing.signal.throwIfAborted();
+      } catch (error) {
+        await made.close();
+        throw error;
+      }
+      connection = made;
+      readySince = now();
+      failure = undefined;
+      return made;
+    } catch (error) {
+      const isLate = signal.aborted && !closing.signal.aborted;
+      if (isLoginError(error)) ended(wantsLogin(), true);
+      else ended(isLate ? `it did not answer within ${START_MS / 1_000} s` : causesOf(error));
+      throw error;
+    }
+  }
+
+  async function refresh(): Promise<void> {
+    refreshing = undefined;
+    try {
+      const { START_MS } = await import("./connection.ts");
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(START_MS)]);
+      const list = await connection?.list(signal, entry().config?.tools);
+      if (list) onTools(list);
+    } catch (error) {
+      log.debug("the tools of an MCP server could not be listed again", { server: entry().name, error });
+    }
+  }
+
+  return {
+    connection: () => connection,
+    isStarting: () => starting !== undefined,
+    failure: () => failure,
+    /** What it failed for has been mended. */
+    forgive(): void {
+      failure = undefined;
+      failures = 0;
+    },
+    /** How long it is still left alone after a failure. */
+    waitMs: () => (connection || starting ? 0 : Math.max(0, (failure?.retryAt ?? 0) - now())),
+    /** The connection, made now if there is none. */
+    ensure(): Promise<Connection> {
+      if (connection) return Promise.resolve(connection);
+      starting ??= begin().finally(() => {
+        starting = undefined;
+      });
+      return starting;
+    },
+    refresh,
+    /** Gives up a connection over which a call failed, so that the next one makes another. */
+    lost(given: Connection, error: unknown): void {
+      if (connection !== given || !given.isLost(error)) return;
+      void given.close().catch(() => undefined);
+      if (given.wantsLogin(error)) ended(wantsLogin(), true);
+      else ended(causesOf(error));
+    },
+    /** Ends the connection, which is no failure. */
+    async drop(): Promise<void> {
+      const before = connection;
+      connection = undefined;
+      onEnd();
+      await before?.close().catch(() => undefined);
+    },
+    /** It has done what it was asked to. */
+    isWell(): void {
+      failures = 0;
+    },
+    async close(): Promise<void> {
+      closing.abort();
+      clearTimeout(refreshing);
+      await starting?.catch(() => undefined);
+      await connection?.close().catch(() => undefined);
+      connection = undefined;
+    },
+  };
+}
+
+/** What went wrong, with what that came from where it says more, as behind "fetch failed". */
+function causesOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const told = messageOf(error);
+  const more = cause === undefined ? "" : messageOf(cause);
+  return more === "" || told.includes(more) ? told : `${told} (${more})`;
+}

@@ -1,0 +1,198 @@
+import { createHash } from "node:crypto";
+import type { McpServerConfig } from "../home/mcp-config.ts";
+import { conflict, missing, UserError } from "../lib/errors.ts";
+import { quoted } from "../lib/quoted.ts";
+import { realOf } from "../lib/real-path.ts";
+import type { McpServer, McpServerDetails } from "../protocol/mcp.ts";
+import type { Tool } from "../tools/tool.ts";
+import { configEntries, type Entry, projectEntries } from "./entries.ts";
+import { createLent } from "./lent.ts";
+import type { Logins } from "./oauth.ts";
+import { createPool, type PoolDeps } from "./pool.ts";
+import type { Server } from "./server.ts";
+import { serverTools } from "./tools.ts";
+import { detailsOf, type Trust, viewOf } from "./view.ts";
+
+export interface McpDeps extends PoolDeps {
+  /** The servers of config.json, as it is now. */
+  servers: () => Record<string, McpServerConfig>;
+  /** Writes into config.json whether a server of it is switched off. */
+  setDisabled: (name: string, disabled: boolean) => void;
+  /** Whether what an editor brings to a conversation may be started there. */
+  mayStart: (conversation: string) => boolean;
+  logins: Logins;
+  /** Where a server is, with every variable filled in. */
+  addressOf: (entry: Entry) => string;
+}
+
+/** The user's MCP servers: those of config.json, and those of projects that a person has switched on. */
+export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, ...deps }: McpDeps) {
+  const { state } = deps;
+  const pool = createPool(deps);
+  const isTrusted = (entry: Entry) => state.get(trustKey(entry)) === entry.hash;
+  const lent = createLent({ pool, isTrusted, mayStart });
+  let isClosed = false;
+
+  /** What is written down for these folders of a project, what an editor lends, and config.json, which wins. */
+  function entriesIn(folders: readonly string[], lentHere: readonly Entry[] = []): Entry[] {
+    const found = new Map(configEntries(servers()).map((entry) => [entry.name, entry]));
+    for (const entry of [...lentHere, ...folders.flatMap((folder) => projectEntries(realOf(folder)))])
+      if (!found.has(entry.name)) found.set(entry.name, entry);
+    return [...found.values()];
+  }
+
+  function trustIn(entry: Entry): Trust {
+    if (entry.from === "config") return entry.config?.disabled ? "off" : "on";
+    if (entry.from === "acp") return lent.isAllowedAnywhere(entry) ? "on" : "off";
+    const trusted = state.get(trustKey(entry));
+    return trusted === undefined ? "off" : trusted === entry.hash ? "on" : "changed";
+  }
+  const isOn = (entry: Entry) => entry.config !== undefined && trustIn(entry) === "on";
+  const serverOf = (entry: Entry) => (isOn(entry) ? pool.of(entry) : undefined);
+
+  /** Ends what the files of these folders no longer name, or name as something else than a person has seen. */
+  function endUntrusted(folders: readonly string[]): void {
+    const places = folders.map((folder) => realOf(folder));
+    const own = pool
+      .all()
+      .map((server) => server.entry())
+      .filter(({ from, project }) => from !== "acp" && project !== null && places.includes(project));
+    if (own.length === 0) return;
+    const trusted = places
+      .flatMap(projectEntries)
+      .filter(isOn)
+      .map(({ key }) => key);
+    for (const { key } of own) if (!trusted.includes(key)) pool.drop(key);
+  }
+
+  /** Those that are on. What has not been started yet is, in the background. */
+  function running(folders: readonly string[], conversation?: string) {
+    if (isClosed) return [];
+    endUntrusted(folders);
+    const lentHere = lent.to(conversation);
+    return entriesIn(folders, lentHere)
+      .filter((entry) => lentHere.includes(entry) || isOn(entry))
+      .map((entry) => {
+        const server = pool.of(entry);
+        const { state: now } = server.status();
+        // One with tools is started again when one of them is called.
+        if (now === "off" || (now === "failed" && server.offered().length === 0)) void server.start();
+        return server;
+      });
+  }
+
+  function find(name: string, project: string | undefined): Entry {
+    const lentThere = project === undefined ? [] : lent.all().filter((each) => each.project === realOf(project));
+    const entry = entriesIn(project === undefined ? [] : [project], lentThere).find((each) => each.name === name);
+    if (!entry) throw noSuchServer(name, project);
+    return entry;
+  }
+  const view = (entry: Entry) => viewOf(entry, trustIn(entry), serverOf(entry));
+  const details = (entry: Entry) => detailsOf(entry, trustIn(entry), serverOf(entry));
+
+  return {
+    /** The tools for work in these folders, and of this conversation: at once, from what is known of each server. */
+    toolsFor: (folders: readonly string[], conversation?: string): Tool[] => serverTools(running(folders, conversation)),
+    lend: lent.lend,
+    allowLent: lent.allow,
+    takeBack: lent.takeBack,
+    /** The servers of config.json and of these projects. */
+    list(projects: readonly string[]): McpServer[] {
+      endUntrusted(projects);
+      // Two projects may have a server of the same name.
+      const found = [[], ...projects.map((project) => [project])].flatMap((folders) => entriesIn(folders));
+      return [...new Map([...found, ...lent.all()].map((entry) => [entry.key, entry])).values()].map(view);
+    },
+    show: (name: string, project?: string): McpServerDetails => details(find(name, project)),
+    /** Switches a server on as it was shown, accepts its tools as they are, and waits for its start. */
+    async enable(name: string, { project, hash }: { project?: string | undefined; hash?: string | undefined }) {
+      const entry = find(name, project);
+      checkShown(entry, hash);
+      if (entry.from === "config") setDisabled(name, false);
+      else state.set(trustKey(entry), entry.hash);
+      const now = find(name, project);
+      const server = pool.of(now);
+      server.accept();
+      await server.start();
+      return details(now);
+    },
+    disable(name: string, project?: string): McpServer {
+      const entry = find(name, project);
+      if (entry.from === "config") setDisabled(name, true);
+      else state.delete(trustKey(entry));
+      lent.disallow(entry);
+      pool.drop(entry.key);
+      return view(find(name, project));
+    },
+    /** Starts a server that is on, and tells how that went. */
+    async test(name: string, project?: string): Promise<McpServerDetails> {
+      const entry = find(name, project);
+      await serverOf(entry)?.start();
+      return details(entry);
+    },
+    ...loginsOn({ logins, addressOf, find, isOn, serverOf, details }),
+    /** Starts and ends what config.json says now. */
+    follow(): void {
+      const wanted = configEntries(servers()).filter(isOn);
+      for (const { from, key } of pool.all().map((server) => server.entry()))
+        if (from === "config" && !wanted.some((entry) => entry.key === key)) pool.drop(key);
+      running([]);
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      lent.close();
+      await pool.close();
+    },
+  };
+}
+export type Mcp = ReturnType<typeof createMcp>;
+
+function noSuchServer(name: string, project: string | undefined): UserError {
+  const where = project === undefined ? "config.json names no" : `neither config.json nor ${project} names an`;
+  return missing(`There is no such server: ${where} MCP server ${quoted(name, 80)}.`);
+}
+
+/** Only what a person was shown is switched on. */
+function checkShown(entry: Entry, hash: string | undefined): void {
+  if (entry.project !== null && hash === undefined)
+    throw new UserError("Say by its hash which version of the server was shown to a person.");
+  if (hash !== undefined && hash !== entry.hash)
+    throw conflict("The server was changed since it was shown. Look at it again before you switch it on.");
+  if (!entry.config) throw new UserError(`It cannot be switched on: ${entry.trouble}.`);
+}
+
+interface LoginParts extends Pick<McpDeps, "logins" | "addressOf"> {
+  find: (name: string, project: string | undefined) => Entry;
+  isOn: (entry: Entry) => boolean;
+  serverOf: (entry: Entry) => Server | undefined;
+  details: (entry: Entry) => McpServerDetails;
+}
+
+/** Logging in to servers and out again. */
+function loginsOn({ logins, addressOf, find, isOn, serverOf, details }: LoginParts) {
+  return {
+    /** Where a person logs in to a server. */
+    async login(name: string, project?: string): Promise<{ url: string }> {
+      const entry = find(name, project);
+      if (!isOn(entry)) throw conflict("This server is not switched on.");
+      if (entry.config?.url === undefined) throw new UserError("Only a server with an address has a login.");
+      return { url: await logins.begin(entry, addressOf(entry)) };
+    },
+    /** Takes what a browser brought back from a login. */
+    async loggedIn(given: URLSearchParams): Promise<void> {
+      const entry = await logins.finish(given);
+      await serverOf(entry)?.reconnect();
+    },
+    async logout(name: string, project?: string): Promise<McpServerDetails> {
+      const entry = find(name, project);
+      logins.forget(entry);
+      await serverOf(entry)?.reconnect();
+      return details(entry);
+    },
+  };
+}
+
+const trustKey = ({ key }: Entry) => `mcp.trust:${key}`;
+
+/** What the environment of every server of a data folder holds, so that those left behind are found. */
+export const markOf = (home: string): string => `IO_MCP=${createHash("sha256").update(realOf(home)).digest("hex").slice(0, 24)}`;

@@ -1,0 +1,125 @@
+import { DEFAULT_TIMEOUT_MS } from "../home/mcp-config.ts";
+import { messageOf } from "../lib/errors.ts";
+import { named, oneLine } from "../lib/quoted.ts";
+import type { McpState } from "../protocol/mcp.ts";
+import { ToolError, UnknownOutcome } from "../tools/tool.ts";
+import type { Connection, ServerTool } from "./connection.ts";
+import type { Entry } from "./entries.ts";
+import { createKnownTools, type KnownToolsDeps } from "./known-tools.ts";
+import { createLink, type LinkDeps } from "./link.ts";
+import { type CallResult, plain } from "./results.ts";
+
+export interface ServerDeps
+  extends Pick<LinkDeps, "version" | "openTransport" | "now">,
+    Pick<KnownToolsDeps, "state" | "clean" | "log"> {
+  entry: Entry;
+}
+
+export interface Calling {
+  signal: AbortSignal;
+  onProgress?: (text: string) => void;
+}
+
+/** One server over its starts and ends. */
+export function createServer({ entry: first, version, openTransport, now, state, clean, log }: ServerDeps) {
+  let entry = first;
+  const current = () => entry;
+  const tools = createKnownTools({ entry: current, state, clean, log });
+  const link = createLink({
+    ...{ entry: current, version, openTransport, clean, log, now },
+    onTools: tools.learn,
+    onEnd: tools.disconnected,
+  });
+  const label = () => named(entry.name, 80);
+
+  /** Waits until it is there, or says to the model why it is not. */
+  async function reach(signal: AbortSignal): Promise<Connection> {
+    const wait = link.waitMs();
+    const why = () => link.failure()?.why ?? "nobody knows why";
+    if (wait > 0)
+      throw new ToolError(`The MCP server ${label()} is not there: ${why()} IO tries it again in ${Math.ceil(wait / 1_000)} s.`);
+    try {
+      return await unlessAborted(link.ensure(), signal);
+    } catch {
+      signal.throwIfAborted();
+      throw new ToolError(`The MCP server ${label()} could not be started: ${why()}`);
+    }
+  }
+
+  function whyFailed(error: unknown, isThere: boolean): Error {
+    if (!isThere)
+      return new UnknownOutcome(
+        `The MCP server ${label()} ended while it worked: ${link.failure()?.why ?? "nobody knows why"} Whether the call had an effect is not known: look before you do it again. IO starts the server again when it is next called.`,
+      );
+    const why = oneLine(clean(plain(messageOf(error))), 600);
+    // The server itself said no, so it knows what it did.
+    if (isProtocolError(error)) return new ToolError(`The MCP server ${label()} refused the call: ${why}`);
+    return new UnknownOutcome(
+      `The MCP server ${label()} gave no answer that IO can use: ${why} Whether the call had an effect is not known.`,
+    );
+  }
+
+  return {
+    entry: current,
+    /** Follows a change that leaves it the same server. */
+    replace(next: Entry): void {
+      entry = next;
+      void link.refresh();
+    },
+    /** Starts it if it is not there. Never rejects: what went wrong is its state. */
+    async start(): Promise<void> {
+      if (link.waitMs() === 0) await link.ensure().catch(() => undefined);
+    },
+    status(): { state: McpState; detail: string | null; protocol: string | null } {
+      const connection = link.connection();
+      if (connection) return { state: "ready", detail: tools.tell(), protocol: connection.protocol };
+      if (link.isStarting()) return { state: "starting", detail: null, protocol: null };
+      const failure = link.failure();
+      if (!failure) return { state: "off", detail: null, protocol: null };
+      return { state: failure.needsLogin ? "needs-login" : "failed", detail: failure.why, protocol: null };
+    },
+    offered: tools.offered,
+    withheld: tools.withheld,
+    /** A person has seen its tools as they are. */
+    accept: tools.accept,
+    async call(tool: ServerTool, args: Record<string, unknown>, { signal, onProgress }: Calling): Promise<CallResult> {
+      const connection = await reach(signal);
+      if (!tools.isThere(tool))
+        throw new ToolError(
+          `The MCP server ${label()} has changed or removed this tool, so it was not called. The user can look with: io mcp test ${entry.name}`,
+        );
+      try {
+        const timeoutMs = entry.config?.timeout ?? DEFAULT_TIMEOUT_MS;
+        const told = onProgress && ((text: string) => onProgress(`${oneLine(plain(text), 300)}\n`));
+        const result = await connection.call(tool.name, args, { signal, timeoutMs, ...(told && { onProgress: told }) });
+        link.isWell();
+        return result;
+      } catch (error) {
+        signal.throwIfAborted();
+        link.lost(connection, error);
+        throw whyFailed(error, link.connection() === connection);
+      }
+    },
+    /** A person has logged in, or out: it is connected to anew. */
+    async reconnect(): Promise<void> {
+      const connection = link.connection();
+      if (connection) await link.drop();
+      link.forgive();
+      await link.ensure().catch(() => undefined);
+    },
+    close: link.close,
+  };
+}
+export type Server = ReturnType<typeof createServer>;
+
+/** By its name, without loading the SDK. */
+const isProtocolError = (error: unknown) => error instanceof Error && error.name === "ProtocolError";
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((done, failed) => {
+    const stop = () => failed(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+    work.then(done, failed).finally(() => signal.removeEventListener("abort", stop));
+  });
+}

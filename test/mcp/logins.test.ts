@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
+import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { unmarked } from "../support/data.ts";
+import { collectEndings, temporaryHome } from "../support/home.ts";
+import { startGuarded } from "../support/mcp/guarded.ts";
+import { isIn } from "../support/mcp/servers.ts";
+import { scriptedModel } from "../support/model.ts";
+import { modelCalls, obedient } from "../support/orchestrator.ts";
+
+const { atTheEnd, end } = collectEndings();
+afterAll(end);
+
+let daemon: TestDaemon;
+let model: ModelServer;
+let guarded: Awaited<ReturnType<typeof startGuarded>>;
+
+beforeAll(async () => {
+  guarded = await startGuarded(atTheEnd);
+  model = await scriptedModel(obedient, undefined, atTheEnd);
+  const mcpServers = { guarded: { type: "http", url: `${guarded.url}/mcp` } };
+  daemon = await startDaemonProcess(
+    temporaryHome({ mode: "full", mcpServers }, atTheEnd),
+    providerEnvironment(model.url),
+    atTheEnd,
+  );
+});
+
+const whoami = async () => (await modelCalls(daemon, model, "mcp__guarded__whoami", {})).read;
+
+test("a server that sends people anywhere but to a web page begins no login, and no browser is opened", async () => {
+  await isIn(daemon, "guarded", "needs-login");
+  for (const address of ["file:///etc/passwd", "--version:x", "vscode://open/this", "http://me:pass@127.0.0.1/authorize"]) {
+    guarded.sendTo(address);
+    const begun = await runIo(["mcp", "login", "guarded", "--no-browser"], daemon.home);
+    expect(begun.code, address).not.toBe(0);
+    expect(begun.stdout, address).toBe("");
+    expect(begun.stderr).toMatch(/The login (?:was not begun: .* no web page|could not be begun)/);
+  }
+  guarded.sendTo(undefined);
+});
+
+test("a login goes through a browser once, its tokens are told to nobody, are refreshed, and are forgotten by a logout", async () => {
+  expect((await isIn(daemon, "guarded", "needs-login")).detail).toBe("it wants a login: io mcp login guarded");
+  const begun = await runIo(["mcp", "login", "guarded", "--no-browser", "--json"], daemon.home);
+  const { url } = JSON.parse(begun.stdout) as { url: string };
+  expect(new URL(url).searchParams.get("code_challenge_method")).toBe("S256");
+  const back = (await fetch(url, { redirect: "manual" })).headers.get("location") ?? "";
+  expect(back).toContain(`${daemon.url}/oauth/callback?`);
+  expect((await fetch(back.replace(/state=[^&]*/, "state=guessed"))).status).toBe(400);
+  const page = await fetch(back);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain("You are logged in");
+  expect((await fetch(back)).status).toBe(400);
+  await isIn(daemon, "guarded", "ready");
+  expect(unmarked(await whoami())).toBe("somebody who logged in");
+
+  guarded.expire();
+  expect(unmarked(await whoami())).toBe("somebody who logged in");
+  expect(guarded.seen).toMatchObject({ registrations: 1, refreshes: 1 });
+
+  const told = await Promise.all(
+    ["/api/mcp", "/api/mcp/guarded", "/api/config"].map(async (path) => (await daemon.fetch(path)).text()),
+  );
+  const all =
+    told.join() + daemon.output() + readFileSync(join(daemon.home, "logs", "io.log"), "utf8") + JSON.stringify(model.requests);
+  expect(guarded.seen.given.filter((secret) => all.includes(secret))).toEqual([]);
+
+  await daemon.kill("SIGTERM");
+  daemon = await startDaemonProcess(daemon.home, providerEnvironment(model.url), atTheEnd);
+  await isIn(daemon, "guarded", "ready");
+  guarded.expire();
+  guarded.revoke();
+  expect(await whoami()).toContain("it wants a login: io mcp login guarded");
+  expect((await isIn(daemon, "guarded", "needs-login")).tools).toEqual(["mcp__guarded__whoami"]);
+  expect((await runIo(["mcp", "logout", "guarded"], daemon.home)).stdout).toContain("needs-login");
+});
