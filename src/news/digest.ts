@@ -1,0 +1,132 @@
+import type { NewsConfig } from "../home/news-config.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { isNothing, tellDigest } from "../protocol/digest-text.ts";
+import type { Source } from "../protocol/messages.ts";
+import type { Digest } from "../protocol/news.ts";
+import type { Owed } from "../protocol/outbox.ts";
+import type { DigestRows } from "../store/digest.ts";
+import type { Store } from "../store/open.ts";
+import type { OutboxRows } from "../store/outbox.ts";
+import type { State } from "../store/state.ts";
+import { costOf, type Prices } from "../tools/budgets/money.ts";
+import type { NewsDesk } from "./news.ts";
+import { isQuiet, lastAt } from "./quiet-hours.ts";
+
+export interface DigestDeps {
+  rows: DigestRows;
+  outbox: Pick<OutboxRows, "held" | "heldCount" | "lastHeld" | "named">;
+  news: Pick<NewsDesk, "heldOf">;
+  prices: () => Prices;
+}
+
+/** How many of what was held back are named one by one. */
+const NAMED = 20;
+
+/** Counts what happened in a time, from the records alone. */
+export function createDigest({ rows, outbox, news, prices }: DigestDeps) {
+  return async (since: string, until: string): Promise<Digest> => {
+    const period = { since, until };
+    const { done, failed, used } = await rows.count(period);
+    const { calls, inputTokens, outputTokens, money, partial } = costOf(used, prices());
+    const held = outbox.held(NAMED).flatMap((owed) => news.heldOf(owed) ?? []);
+    return {
+      ...{ since, until, done, failed },
+      waiting: { approvals: rows.approvalsWaiting() },
+      cost: { calls, inputTokens, outputTokens, money, partial },
+      held,
+      heldCount: held.length < NAMED ? held.length : outbox.heldCount(),
+    };
+  };
+}
+export type MakeDigest = ReturnType<typeof createDigest>;
+
+export interface DailyDigestDeps extends Pick<DigestDeps, "outbox"> {
+  store: Pick<Store, "transaction">;
+  state: State;
+  digest: MakeDigest;
+  config: () => NewsConfig;
+  owe: (owed: Owed) => void;
+  /** Where a person is told what belongs to no conversation. */
+  personalSource: () => Source;
+  log: Log;
+  now?: () => Date;
+}
+
+const LAST = "digest:last";
+const DAY_MS = 86_400_000;
+/** The clock may be set, and the machine may sleep. */
+const LOOK_MS = 30_000;
+
+/**
+ * Sends one digest a day at its time, or, where none is set, at the end of quiet hours in which something was held back. A
+ * time that was missed is made up for once; a day without anything to report passes in silence.
+ */
+export function createDailyDigest(deps: DailyDigestDeps) {
+  const { store, state, digest, config, outbox, owe, personalSource, log, now = () => new Date() } = deps;
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = false;
+  let looking: Promise<void> | undefined;
+
+  /** The time of day at which one is due; undefined where none ever is. */
+  function timeOfDay(): string | undefined {
+    const { digest: time, quietHours } = config();
+    return time ?? (quietHours !== undefined && outbox.lastHeld() > 0 ? quietHours.slice(6) : undefined);
+  }
+
+  async function look(): Promise<void> {
+    const time = timeOfDay();
+    const at = now();
+    if (time === undefined || isQuiet(config().quietHours, at)) return;
+    const due = lastAt(time, at);
+    const last = state.get(LAST);
+    if (last === undefined && config().digest !== undefined && at.getTime() - due.getTime() >= 60_000) {
+      // It was asked for after today's time: the first one comes tomorrow.
+      store.transaction(() => state.set(LAST, at.toISOString()));
+      return;
+    }
+    if (last !== undefined && last >= due.toISOString()) return;
+    const upTo = outbox.lastHeld();
+    const until = at.toISOString();
+    const made = await digest(last ?? new Date(at.getTime() - DAY_MS).toISOString(), until);
+    store.transaction(() => {
+      state.set(LAST, until);
+      outbox.named(upTo);
+      if (isNothing(made)) return;
+      const text = tellDigest(made);
+      const about = `digest:${until}`;
+      owe({ kind: "news", about, conversation: "main", source: personalSource(), text, level: "normal", key: about });
+    });
+  }
+
+  function arm(): void {
+    clearTimeout(timer);
+    const { digest: time, quietHours } = config();
+    if (!isOpen || (time === undefined && quietHours === undefined)) return;
+    timer = setTimeout(() => void lookAgain(), LOOK_MS).unref();
+  }
+
+  function lookAgain(): Promise<void> {
+    looking ??= look()
+      .catch((error: unknown) => log.warn("the digest could not be made and is tried again", { error: messageOf(error) }))
+      .finally(() => {
+        looking = undefined;
+        arm();
+      });
+    return looking;
+  }
+
+  return {
+    look: lookAgain,
+    start(): void {
+      isOpen = true;
+      void lookAgain();
+    },
+    async close(): Promise<void> {
+      isOpen = false;
+      clearTimeout(timer);
+      await looking;
+    },
+  };
+}
+export type DailyDigest = ReturnType<typeof createDailyDigest>;
