@@ -1,6 +1,9 @@
-import { readdirSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { Git } from "../git/command.ts";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { UserError, unavailable } from "../lib/errors.ts";
 import type { Origin } from "./origin.ts";
 
@@ -14,6 +17,8 @@ const UNREACHABLE =
 export interface CloneLimits {
   deadlineMs: number;
   maxBytes: number;
+  /** Files and folders, without git's own. */
+  maxEntries: number;
 }
 
 /** Clones the newest commit into `target` and answers with its hash. Git asks nobody anything and runs nothing of the repository's. */
@@ -30,12 +35,12 @@ export async function clone(
     env: { GIT_LFS_SKIP_SMUDGE: "1" },
     settings: ["filter.lfs.required=false"],
     fetchBy: FETCH_BY,
+    readable: localFolder(origin.address),
   };
 
   const tooLarge = new AbortController();
-  const watch = setInterval(() => {
-    if (weigh(target) > 2 * limits.maxBytes) tooLarge.abort();
-  }, 250);
+  const done = new AbortController();
+  const watching = watch(target, limits, done.signal, () => tooLarge.abort());
   const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--quiet"];
   try {
     const cloned = await git.run(folder, ["clone", ...options, "--", origin.address, target], {
@@ -57,7 +62,8 @@ export async function clone(
         ...(UNREACHABLE.test(cloned.stderr) && { trouble: "unavailable" }),
       });
   } finally {
-    clearInterval(watch);
+    done.abort();
+    await watching;
   }
   const head = await git.run(folder, ["-C", target, "rev-parse", "--verify", "HEAD"], { ...common, deadlineMs: 10_000 });
   const commit = head.stdout.trim();
@@ -77,16 +83,46 @@ function reason(stderr: string): string {
     : `${text}.`;
 }
 
-/** The bytes that have arrived so far; what vanishes while we look weighs nothing. */
-function weigh(folder: string): number {
+/** Calls when more has arrived than a skill may have, while git is still at work. */
+async function watch(folder: string, { maxBytes, maxEntries }: CloneLimits, signal: AbortSignal, onTooLarge: () => void) {
+  while (!signal.aborted) {
+    const weight: Weight = { bytes: 2 * maxBytes, entries: 2 * maxEntries };
+    await weigh(folder, weight, createBreath(), signal);
+    if (weight.bytes < 0 || weight.entries < 0) return onTooLarge();
+    await sleep(250, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** What may still arrive. */
+interface Weight {
+  bytes: number;
+  entries: number;
+}
+
+/** Takes off what has arrived so far; what vanishes while we look weighs nothing. */
+async function weigh(folder: string, left: Weight, breathe: Breath, signal: AbortSignal): Promise<void> {
+  let entries: Dirent[];
   try {
-    return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) return sum + weigh(path);
-      return sum + (entry.isFile() ? (statSync(path, { throwIfNoEntry: false })?.size ?? 0) : 0);
-    }, 0);
+    entries = readdirSync(folder, { withFileTypes: true });
   } catch {
     // Git makes and renames folders while it works.
-    return 0;
+    return;
+  }
+  for (const entry of entries) {
+    if (signal.aborted || left.bytes < 0 || left.entries < 0) return;
+    left.entries -= 1;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await weigh(path, left, breathe, signal);
+    else if (entry.isFile()) left.bytes -= statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    await breathe();
+  }
+}
+
+/** Where an address leads on this machine; nowhere for one of another machine. */
+function localFolder(address: string): string[] {
+  try {
+    return isAbsolute(address) ? [address] : [fileURLToPath(address)];
+  } catch {
+    return [];
   }
 }

@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { type Breath, createBreath } from "../lib/breath.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { makeFolder } from "../lib/pinned/folder.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
@@ -38,9 +39,10 @@ export interface Collection {
  * Every skill of a clone: the root if it is one, and the folders down to the eighth level that are. A hidden folder of a
  * taken name is a copy kept for another program; one that says the same as the skill of that name is nothing to tell of.
  */
-export function collectSkills(clone: string, repoName: string, limits: Limits): Collection {
+export async function collectSkills(clone: string, repoName: string, limits: Limits): Promise<Collection> {
   const root = realpathSync(clone);
-  const folders = skillFolders(root, 0);
+  const look: Look = { left: entriesFor(limits.maxFiles), breathe: createBreath() };
+  const folders = await skillFolders(root, 0, look);
   if (folders.length === 0)
     throw new UserError("No SKILL.md was found in the repository, down to its eighth level of folders. Nothing was installed.");
   const nameOf = (folder: string) => (folder === root ? repoName : basename(folder));
@@ -58,7 +60,7 @@ export function collectSkills(clone: string, repoName: string, limits: Limits): 
     if (copy || bySlug.size === MAX_SKILLS) leftOut.push(shown);
     else {
       const slug = freeSlug(own, nameOf(dirname(folder)), bySlug);
-      bySlug.set(slug, { slug, name, folder, files: filesOf(root, folder, inner, limits) });
+      bySlug.set(slug, { slug, name, folder, files: await filesOf(root, folder, inner, limits, look) });
     }
   }
   return { candidates: [...bySlug.values()], leftOut };
@@ -96,8 +98,10 @@ export function slugOf(name: string): string {
 }
 
 /** Copies a candidate's files, and nothing else, into a new folder: whatever they were, they are plain files there. */
-export function copySkill(candidate: Candidate, target: string, { maxBytes }: Pick<Limits, "maxBytes">): void {
+export async function copySkill(candidate: Candidate, target: string, { maxBytes }: Pick<Limits, "maxBytes">): Promise<void> {
+  const breathe = createBreath();
   for (const [file, source] of candidate.files) {
+    await breathe();
     const path = join(target, file);
     const read = readPlainAt(source, maxBytes);
     if ("absent" in read)
@@ -113,30 +117,56 @@ export function copySkill(candidate: Candidate, target: string, { maxBytes }: Pi
   }
 }
 
+/** How many files and folders are looked at for a skill of so many files. */
+export const entriesFor = (maxFiles: number): number => 2 * maxFiles + 1_000;
+
+/** What may still be looked at: a repository of a few kilobytes can hold any number of folders. */
+interface Look {
+  left: number;
+  breathe: Breath;
+}
+
+async function spend(look: Look): Promise<void> {
+  look.left -= 1;
+  if (look.left < 0)
+    throw new UserError("The repository has more files and folders than a skill may have. Nothing was installed.");
+  await look.breathe();
+}
+
 /** Folders seen by a person come before hidden ones, so that a copy kept for another program never wins. */
-function skillFolders(folder: string, depth: number): string[] {
+async function skillFolders(folder: string, depth: number, look: Look): Promise<string[]> {
+  await spend(look);
   const here = isFile(join(folder, "SKILL.md")) ? [folder] : [];
   if (depth === MAX_DEPTH || (here.length > 0 && depth > 0)) return here;
   const below = entriesAt(folder)
     .filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name))
     .map((entry) => entry.name)
     .sort((a, b) => Number(a.startsWith(".")) - Number(b.startsWith(".")) || (a < b ? -1 : 1));
-  return [...here, ...below.flatMap((name) => skillFolders(join(folder, name), depth + 1))];
+  const found = here;
+  for (const name of below) found.push(...(await skillFolders(join(folder, name), depth + 1, look)));
+  return found;
 }
 
 function isFile(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-function filesOf(root: string, skill: string, inner: ReadonlySet<string>, { maxBytes, maxFiles }: Limits): Map<string, string> {
+async function filesOf(
+  root: string,
+  skill: string,
+  inner: ReadonlySet<string>,
+  { maxBytes, maxFiles }: Limits,
+  look: Look,
+): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   let bytes = 0;
-  const visit = (folder: string) => {
+  const visit = async (folder: string) => {
     for (const entry of entriesAt(folder)) {
+      await spend(look);
       const path = join(folder, entry.name);
       const name = relative(skill, path);
       if (entry.name === RECORD || SKIPPED.has(entry.name) || inner.has(path)) continue;
-      if (entry.isDirectory()) visit(path);
+      if (entry.isDirectory()) await visit(path);
       else if (entry.isFile() || entry.isSymbolicLink()) {
         const source = entry.isSymbolicLink() ? linkTarget(root, path, relative(root, path)) : path;
         bytes += statSync(source).size;
@@ -149,7 +179,7 @@ function filesOf(root: string, skill: string, inner: ReadonlySet<string>, { maxB
       }
     }
   };
-  visit(skill);
+  await visit(skill);
   return files;
 }
 

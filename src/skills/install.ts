@@ -5,8 +5,9 @@ import type { Git } from "../git/command.ts";
 import { codeOf, conflict, UserError } from "../lib/errors.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
 import { createFile, syncFolder } from "../lib/pinned/write.ts";
+import { removeTree } from "../process/remove-tree.ts";
 import { clone } from "./clone.ts";
-import { type Candidate, collectSkills, copySkill, leftOutWarning } from "./collect.ts";
+import { type Candidate, collectSkills, copySkill, entriesFor, leftOutWarning } from "./collect.ts";
 import { inspect } from "./inspect.ts";
 import type { Origin } from "./origin.ts";
 import { RECORD, recordText } from "./record.ts";
@@ -34,12 +35,18 @@ export async function installSkills(
   const ready = join(work, "ready");
   try {
     for (const folder of [cloned, ready]) mkdirSync(folder, { mode: 0o700 });
-    const commit = await clone(origin, join(cloned, ".clone"), { deadlineMs: cloneMs, maxBytes }, git, signal);
-    const { candidates, leftOut } = collectSkills(join(cloned, ".clone"), origin.name, { maxBytes, maxFiles });
+    const commit = await clone(
+      origin,
+      join(cloned, ".clone"),
+      { deadlineMs: cloneMs, maxBytes, maxEntries: entriesFor(maxFiles) },
+      git,
+      signal,
+    );
+    const { candidates, leftOut } = await collectSkills(join(cloned, ".clone"), origin.name, { maxBytes, maxFiles });
     refuseTaken(root, candidates);
     for (const candidate of candidates) {
       const folder = join(ready, candidate.slug);
-      copySkill(candidate, folder, limits);
+      await copySkill(candidate, folder, limits);
       const warnings = await inspect(folder, [...candidate.files.keys()].sort());
       if (leftOut.length > 0 && candidate === candidates.at(-1)) warnings.unshift(leftOutWarning(leftOut));
       const record = { url: origin.shown, commit, installedAt: now().toISOString(), warnings };
@@ -48,7 +55,7 @@ export async function installSkills(
     moveIn(root, ready, candidates);
     return { slugs: candidates.map(({ slug }) => slug), commit };
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    await removeTree(work);
   }
 }
 

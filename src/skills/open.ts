@@ -1,12 +1,13 @@
 import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Git } from "../git/command.ts";
-import { nearest } from "../lib/config.ts";
+import { nearest } from "../home/config.ts";
 import { conflict, messageOf, missing, UserError, usageError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
 import { entriesAt } from "../lib/pinned/list.ts";
 import { syncFolder } from "../lib/pinned/write.ts";
+import { removeTree } from "../process/remove-tree.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { FoundSkill, Skill } from "../protocol/skills.ts";
 import { whenFree } from "../store/open.ts";
@@ -17,7 +18,7 @@ import { bodyOf } from "./manifest.ts";
 import { parseOrigin } from "./origin.ts";
 import { RECORD, wasOn } from "./record.ts";
 import { searchRegistry } from "./registry.ts";
-import { createScanner, type Place, type Scanner, SLUG } from "./scan.ts";
+import { createScanner, type Scanner, type SkillFolder, SLUG } from "./scan.ts";
 import { createSnapshots } from "./snapshot.ts";
 
 export interface SkillsDeps {
@@ -44,6 +45,9 @@ export interface AddOptions {
   signal?: AbortSignal;
 }
 
+/** A skill that is on, where it lies, and what is in its `agents` folder. */
+export type ActiveSkill = Skill & Pick<SkillFolder, "folder" | "agents">;
+
 export interface Skills {
   list(): Skill[];
   find(slug: string): Skill;
@@ -52,9 +56,9 @@ export interface Skills {
   /** A skill as it is at this moment, looked through again. */
   show(slug: string): Promise<{ skill: Skill; text: string }>;
   /** The skills that a model may use now. */
-  active(): Skill[];
+  active(): ActiveSkill[];
   /** One of them with the text below its front matter, by its slug, or by its name if no other has that. */
-  use(name: string): { slug: string; text: string; folder: string };
+  use(name: string): Pick<ActiveSkill, "slug" | "folder" | "agents"> & { text: string };
   /** Installs every skill of a repository, all of them or none. */
   add(url: string, options?: AddOptions): Promise<Skill[]>;
   /** Switches a skill on as it is now; if `hash` tells what a person was shown, only if it is that still. */
@@ -80,7 +84,7 @@ export function openSkills(deps: SkillsDeps): Skills {
     log.error("skills that were on before could not be taken over", { error }),
   );
 
-  const place = (slug: string): Place => {
+  const place = (slug: string): SkillFolder => {
     const places = scanner.places();
     const slugs = places.map(({ skill }) => skill.slug);
     const found = places[slugs.indexOf(slug)];
@@ -113,7 +117,7 @@ export function openSkills(deps: SkillsDeps): Skills {
     },
     active() {
       try {
-        return scanner.active().map(({ skill }) => skill);
+        return scanner.active().map(({ skill, folder, agents }) => ({ ...skill, folder, agents }));
       } catch (error) {
         // A folder that cannot be read costs the skills, not the conversation.
         log.warn("the skills cannot be used", { error: messageOf(error) });
@@ -125,7 +129,7 @@ export function openSkills(deps: SkillsDeps): Skills {
       const slugs = on.map(({ skill }) => skill.slug);
       const named = on.filter(({ skill }) => skill.name === name);
       const found = on[slugs.indexOf(name)] ?? (named.length === 1 ? named[0] : undefined);
-      if (found) return { slug: found.skill.slug, folder: found.folder, text: bodyOf(found.text) };
+      if (found) return { slug: found.skill.slug, folder: found.folder, agents: found.agents, text: bodyOf(found.text) };
       const off = scanner.places().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill;
       throw unknown(name, slugs, off === undefined ? "No single skill that is on goes by this name." : whyOff(off));
     },
@@ -208,7 +212,8 @@ function discard({ root, scratch, slug, folder }: Record<"root" | "scratch" | "s
     throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
   const trash = workFolder(scratch, "trash");
   renameSync(join(root, slug), join(trash, slug));
-  rmSync(trash, { recursive: true, force: true });
+  // However many folders there are, nobody waits for them to go; what is left over is swept at a later start.
+  removeTree(trash).catch(() => undefined);
 }
 
 function unknown(name: string, slugs: readonly string[], why: string): UserError {

@@ -12,19 +12,21 @@ import type { Snapshot } from "./snapshot.ts";
 export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
 /** A skill, where it really lies, and the beginning of its `SKILL.md`. */
-export interface Place {
+export interface SkillFolder {
   skill: Skill;
   folder: string;
   linked: boolean;
   text: string;
   files: string[];
+  /** The files and folders in its `agents` folder, which holds instructions for parts of its work. */
+  agents: string[];
 }
 
 export interface Scanner {
   /** Every skill there is now, by slug. */
-  places(): Place[];
+  places(): SkillFolder[];
   /** Those that are on, each followed by the skills in its `agents` folder as `<slug>/<folder>`. */
-  active(): Place[];
+  active(): SkillFolder[];
 }
 
 export interface ScannerDeps {
@@ -35,7 +37,7 @@ export interface ScannerDeps {
 
 /** Looks again at every call; files are read again only when they changed. */
 export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanner {
-  const placeOf = (slug: string): { place: Place; taken: Snapshot } | undefined => {
+  const placeOf = (slug: string): { place: SkillFolder; taken: Snapshot } | undefined => {
     const folder = realFolder(join(root, slug));
     if (folder === undefined) return undefined;
     const taken = snapshot(folder);
@@ -53,7 +55,7 @@ export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanne
       ...record,
       warnings: [...(taken.problem === undefined ? [] : [unfit(taken.problem)]), ...warnings],
     };
-    return { taken, place: { skill, folder, linked, text, files: taken.files } };
+    return { taken, place: { skill, folder, linked, text, files: taken.files, agents: agentsIn(taken.files) } };
   };
 
   return {
@@ -67,13 +69,17 @@ export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanne
 }
 
 /** The skills in a skill's `agents` folder, on like the skill they belong to. */
-function agentsOf({ skill, folder, linked, files }: Place, { texts }: Snapshot): Place[] {
+function agentsOf({ skill, folder, linked, files }: SkillFolder, { texts }: Snapshot): SkillFolder[] {
   return [...texts].flatMap(([path, text]) => {
     const [, name = ""] = path.split("/");
     if (path === "SKILL.md" || !SLUG.test(name)) return [];
     const own = { ...skill, slug: `${skill.slug}/${name}`, ...parseManifest(text, name) };
-    return [{ skill: own, folder: join(folder, "agents", name), linked, text, files }];
+    return [{ skill: own, folder: join(folder, "agents", name), linked, text, files, agents: [] }];
   });
+}
+
+function agentsIn(files: readonly string[]): string[] {
+  return [...new Set(files.flatMap((file) => (file.startsWith("agents/") ? [file.split("/")[1]!] : [])))];
 }
 
 function unfit(problem: string): SkillWarning {

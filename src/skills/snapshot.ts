@@ -100,9 +100,12 @@ function list(
 ): { items: Item[] } | { problem: string } {
   const items: Item[] = [];
   let bytes = 0n;
+  let folders = 0;
   let problem: string | undefined;
   const visit = (folder: Folder, below: string, depth: number): void => {
-    for (const { name } of entriesOf(folder).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    folders += 1;
+    if (folders > maxFolders(maxFiles)) problem = `it has more than ${maxFolders(maxFiles)} folders`;
+    for (const { name } of problem === undefined ? entriesOf(folder).sort((a, b) => (a.name < b.name ? -1 : 1)) : []) {
       if (problem !== undefined) return;
       if (below === "" && name === ".git") continue;
       const path = `${below}${name}`;
@@ -130,6 +133,9 @@ function list(
   }
   return problem === undefined ? { items } : { problem };
 }
+
+/** Folders cost a look each, and a repository of a few kilobytes can hold any number of them. */
+const maxFolders = (maxFiles: number) => Math.ceil(maxFiles / 5) + 100;
 
 function stampOf(stats: BigIntStats, now: number): Pick<Item, "stamp" | "settled"> {
   const { mode, size, mtimeNs, ctimeNs, ino } = stats;

@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
-import { named, oneLine, quoted } from "../lib/quoted.ts";
+import { named, namedList, oneLine, quoted } from "../lib/quoted.ts";
 import { asData, fromOutside } from "../lib/untrusted.ts";
 import type { Skill } from "../protocol/skills.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
@@ -11,15 +12,19 @@ const QUICK = 15_000;
 /** A long text comes in pieces, so that one skill does not crowd out the conversation. */
 const PIECE_BYTES = 18_000;
 
-/** The skills that are on, a line each, by the names that the tool takes. */
+/** The skills that are on, by the names that the tool takes, each with its agents if it has any. */
 export function tellSkills(skills: Skills): string {
   const lines = skills
     .active()
-    .map(
-      ({ slug, name, description }) =>
-        `- ${named(slug)}${name === slug ? "" : ` (${named(name)})`}: ${oneLine(description, 2_048) || "no description"}`,
-    );
+    .flatMap(({ slug, name, description, folder, agents }) => [
+      `- ${named(slug)}${name === slug ? "" : ` (${named(name)})`}: ${oneLine(description, 2_048) || "no description"}`,
+      ...tellAgents(folder, agents).map((told) => `  ${told}`),
+    ]);
   return lines.join("\n");
+}
+
+function tellAgents(folder: string, agents: readonly string[]): string[] {
+  return agents.length === 0 ? [] : [`Its agents lie in ${named(join(folder, "agents"), 500)}: ${namedList(agents, 20)}`];
 }
 
 /** What a model may do with skills: use, see, find, install switched off, and remove them. Only a person switches one on. */
@@ -84,7 +89,7 @@ export function skillTools(skills: Skills): Tool[] {
 }
 
 /** A skill's text from a letter on, and where its other files lie. */
-function textOf({ slug, folder, text }: ReturnType<Skills["use"]>, from: number): string {
+function textOf({ slug, folder, agents, text }: ReturnType<Skills["use"]>, from: number): string {
   if (from > 0 && from >= text.length)
     throw new ToolError(`The text of the skill ${named(slug)} has only ${text.length} characters.`);
   const room = Buffer.alloc(PIECE_BYTES);
@@ -96,6 +101,7 @@ function textOf({ slug, folder, text }: ReturnType<Skills["use"]>, from: number)
     fromOutside(`the skill ${named(slug)}, which the user switched on`, room.toString("utf8", 0, written), worth),
     ...(next < text.length ? [`The text goes on. Before you begin, call skill again with from: ${next}.`] : []),
     `Its other files, if it has any, lie in ${named(folder, 500)}`,
+    ...tellAgents(folder, agents),
   ].join("\n");
 }
 

@@ -1,6 +1,8 @@
 import { oneLine } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
-import type { EngineTool } from "../protocol/turns.ts";
+import type { CallEnd } from "../protocol/calls.ts";
+import type { FileEdit } from "../protocol/messages.ts";
+import type { CallNews, EngineTool } from "../protocol/turns.ts";
 
 const LIMIT = 160;
 
@@ -8,8 +10,14 @@ const LIMIT = 160;
 export interface SeenCall {
   taskId: string;
   tool: string;
-  state: "started" | "done" | "failed";
+  callId: string;
+  state: "started" | "running" | CallEnd;
   summary: string;
+  /** The next piece of its output. */
+  output?: string;
+  exitCode?: number | null;
+  /** What an edit did to a file. */
+  diff?: FileEdit;
 }
 
 /** The same tools, each call told as it begins and as it ends. */
@@ -18,11 +26,17 @@ export function watched(tools: readonly EngineTool[], redactor: Redactor, tell: 
     ...tool,
     async call(args, invocation) {
       const what = redactor.clean(summaryOf(tool.name, args));
-      const seen = (state: SeenCall["state"], summary: string) =>
-        tell({ taskId: invocation.owner, tool: tool.name, state, summary });
-      seen("started", what);
-      const answer = await tool.call(args, invocation);
-      seen(answer.ok ? "done" : "failed", `${what} → ${oneLine(firstLine(answer.text), LIMIT)}`);
+      const call = { taskId: invocation.owner, tool: tool.name, callId: invocation.callId };
+      let end: Pick<CallNews, "exitCode" | "diff"> = {};
+      const report = (news: CallNews) => {
+        const { exitCode, diff } = news;
+        if (exitCode !== undefined || diff !== undefined) end = news;
+        if (news.output !== undefined) tell({ ...call, state: "running", summary: what, output: news.output });
+      };
+      tell({ ...call, state: "started", summary: what });
+      const answer = await tool.call(args, { ...invocation, report });
+      const summary = `${what} → ${oneLine(firstLine(answer.text), LIMIT)}`;
+      tell({ ...call, state: answer.state ?? (answer.ok ? "done" : "failed"), summary, ...end });
       return answer;
     },
   }));
@@ -39,7 +53,8 @@ export function summaryOf(tool: string, args: unknown): string {
   const given = typeof args === "object" && args !== null ? Object.entries(args) : [];
   const text = (name: string) => given.flatMap(([key, value]) => (key === name && typeof value === "string" ? [value] : []))[0];
   if (tool === "shell") return oneLine(text("command") ?? "shell", LIMIT);
-  if (tool === "file_ops") return oneLine(`${text("operation") ?? "file_ops"} ${text("path") ?? ""}`, LIMIT);
+  if (tool === "file_ops")
+    return oneLine([text("operation") ?? tool, text("query") ?? text("glob"), text("path")].filter(Boolean).join(" "), LIMIT);
   const about = text("path") ?? text("query") ?? text("decision");
   return oneLine(about === undefined ? tool : `${tool} ${about}`, LIMIT);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { Away } from "../away/away.ts";
 import type { Engine, Session, SessionSpec } from "../engine/port.ts";
+import { squadProtection, stricterMode } from "../home/modes.ts";
+import type { Mode } from "../home/safety-config.ts";
 import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import { named, oneLine } from "../lib/quoted.ts";
@@ -10,11 +11,12 @@ import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
 import type { Gate } from "../tools/gate.ts";
-import { type Tool, tool } from "../tools/tool.ts";
+import { readingTools, type Tool, tool } from "../tools/tool.ts";
+import type { RemoteWork } from "../workers/remote/remote-work.ts";
 import { type SeenCall, watched } from "./activity.ts";
 import { modelTierFor } from "./complexity.ts";
 import type { Facts } from "./facts.ts";
-import type { Place } from "./places.ts";
+import type { WorkFolder } from "./places.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
 
 export interface AgentDeps {
@@ -26,15 +28,23 @@ export interface AgentDeps {
   redactor: Redactor;
   /** The tools every agent has: the shell, the files and the wiki. */
   tools: readonly Tool[];
+  /** What agents may use besides in a project. */
+  moreTools?: ((projectPath: string) => readonly Tool[]) | undefined;
   logDecision: (slug: string, decision: { decision: string; context?: string | undefined; author: string }) => Decision;
   onCall: (call: SeenCall) => void;
-  away?: Pick<Away, "at">;
+  /** The mode for everything. */
+  mode: () => Mode;
+  /** What the user ruled and holds for work on a project. */
+  rulesFor: (projectPath: string) => string;
+  remoteWork?: Pick<RemoteWork, "at">;
 }
 
 /** With which model an agent is asked, and where it works. */
 interface Asked {
   model: string | null;
-  place: Place;
+  place: WorkFolder;
+  /** Makes the place ready, where the work turns out to be done here. */
+  prepare: (signal: AbortSignal) => Promise<void>;
 }
 
 /** A large squad is not told whole to each of its agents. */
@@ -45,22 +55,39 @@ const NewDecision = z.object({ decision: z.string().min(1), context: z.string().
 const FINGERPRINT = "squad-agent-1";
 
 /** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
-export function createAgents({ engine, gate, store, sessions, facts, redactor, tools, logDecision, onCall, away }: AgentDeps) {
-  const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place }: Asked): Session => {
+export function createAgents({
+  engine,
+  gate,
+  store,
+  sessions,
+  facts,
+  redactor,
+  tools,
+  moreTools = () => [],
+  logDecision,
+  onCall,
+  mode,
+  rulesFor,
+  remoteWork,
+}: AgentDeps) {
+  const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place, prepare }: Asked): Session => {
     const { slug, projectPath } = squad;
     const { characterName } = agent;
-    const all = [...tools, decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }))];
-    const { sandbox, approvals } = squad.safety;
+    const ownDecisions = decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }));
+    const all = [...tools, ownDecisions, ...moreTools(projectPath)];
+    const { sandbox, approvals } = squadProtection(squad.safety);
+    const strictest = squad.safety.mode;
     const { cwd, stand = sandbox && { height: sandbox } } = place;
     const own = place.own;
     const where = own && { ...own.tree, cwd, projectPath, height: sandbox ?? null, installed: [...own.installed] };
-    const hands = where && away?.at(() => ({ ...where, access: "write" }));
-    const bound = gate.bind(all, {
+    const hands = where && remoteWork?.at(() => ({ ...where, access: "write" }));
+    const offered = stricterMode(mode(), strictest) === "plan" ? readingTools(all) : all;
+    const bound = gate.bind(offered, {
       ...{ cwd, actor: squadOwner(slug, characterName) },
       ...(own && { within: cwd, project: projectPath }),
       ...(approvals && { approvals }),
+      ...(strictest && { strictest }),
       ...(stand && { stand }),
-      ...(hands && { elsewhere: hands.elsewhere }),
     });
     const spec: SessionSpec = {
       id,
@@ -72,6 +99,7 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
           place,
           colleagues: store.agents(slug, MAX_COLLEAGUES),
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
+          rules: rulesFor(projectPath),
           facts: await facts.of(projectPath),
           conventions: tellConventions(await findConventions(projectPath), window),
         }),
@@ -79,7 +107,14 @@ export function createAgents({ engine, gate, store, sessions, facts, redactor, t
       workingDirectory: cwd,
       handover: (window) => clipToTokens(earlierWork(slug, characterName), Math.floor(window / 8)),
     };
-    const local = engine.session(spec);
+    const here = engine.session(spec);
+    const local: Session = {
+      ...here,
+      async run(request) {
+        await prepare(request.signal);
+        return here.run(request);
+      },
+    };
     return hands ? hands.session(spec, local, { lasting: true }) : local;
   };
 

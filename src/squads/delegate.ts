@@ -1,4 +1,4 @@
-import { refuseDataFolder } from "../lib/data-folder.ts";
+import { refuseDataFolder } from "../home/data-folder.ts";
 import { conflict } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { isFolder } from "../lib/is-folder.ts";
@@ -63,11 +63,11 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
   return (slug: string, { task: text, agent: wanted, origin }: NewTask): { task: Task; joined: boolean } => {
     const squad = teams.find(slug);
     const description = required("The task", text, MAX.task, "Put long material in a file of the project and name the file.");
+    if (!isFolder(squad.projectPath)) throw conflict(folderGone(squad));
     if (store.agents(squad.slug, 1).length === 0)
       throw conflict(
         `The squad "${squad.slug}" has no agents yet. Add one first (squad_add_agent: a role and a charter); squad_analyze suggests a roster.`,
       );
-    if (!isFolder(squad.projectPath)) throw conflict(folderGone(squad));
     if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { namedList, oneLine } from "../lib/quoted.ts";
+import { onlyLooks, testIn } from "../project/test-commands.ts";
+import type { CallEnd } from "../protocol/calls.ts";
+import { exitCodeIn, isProven, showCommand } from "../protocol/shown-state.ts";
 import type { Task, TaskEvidence } from "../protocol/squads.ts";
 import type { ToolCall } from "../store/tool-calls.ts";
-import { onlyLooks, testIn } from "./test-commands.ts";
 
 const MAX_COMMANDS = 200;
 const MAX_COMMAND = 500;
@@ -11,14 +13,15 @@ export interface RunCommand {
   command: string;
   /** Null when the command was stopped, or nobody knows how it ended. */
   exitCode: number | null;
+  state?: Exclude<CallEnd, "done">;
 }
 
 /** The commands of a task with their exit codes, from the gate's own record of the calls. */
 export function commandsAmong(calls: readonly ToolCall[]): RunCommand[] {
-  return calls.filter(isCommand).map(({ args, result }) => {
-    const code = /^exit code: (-?\d+)(?:\n|$)/.exec(result ?? "")?.[1];
-    return { command: clip(commandOf(args)), exitCode: code === undefined ? null : Number(code) };
-  });
+  return calls.filter(isCommand).map(({ args, result, state }) => ({
+    ...{ command: clip(commandOf(args)), exitCode: exitCodeIn(result) ?? null },
+    ...(state !== "done" && { state: state === "begun" ? ("unknown" as const) : state }),
+  }));
 }
 
 const commandOf = (args: string) => argumentOf(args, "command");
@@ -27,7 +30,7 @@ const isCommand = ({ tool, state }: ToolCall) => tool === "shell" && state !== "
 const Arguments = z.record(z.string(), z.unknown());
 
 /** The journal shortens long arguments, so that they are no longer JSON. */
-function argumentOf(args: string, name: "command" | "path"): string {
+function argumentOf(args: string, name: "command" | "path" | "to"): string {
   try {
     const value = Arguments.parse(JSON.parse(args))[name];
     return typeof value === "string" ? value : args;
@@ -40,7 +43,13 @@ function argumentOf(args: string, name: "command" | "path"): string {
 /** The files that calls are known to have written, as the agent spelled them. */
 export function filesWritten(calls: readonly ToolCall[]): string[] {
   const isWrite = ({ tool, kind, state }: ToolCall) => tool === "file_ops" && kind === "effect" && state === "done";
-  return calls.filter(isWrite).map(({ args }) => argumentOf(args, "path"));
+  return calls.filter(isWrite).flatMap(({ args }) => [...new Set([argumentOf(args, "path"), ...targetOf(args)])]);
+}
+
+/** Where a file was moved to. */
+function targetOf(args: string): string[] {
+  const to = argumentOf(args, "to");
+  return to === args ? [] : [to];
 }
 
 const clip = (text: string) => (text.length <= MAX_COMMAND ? text : `${text.slice(0, MAX_COMMAND)}…`);
@@ -72,7 +81,7 @@ export function evidenceOf(
     treeBefore,
     treeAfter,
     lastTest,
-    ...(status === "done" && { verdict: lastTest ? verdictOf(lastTest, tested!, calls.slice(at + 1)) : NO_TEST }),
+    ...(status === "done" && judged(lastTest ? verdictOf(lastTest, tested!, calls.slice(at + 1)) : NO_TEST)),
     ...(alongside.length > 0 && { alongside }),
     ...(theirs.length > 0 && { byOthers: theirs }),
     ...(branch !== undefined && { branch }),
@@ -80,6 +89,8 @@ export function evidenceOf(
   };
 }
 
+const judged = (verdict: string) => ({ verdict, proven: isProven({ evidence: { ...NOTHING, verdict } }) });
+const NOTHING: TaskEvidence = { filesChanged: [], commands: [], treeBefore: null, treeAfter: null };
 const NO_TEST = "claimed done; no test command was run";
 
 /** What a shell command changed nobody can see, so one that may have changed something is named like a file that was written. */
@@ -97,13 +108,13 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
 }
 
 /** A few lines for a person or a model. */
-export function tellEvidence(evidence: TaskEvidence): string {
+export function tellEvidence(evidence: TaskEvidence, status: Task["status"]): string {
   const { commands, verdict, alongside, byOthers = [] } = evidence;
-  const shown = commands.slice(-8).map(({ command, exitCode }) => `  ${oneLine(command, 120)} → ${exitCode ?? "no exit code"}`);
+  const shown = commands.slice(-8).map((each) => `  ${oneLine(each.command, 120)} → ${each.exitCode ?? showCommand(each).words}`);
   return [
     ...(verdict ? [`Verdict: ${verdict}.`] : []),
     tellFiles(evidence),
-    ...tellBranch(evidence),
+    ...tellBranch(evidence, status),
     ...(byOthers.length > 0
       ? [
           `Changed meanwhile by others, not by this task: ${namedList(
@@ -118,12 +129,12 @@ export function tellEvidence(evidence: TaskEvidence): string {
   ].join("\n");
 }
 
-function tellBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence): string[] {
+function tellBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence, status: Task["status"]): string[] {
   if (branch === undefined || base === undefined) return [];
   if (treeAfter === treeBefore) return ["It had a worktree of its own, and left nothing in it."];
-  return [
-    `The result is on the branch ${branch}. In the project's folder, to look: git diff ${base.slice(0, 12)} ${branch}; to take it: git merge ${branch}`,
-  ];
+  const look = `In the project's folder, to look: git diff ${base.slice(0, 12)} ${branch}`;
+  if (status !== "done") return [`What was done until then is on the branch ${branch}. ${look}`];
+  return [`The result is on the branch ${branch}. ${look}; to take it: git merge ${branch}`];
 }
 
 function tellFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): string {

@@ -1,30 +1,60 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { Git } from "../git/command.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { analyzeProject } from "./analyze.ts";
+import { analyzeProject, type ChosenChecks } from "./analyze.ts";
 import { tellFacts } from "./prompt.ts";
 
 const FRESH_MS = 10 * 60_000;
 const DEADLINE_MS = 15_000;
+const MOST_FILES = 200;
 
-/** What agents are told of their projects: looked at once and kept for a while, since it changes the system message. */
-export function createFacts({ git, log, now = Date.now }: { git: Git; log: Log; now?: () => number }) {
-  const known = new Map<string, { text: Promise<string>; at: number }>();
+export interface FactsDeps {
+  git: Git;
+  log: Log;
+  /** The squad of a folder, which may have commands of its own. */
+  chosen: (folder: string) => ChosenChecks | undefined;
+  now?: () => number;
+}
+
+/**
+ * What is told of projects: looked at once and kept for a while, since it changes the system message. A change of a file right
+ * in the project's folder, such as its manifest, has it looked at anew.
+ */
+export function createFacts({ git, log, chosen, now = Date.now }: FactsDeps) {
+  const known = new Map<string, { text: Promise<string>; at: number; files: string }>();
   const look = (folder: string): Promise<string> =>
-    analyzeProject(git, folder, { signal: AbortSignal.timeout(DEADLINE_MS) }).then(tellFacts, (error: unknown) => {
-      log.warn("a project could not be analysed", { folder, error: messageOf(error) });
-      known.delete(folder);
-      return "It could not be analysed; look for yourself.";
-    });
+    analyzeProject(git, folder, { signal: AbortSignal.timeout(DEADLINE_MS), chosen: chosen(folder) }).then(
+      tellFacts,
+      (error: unknown) => {
+        log.warn("a project could not be analysed", { folder, error: messageOf(error) });
+        known.delete(folder);
+        return "It could not be analysed; look for yourself.";
+      },
+    );
   return {
-    of(folder: string): Promise<string> {
+    async of(folder: string): Promise<string> {
+      const files = await filesIn(folder);
       const before = known.get(folder);
-      if (before && now() - before.at < FRESH_MS) return before.text;
+      if (before && before.files === files && now() - before.at < FRESH_MS) return before.text;
       const text = look(folder);
-      known.set(folder, { text, at: now() });
+      known.set(folder, { text, at: now(), files });
       return text;
     },
     forget: (folder: string) => void known.delete(folder),
   };
 }
+/** The files right in a folder, as text that changes when one of them does. */
+async function filesIn(folder: string): Promise<string> {
+  // A folder that is gone has none, and one that goes meanwhile is looked at anew when it is back.
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  const marks = names.slice(0, MOST_FILES).map(async (name) => {
+    const stats = await stat(join(folder, name)).catch(() => undefined);
+    return stats ? `${name} ${stats.size} ${stats.mtimeMs}` : "";
+  });
+  return (await Promise.all(marks)).sort().join("\n");
+}
+
 export type Facts = ReturnType<typeof createFacts>;

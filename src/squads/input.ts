@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
-import { refuseDataFolder } from "../lib/data-folder.ts";
+import { refuseDataFolder } from "../home/data-folder.ts";
 import { codeOf, UserError } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
 import { locate } from "../lib/real-path.ts";

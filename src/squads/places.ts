@@ -1,25 +1,37 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Worktree } from "../away/code.ts";
+import { z } from "zod";
 import type { Git } from "../git/command.ts";
+import { learnCommitStyle, wordCommit } from "../git/commit-style.ts";
 import { bring, installedIn } from "../git/dependencies.ts";
 import { deleteRefs, refsBelow } from "../git/refs.ts";
-import { baseCommit, openRepo, type Repo } from "../git/repository.ts";
+import { baseCommit, openRepo, type Repo, refuseReadOnly } from "../git/repository.ts";
+import { committerOf, latestMessages } from "../git/rewrite.ts";
 import { createStands } from "../git/stand.ts";
-import { addWorktree, commitAll, current, removeWorktree, treeOf } from "../git/worktrees.ts";
+import { addWorktree, commitAll, current, placeBelow, removeWorktree, treeOf } from "../git/worktrees.ts";
+import { squadProtection } from "../home/modes.ts";
+import { writeFileAtomic } from "../lib/atomic.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
-import { named, oneLine } from "../lib/quoted.ts";
-import type { Stand } from "../process/sandbox.ts";
+import { smallTextAt } from "../lib/pinned/read.ts";
+import { named } from "../lib/quoted.ts";
+import { realOf } from "../lib/real-path.ts";
+import { removeTree } from "../process/remove-tree.ts";
+import type { SandboxProfile } from "../process/sandbox.ts";
+import { findInstalls, notInstalledIn, typed } from "../project/installs.ts";
+import { createPreparer, isInstalled, isPrepared, type PreparerDeps, tellMissing } from "../project/prepare.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
+import { readJson } from "../store/read-json.ts";
+import type { Worktree } from "../workers/remote/code.ts";
 
 /** Where a task is worked on. */
-export interface Place {
+export interface WorkFolder {
   cwd: string;
   /** What commands may do there. */
-  stand?: Stand;
+  stand?: SandboxProfile;
   /** Its own branch and worktree; missing where it is worked on in the project's folder. */
   own?: { branch: string; base: string; treeBefore: string; isDirty: boolean; tree: Worktree; installed: readonly string[] };
+  /** What the project's files ask for and is not installed here, each with the reason and the command for it. */
+  missing: string[];
 }
 
 /** What a task left on its branch. */
@@ -29,18 +41,22 @@ export interface Saved {
   commit: string;
 }
 
-export interface PlacesDeps {
+export interface PlacesDeps extends Omit<PreparerDeps, "deadlineMs"> {
   git: Git;
+  /** The environment of commands. */
+  env: NodeJS.ProcessEnv;
   /** Where worktrees lie, each in a folder of its task. */
   folder: string;
-  log: Log;
 }
 
 /** The one worktree in a task's folder. */
 const WORKTREE = "task";
+/** What could not be installed for a task, in its folder; the file is there once it was tried. */
+const MISSING = "missing.json";
 
 /** Gives tasks of squads that want it a worktree each, and puts what they leave there on a branch. */
-export function createPlaces({ git, folder, log }: PlacesDeps) {
+export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps) {
+  const preparer = createPreparer({ ...preparing, log });
   const folderOf = (id: string) => join(folder, id);
   const pathOf = (id: string) => join(folderOf(id), "worktrees", WORKTREE);
 
@@ -62,37 +78,70 @@ export function createPlaces({ git, folder, log }: PlacesDeps) {
       log.warn("a task's worktree holds work that is on no branch, and stays", { task: id, folder: pathOf(id) });
       return;
     }
-    rmSync(folderOf(id), { recursive: true, force: true });
+    await removeTree(join(realOf(folder), id));
   }
 
   return {
     /** Makes the place of a task, or finds the one that an earlier life made. */
-    async open(squad: Squad, task: Task, signal: AbortSignal): Promise<Place> {
-      if (squad.isolation === "none") return { cwd: squad.projectPath };
+    async open(squad: Squad, task: Task, signal: AbortSignal): Promise<WorkFolder> {
+      if (squad.isolation === "none") return { cwd: squad.projectPath, missing: missingIn(squad.projectPath) };
       const { id } = task;
       const repo = await repoOf(squad, id);
+      refuseReadOnly(repo);
       const branch = await branchOf(repo, id);
       const known = task.evidence?.base;
       mkdirSync(folderOf(id), { recursive: true, mode: 0o700 });
       const base = known ?? (await baseCommit(repo, join(folderOf(id), "base-index"), "The project as it was\n"));
       const path = pathOf(id);
-      await addWorktree(repo, { path, branch, base, kept: known !== undefined });
-      const installed = installedIn(repo);
+      const [{ dirty: isDirty, ignored }] = await Promise.all([
+        repo.status(),
+        addWorktree(repo, { path, branch, base, kept: known !== undefined }),
+      ]);
+      const installed = installedIn({ root: repo.root, ignored });
       await bring({ from: repo.root, to: path, names: installed, scratch: folderOf(id), share: false, signal });
       const began = known === undefined ? await current(treeOf(repo, path, branch)) : undefined;
-      const stands = createStands({ projectPath: squad.projectPath, folder: folderOf(id), height: squad.safety.sandbox });
-      const cwd = join(path, repo.prefix);
+      const stands = createStands({
+        projectPath: squad.projectPath,
+        folder: folderOf(id),
+        height: squadProtection(squad.safety).sandbox,
+      });
+      const cwd = placeBelow(path, repo.prefix);
       const treeBefore = began?.tree ?? task.evidence?.treeBefore ?? "";
       const tree = { repo, path, scratch: folderOf(id) };
-      const own = { branch, base: began?.commit ?? base, treeBefore, isDirty: repo.dirty, tree, installed };
-      return { cwd, stand: stands(cwd), own };
+      const own = { branch, base: began?.commit ?? base, treeBefore, isDirty, tree, installed };
+      return { cwd, stand: stands(cwd), own, missing: [] };
+    },
+    /**
+     * Installs what the project's files ask for into a task's worktree, once for each task, and adds what cannot be had to
+     * what the place is missing. `begins` is told before each install, which may take minutes.
+     */
+    async prepare({ id, attempts }: Task, place: WorkFolder, begins: (text: string) => void, signal: AbortSignal): Promise<void> {
+      const { own, stand, missing } = place;
+      if (!own || !stand) return;
+      const file = join(folderOf(id), MISSING);
+      const before = readJson(z.array(z.string()), smallTextAt(file));
+      if (before) return void missing.push(...before);
+      const { repo, path, scratch } = own.tree;
+      const checkout = { root: repo.root, names: own.installed };
+      const wanted = findInstalls(path, [repo.prefix || "."]).filter((each) => !isInstalled(each, checkout, path));
+      for (const install of wanted) {
+        begins(`installs what ${join(install.folder, install.file)} asks for: ${typed(install)}`);
+        const tree = treeOf(repo, path, own.branch);
+        // In a later life an agent may have been at work in the tree.
+        const at = { tree, checkout, stand, env, scratch, keep: attempts === 0, signal };
+        const done = await preparer.prepare([install], at);
+        missing.push(...done.filter((each) => !isPrepared(each)).map((each) => tellMissing(each, "What needs it cannot run.")));
+      }
+      writeFileAtomic(file, JSON.stringify(missing));
     },
     /** Puts what is in a task's worktree on its branch; undefined for a task that has none. */
-    async save(squad: Squad, { id, agent, description, evidence }: Task): Promise<Saved | undefined> {
+    async save(squad: Squad, { id, description, evidence }: Task): Promise<Saved | undefined> {
       if (evidence?.branch === undefined) return undefined;
       const path = pathOf(id);
       const repo = await repoOf(squad, id);
-      const message = `${oneLine(description, 72)}\n\nTask ${id}, by ${oneLine(agent, 100)} of the squad ${squad.slug}\n`;
+      const style = learnCommitStyle(await latestMessages(repo.git, repo.root, evidence.base ?? "HEAD"));
+      const subject = { text: description, request: description, files: [] };
+      const message = wordCommit(style, subject, { signer: await committerOf(repo) });
       if (!existsSync(path)) throw new UserError(`its worktree ${path} was deleted, and with it what was not on the branch yet.`);
       const { tree, commit } = await commitAll(repo, treeOf(repo, path, evidence.branch), message);
       return { branch: evidence.branch, tree, commit };
@@ -113,6 +162,10 @@ export function createPlaces({ git, folder, log }: PlacesDeps) {
   };
 }
 export type Places = ReturnType<typeof createPlaces>;
+
+/** In the project's own folder nothing is installed unasked. */
+const missingIn = (folder: string): string[] =>
+  notInstalledIn(folder).map((install) => `what ${install.file} asks for is not installed. Install it: ${typed(install)}`);
 
 /** A task's branch. Git cannot have `io/<task>` beside a branch `io`. */
 async function branchOf({ git, root }: Repo, id: string): Promise<string> {

@@ -1,5 +1,6 @@
 import { named, oneLine } from "../lib/quoted.ts";
 import { asData } from "../lib/untrusted.ts";
+import { isProven, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
 import { tellEvidence } from "./evidence.ts";
 
@@ -9,12 +10,13 @@ const MAX_SHOWN = 50_000;
 /** What whoever asked for a task is told when it has ended. */
 export function reportOf(task: Task, limit = MAX_RESULT): string {
   const { id, squad, agent, status, description, result, error, evidence } = task;
-  const verdict = evidence?.verdict?.includes(", but ") ? `${status}, by the agent's word: ${evidence.verdict}` : status;
+  const { words } = showState({ kind: "task", task });
+  const verdict = status === "done" && !isProven(task) && evidence?.verdict ? `${words}: ${evidence.verdict}` : words;
   return [
     `Task ${id} of the squad "${squad}" has ended: ${verdict}. Agent: ${oneLine(agent, 100)}.`,
     `Asked for: ${oneLine(description, 400)}`,
     ...(error ? [`Why: ${oneLine(error.message, 2_000)}`] : []),
-    ...(evidence ? [`What IO itself saw:\n${tellEvidence(evidence)}`] : []),
+    ...(evidence ? [`What IO itself saw:\n${tellEvidence(evidence, status)}`] : []),
     ...(result === null ? [] : [tellWords(task, limit)]),
   ].join("\n\n");
 }

@@ -20,7 +20,11 @@ const SERVER_LANGUAGES = [
 const PAGE_LANGUAGES = ["HTML", "CSS", "Vue", "Svelte", "Astro"];
 /** Languages in which code is built and started rather than written. */
 const SIDE_LANGUAGES = ["Make", "CMake", "Starlark", "Dockerfile", "Shell", "PowerShell"];
+/** Languages that describe machines and services, and what such a project is called. */
+const INFRASTRUCTURE = ["Terraform"];
 const LARGE = 100_000;
+/** With this many lines of prose for each line of code, and no tests, a project is documentation. */
+const PROSE_TO_CODE = 4;
 
 /**
  * A team that fits what was found: a lead, one agent for each field the project really has, and somebody who tests.
@@ -35,7 +39,8 @@ export function suggestRoster(
     shipped.find(({ name }) => !PAGE_LANGUAGES.includes(name) && !SIDE_LANGUAGES.includes(name)) ??
     shipped.find(({ name }) => !PAGE_LANGUAGES.includes(name)) ??
     shipped[0];
-  const language = main?.name ?? "Software";
+  const isInfrastructure = main !== undefined && INFRASTRUCTURE.includes(main.name);
+  const language = isInfrastructure ? "Infrastructure" : (main?.name ?? "Software");
   const of = (area: Area) => frameworks.filter((one) => one.area === area).map(({ label }) => label);
   const specialists = [
     frontend(shipped, of("frontend")),
@@ -45,16 +50,44 @@ export function suggestRoster(
     data(shipped, of("data")),
     ...field(of("learning"), "Machine Learning Engineer", "models, training data, notebooks, evaluation and inference"),
   ].filter((one) => one !== undefined);
+  if (isDocumentation(findings, shipped))
+    return [editor(findings), ...specialists, ...writer(findings, { always: true }), ...operations(findings)];
   const core = specialists.length > 0 ? [] : [coreEngineer(findings, language)];
   return [
     lead(findings, language),
     ...core,
     ...specialists,
-    tester(findings, language),
+    ...(isInfrastructure && !isTested(findings) ? [] : [tester(findings, language)]),
     ...operations(findings),
     ...writer(findings),
   ];
 }
+
+/** Whether a project is prose, and what code it has only shows it or builds its pages; nothing of it is tested. */
+function isDocumentation(findings: ProjectFacts, shipped: readonly LanguageShare[]): boolean {
+  const { documents } = findings;
+  if (isTested(findings)) return false;
+  const code = shipped.filter(({ name }) => !PAGE_LANGUAGES.includes(name) && !SIDE_LANGUAGES.includes(name));
+  const lines = code.reduce((sum, one) => sum + one.lines, 0);
+  return proseIn(documents) > lines * PROSE_TO_CODE;
+}
+
+const isTested = ({ testFiles, testTools, commands }: ProjectFacts) =>
+  testFiles > 0 || testTools.length > 0 || commands.some(({ purpose, isGuess }) => purpose === "test" && !isGuess);
+
+function editor({ documents }: ProjectFacts): SuggestedAgent {
+  return {
+    roleTitle: "Lead Documentation Editor",
+    charter: "Structure, terms and style of the documentation, what belongs in it, and review of every change.",
+    modelTier: "high",
+    reason: `${proseIn(documents)} lines of documentation and hardly any code`,
+  };
+}
+
+const proseIn = (documents: ProjectFacts["documents"]) =>
+  documents
+    .filter(({ name }) => ["Markdown", "reStructuredText", "AsciiDoc"].includes(name))
+    .reduce((sum, one) => sum + one.lines, 0);
 
 function lead({ size, packages, monorepo }: ProjectFacts, language: string): SuggestedAgent {
   const own = new Set(packages.filter(({ path, name }) => name !== "" && !isShown(path)).map(({ path }) => path));
@@ -111,7 +144,8 @@ function field(found: readonly string[], roleTitle: string, what: string): Sugge
 }
 
 function coreEngineer({ languages }: ProjectFacts, language: string): SuggestedAgent {
-  const share = languages.find(({ name }) => name === language)?.share;
+  const isIt = (name: string) => name === language || (language === "Infrastructure" && INFRASTRUCTURE.includes(name));
+  const share = languages.find(({ name }) => isIt(name))?.share;
   return {
     roleTitle: `${language} Engineer`,
     charter: "Features and fixes in the core of the code, its public interface and its error messages.",
@@ -154,10 +188,9 @@ function operations({ ci, containers }: ProjectFacts): SuggestedAgent[] {
   ];
 }
 
-function writer({ size, documents }: ProjectFacts): SuggestedAgent[] {
-  const prose = documents.filter(({ name }) => ["Markdown", "reStructuredText", "AsciiDoc"].includes(name));
-  const lines = prose.reduce((sum, one) => sum + one.lines, 0);
-  if (lines < 2_000 && size.lines < LARGE) return [];
+function writer({ size, documents }: ProjectFacts, { always = false } = {}): SuggestedAgent[] {
+  const lines = proseIn(documents);
+  if (lines < 2_000 && size.lines < LARGE && !always) return [];
   const charter = "Documentation, guides, the README and the changelog, kept true to the code.";
   return [
     {

@@ -1,12 +1,12 @@
-import type { Away } from "../away/away.ts";
 import type { Engine } from "../engine/port.ts";
 import type { Git } from "../git/command.ts";
 import { createSnapshots } from "../git/snapshots.ts";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import { conflict, messageOf, missing } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quoted } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
+import type { Wrap } from "../process/sandbox.ts";
 import { nameConventions } from "../project/conventions.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Owed } from "../protocol/outbox.ts";
@@ -18,14 +18,15 @@ import { createSquadStore, type SquadStore } from "../store/squads.ts";
 import { createTaskActivity } from "../store/task-activity.ts";
 import type { Gate } from "../tools/gate.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { RemoteWork } from "../workers/remote/remote-work.ts";
 import { createAgents } from "./agents.ts";
 import { analyzeProject } from "./analyze.ts";
 import { createDelegate } from "./delegate.ts";
 import { createFacts } from "./facts.ts";
-import { createHeld } from "./held.ts";
 import { folderAt, slugOf } from "./input.ts";
 import { createPlaces } from "./places.ts";
 import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
+import { createSquadSafety } from "./squad-safety.ts";
 import { createTaskDiff } from "./task-diff.ts";
 import { publicTask } from "./task-ending.ts";
 import { createTaskNotes } from "./task-notes.ts";
@@ -34,14 +35,24 @@ import { createTeams } from "./teams.ts";
 
 export interface SquadsDeps {
   store: Store;
+  /** What the user ruled and holds for work on a project. */
+  rulesFor: (projectPath: string) => string;
   /** IO's own, of which no part is a project. */
   dataFolder?: string;
   /** Where worktrees of tasks lie. */
   worktreesFolder: string;
+  /** Where what was installed for tasks is kept for later ones; undefined to keep nothing. */
+  installedFolder: string | undefined;
+  /** Keeps installers away from secrets. */
+  wrap: Wrap;
+  /** The environment of commands. */
+  env: NodeJS.ProcessEnv;
   engine: Engine;
   gate: Gate;
   /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
   tools: readonly Tool[];
+  /** What agents may use besides in a project. */
+  moreTools?: (projectPath: string) => readonly Tool[];
   /** What tells of a project's files. */
   git: Git;
   redactor: Redactor;
@@ -53,7 +64,7 @@ export interface SquadsDeps {
   /** Puts down that somebody has to be told of a task's end. */
   owe: (owed: Owed) => void;
   /** Where tasks with a worktree can be done too; without it all are done here. */
-  away?: Pick<Away, "at">;
+  remoteWork?: Pick<RemoteWork, "at">;
 }
 
 /** A squad with its people, its latest decisions and its latest tasks. */
@@ -69,9 +80,10 @@ export function createSquads(deps: SquadsDeps) {
   const store = createSquadStore(database);
   const activity = createTaskActivity(database);
   const sessions = createSessionRows(database);
-  const facts = createFacts({ git, log });
+  const facts = createFacts({ git, log, chosen: store.findByPath });
   const snapshots = createSnapshots({ git, log });
-  const places = createPlaces({ git, folder: deps.worktreesFolder, log });
+  const preparing = { wrap: deps.wrap, kept: deps.installedFolder, env: deps.env, redactor };
+  const places = createPlaces({ git, folder: deps.worktreesFolder, log, ...preparing });
   const note = createTaskNotes({ activity, emit, log });
   const leaving = new Set<string>();
 
@@ -85,13 +97,19 @@ export function createSquads(deps: SquadsDeps) {
     sessions,
     facts,
     redactor,
-    tools,
+    ...{ tools, moreTools: deps.moreTools, mode: () => config().mode, rulesFor: deps.rulesFor },
     logDecision: teams.logDecision,
-    onCall: ({ taskId, tool, state, summary }) => {
+    onCall: ({ taskId, summary, ...call }) => {
       const task = store.findTask(taskId);
-      if (task) note(publicTask(task), "tool", summary, { tool, state });
+      if (!task) return;
+      // Pieces of output are told and not written down as what the task did.
+      if (call.state === "running") {
+        const { id, squad, agent, origin } = task;
+        const data = { ...call, args: summary, id, squad, agent, kind: "tool" as const, summary };
+        emit({ type: "task.progress", conversation: origin?.conversation, data });
+      } else note(publicTask(task), "tool", summary, call);
     },
-    ...(deps.away && { away: deps.away }),
+    ...(deps.remoteWork && { remoteWork: deps.remoteWork }),
   });
   const tasks = createTasks({
     ...{ database, store, activity, sessions, spending, agents, gate, snapshots, places },
@@ -107,7 +125,7 @@ export function createSquads(deps: SquadsDeps) {
 
   return {
     ...teams,
-    ...createHeld({ store, teams, dataFolder: deps.dataFolder }),
+    ...createSquadSafety({ store, teams, facts, dataFolder: deps.dataFolder }),
     /** The slug that a model means, which may know a squad by its name. Elsewhere only the slug itself will do. */
     named: (given: string): string => store.find(given)?.slug ?? store.find(slugOf(given))?.slug ?? given,
     /** What a pipeline run for a squad has to know of it, if there is such a squad. */
@@ -124,6 +142,7 @@ export function createSquads(deps: SquadsDeps) {
       const latest = store.listTasks({ squad: squad.slug, limit: 20 }).map(publicTask);
       return { ...squad, agents: store.agents(squad.slug), decisions: store.lastDecisions(squad.slug, 20), tasks: latest };
     },
+    factsOf: facts.of,
     /** Where the squad's project says how it wants to be worked on. */
     conventions: (slug: string): Promise<ProjectConventions> => nameConventions(teams.find(slug).projectPath),
     /** Ends its tasks, then takes the squad away with all that is its own; the project's files stay. */
@@ -141,8 +160,10 @@ export function createSquads(deps: SquadsDeps) {
         leaving.delete(squad.slug);
       }
     },
-    analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) =>
-      analyzeProject(git, folderAt(projectPath, cwd, deps.dataFolder), signal ? { signal } : {}),
+    analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) => {
+      const folder = folderAt(projectPath, cwd, deps.dataFolder);
+      return analyzeProject(git, folder, { ...(signal && { signal }), chosen: store.findByPath(folder) });
+    },
 
     delegate,
     task: findTask,

@@ -1,6 +1,7 @@
 import type { Git } from "../git/command.ts";
-import { diffOf } from "../git/diff.ts";
+import { diffOf, filesOf } from "../git/diff.ts";
 import { conflict, missing } from "../lib/errors.ts";
+import type { Difference } from "../protocol/changes.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
 
 export interface TaskDiffDeps {
@@ -11,7 +12,7 @@ export interface TaskDiffDeps {
 
 /** What the files of a task's project differ by since it began. */
 export function createTaskDiff({ git, findTask, findSquad }: TaskDiffDeps) {
-  return async (id: string): Promise<{ from: string; to: string; text: string }> => {
+  return async (id: string): Promise<Pick<Difference, "from" | "to" | "text" | "files">> => {
     const { squad, evidence, status } = findTask(id);
     const { treeBefore: from, treeAfter: to } = evidence ?? { treeBefore: null, treeAfter: null };
     if (from === null || to === null)
@@ -23,6 +24,7 @@ export function createTaskDiff({ git, findTask, findSquad }: TaskDiffDeps) {
     const folder = findSquad(squad).projectPath;
     const known = await git.run(folder, ["cat-file", "-e", `${to}^{tree}`]);
     if (known.code !== 0) throw missing("The repository no longer holds what this task left; git has cleaned it away.");
-    return { from, to, text: await diffOf(git, folder, from, to, { most: 1_000_000 }) };
+    const [text, files] = await Promise.all([diffOf(git, folder, from, to, { most: 1_000_000 }), filesOf(git, folder, from, to)]);
+    return { from, to, text, files: files.map((file) => ({ folder, ...file })) };
   };
 }

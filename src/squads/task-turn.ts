@@ -1,10 +1,11 @@
 import type { Session } from "../engine/port.ts";
 import type { Snapshots } from "../git/snapshots.ts";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import { isFolder } from "../lib/is-folder.ts";
-import { named } from "../lib/quoted.ts";
+import { named, oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
+import { tellRetry } from "../protocol/shown-state.ts";
 import type { Agent, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import type { Spender, Spending } from "../protocol/usage.ts";
@@ -13,7 +14,7 @@ import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
 import type { Agents } from "./agents.ts";
 import { projectMissing } from "./missing.ts";
-import type { Place, Places } from "./places.ts";
+import type { Places, WorkFolder } from "./places.ts";
 import type { NoteTask } from "./task-notes.ts";
 
 export interface TaskTurnDeps {
@@ -23,7 +24,7 @@ export interface TaskTurnDeps {
   spending: Spending;
   agents: Agents;
   snapshots: Snapshots;
-  places: Pick<Places, "open">;
+  places: Pick<Places, "open" | "prepare">;
   config: () => Config;
   emit: Emit;
   note: NoteTask;
@@ -39,6 +40,7 @@ export interface Workers {
 
 /** A task that ends the daemon each time it is taken up must not do so for ever. */
 const MAX_LIVES = 5;
+const MAX_NOTICE = 1_000;
 
 /** One task's turn: who takes it, the state it began from, and the model that is asked. */
 export function createTaskTurns(deps: TaskTurnDeps) {
@@ -52,6 +54,8 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   }
 
   function hear(task: Task, event: TurnEvent): void {
+    if (event.kind === "retry") note(task, "model", tellRetry(event), { attempt: event.attempt, waitMs: event.waitMs });
+    if (event.kind === "notice") note(task, "started", oneLine(event.text, MAX_NOTICE));
     if (event.kind !== "usage") return;
     const { model, inputTokens, outputTokens } = event.call;
     spending.record(spenderOf(task), event.call);
@@ -62,12 +66,13 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   function begin(
     task: TaskRecord,
     { squad, agent }: Workers,
-    place: Place,
+    place: WorkFolder,
     { model, reason, treeBefore }: Pick<TaskRecord, "model" | "reason"> & { treeBefore: string | null },
   ): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const begun = task.status === "running";
     const work = () => {
-      const session = agents.session(squad, agent, { model, place, begunIn: begun ? task.sessionId : null });
+      const prepare = (signal: AbortSignal) => prepareHere(deps, task, place, signal);
+      const session = agents.session(squad, agent, { model, place, prepare, begunIn: begun ? task.sessionId : null });
       const isSame = begun && task.sessionId === session.id;
       const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
       const evidence: TaskEvidence = task.evidence ?? {
@@ -89,7 +94,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       store.setStatus(squad.slug, "working");
       return { session, interrupted: isSame ? { promptId: task.promptId ?? undefined, previousPromptId } : undefined };
     };
-    return database.soft(() => database.transaction(work));
+    return database.soft(work);
   }
 
   return {
@@ -138,21 +143,35 @@ export function createTaskTurns(deps: TaskTurnDeps) {
         capMs: taskCapMs,
         ...(interrupted && { interrupted }),
         onAccepted: (promptId) =>
-          database.soft(() =>
-            database.transaction(() => {
-              store.accepted(id, promptId);
-              sessions.accepted(session.id, promptId);
-            }),
-          ),
+          database.soft(() => {
+            store.accepted(id, promptId);
+            sessions.accepted(session.id, promptId);
+          }),
         spender: spenderOf(task),
         onEvent: (event) => hear(task, event),
-        beforeCall: (signal) => spending.permit(spenderOf(task), { signal, life: attempts }),
+        beforeCall: (signal, flush) => spending.permit(spenderOf(task), { signal, flush, life: attempts }),
       });
       const { worker, workerAttempts = 1 } = turn;
       if (worker !== undefined) store.updateTask(id, { worker, attempts: workerAttempts });
       return turn;
     },
   };
+}
+
+/** Installs what the project asks for, and tells the person what is missing before the agent is asked. */
+async function prepareHere(
+  { places, note }: TaskTurnDeps,
+  task: TaskRecord,
+  place: WorkFolder,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await places.prepare(task, place, (text) => note(task, "started", text), signal);
+  } catch (error) {
+    // The turn itself ends as one that was stopped.
+    if (!signal.aborted) throw error;
+  }
+  for (const text of place.missing) note(task, "started", text);
 }
 
 function spenderOf({ id, squad, agent, origin }: Task): Spender {

@@ -1,12 +1,12 @@
-import { CLOSING } from "../away/closing.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
-import { isBusy } from "../store/open.ts";
+import { isTemporary } from "../store/faults.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
+import { CLOSING } from "../workers/remote/closing.ts";
 import type { Places } from "./places.ts";
 import { CANCELLED, createTaskEndings, outcomeOf, type TaskEndingDeps, type TaskOutcome } from "./task-ending.ts";
 import { createTaskTurns, type TaskTurnDeps } from "./task-turn.ts";
@@ -50,8 +50,8 @@ export function createTasks(deps: TasksDeps) {
       const result = await turns.run(task, workers, abort.signal);
       if (lanes.isOpen()) await end(task, result ? outcomeOf(result) : CANCELLED);
     } catch (error) {
-      // The queue goes on with it when the database is free again.
-      if (isBusy(error)) throw error;
+      // The queue goes on with it when the database can be written again.
+      if (isTemporary(error)) throw error;
       if (error instanceof UserError) {
         const failure = { code: "not_begun", message: error.message };
         if (lanes.isOpen())

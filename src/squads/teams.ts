@@ -1,4 +1,4 @@
-import { nearest } from "../lib/config.ts";
+import { nearest } from "../home/config.ts";
 import { conflict, missing } from "../lib/errors.ts";
 import { named, oneLine, quoted } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";

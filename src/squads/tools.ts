@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { isFolder } from "../lib/is-folder.ts";
 import { named, namedList, oneLine } from "../lib/quoted.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
-import { type Agent, ModelTier, type Origin, type Squad, UniverseName } from "../protocol/squads.ts";
+import { showState } from "../protocol/shown-state.ts";
+import { type Agent, ModelTier, type Origin, type Squad, type Task, UniverseName } from "../protocol/squads.ts";
 import { type Tool, tool } from "../tools/tool.ts";
 import { tellDecisions, tellFacts } from "./prompt.ts";
 import { tellTask } from "./report.ts";
@@ -37,7 +39,7 @@ function teamTools(squads: Squads): Tool[] {
         const { squad, isNew } = squads.create({ slug, name, projectPath: project_path, universe, cwd });
         const made = `the squad "${squad.slug}" (${named(squad.name)}) for ${named(squad.projectPath, 500)}, named from ${squad.universe}`;
         return isNew
-          ? `Created ${made}. It has no agents yet: squad_analyze suggests a roster, squad_add_agent adds each.`
+          ? `Created ${made}. It has no agents yet: squad_analyze suggests a roster, squad_add_agent adds each; squad_delegate takes the suggested ones into a squad that has none.`
           : `That folder already has ${made}. ${roster(squads.agents(squad.slug))}`;
       },
     }),
@@ -50,7 +52,7 @@ function teamTools(squads: Squads): Tool[] {
       async run({ slug }) {
         const squad = squads.recall(squads.named(slug));
         const tasks = squad.tasks.map(
-          ({ id, agent, status, description }) => `- ${id} ${oneLine(agent, 100)}, ${status}: ${oneLine(description, 100)}`,
+          (task) => `- ${task.id} ${oneLine(task.agent, 100)}, ${stateOf(task)}: ${oneLine(task.description, 100)}`,
         );
         const known = [
           roster(squad.agents),
@@ -88,20 +90,24 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
     tool({
       name: "squad_delegate",
       description:
-        "Give a squad's agent a task to do in the background. Answers at once with the task's id; its result comes later as a message. Without agent the fitting one is chosen.",
+        "Give a squad's agent a task to do in the background. Answers at once with the task's id; its result comes later as a message. Without agent the fitting one is chosen. A squad without agents first gets those that the analysis of its project suggests.",
       schema: z.object({
         slug: Slug,
         task: z.string().min(1),
         agent: z.string().min(1).optional().describe("a character's name"),
       }),
       kind: "effect",
-      deadlineMs: DEADLINE_MS,
-      async run({ slug, task, agent }, { owner }) {
-        const { task: made, joined } = squads.delegate(squads.named(slug), { task, agent, origin: originOf(owner) });
+      deadlineMs: ANALYSIS_MS,
+      async run({ slug: given, task, agent }, { owner, signal }) {
+        const slug = squads.named(given);
+        const joining = await takeSuggested(squads, slug, signal);
+        const { task: made, joined } = squads.delegate(slug, { task, agent, origin: originOf(owner) });
         const { id, agent: name, status, reason } = made;
+        const newcomers = joining.map(({ characterName, roleTitle }) => `${characterName} (${roleTitle})`).join(", ");
+        const formed = newcomers === "" ? "" : `The squad had no agents, so these joined: ${oneLine(newcomers, 1_000)}. `;
         return joined
           ? `The same task is under way already as ${id} (${oneLine(name, 100)}, ${status}); it was joined, and its result will come here too.`
-          : `Task ${id} is queued for ${oneLine(name, 100)} (${oneLine(reason ?? "", 500)}). Its result comes as a message when it has ended; do not wait for it.`;
+          : `${formed}Task ${id} is queued for ${oneLine(name, 100)} (${oneLine(reason ?? "", 500)}). Its result comes as a message when it has ended; do not wait for it.`;
       },
     }),
     tool({
@@ -114,6 +120,15 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
       run: async ({ project_path }, { cwd, signal }) => tellAnalysis(await squads.analyze(project_path, { cwd, signal })),
     }),
   ];
+}
+
+/** Gives a squad without agents those that the analysis of its project suggests. */
+async function takeSuggested(squads: Squads, slug: string, signal: AbortSignal): Promise<Agent[]> {
+  const { projectPath } = squads.find(slug);
+  if (squads.agents(slug).length > 0 || !isFolder(projectPath)) return [];
+  const { roster: suggested } = await squads.analyze(projectPath, { signal });
+  // Another call may have filled it meanwhile.
+  return squads.agents(slug).length > 0 ? [] : suggested.map((one) => squads.addAgent(slug, one));
 }
 
 function memberTools(squads: Squads): Tool[] {
@@ -203,9 +218,7 @@ export function tellSquads(squads: Squads): string {
         );
       const open = squads
         .openTasks(slug)
-        .map(
-          ({ id, agent, status: state, description }) => `  ${id} ${oneLine(agent, 60)}, ${state}: ${oneLine(description, 80)}`,
-        );
+        .map((task) => `  ${task.id} ${oneLine(task.agent, 60)}, ${stateOf(task)}: ${oneLine(task.description, 80)}`);
       const shown = open.length > 5 ? [...open.slice(0, 5), `  … and ${open.length - 5} more tasks`] : open;
       return [
         `- ${slug} (${named(name, 60)}), ${named(projectPath, 300)}${missingNote(squad)}, ${status}: ${people.slice(0, 12).join("; ") || "no agents yet"}`,
@@ -247,3 +260,5 @@ function tellAnalysis(analysis: Analysis): string {
   ];
   return `${head}\n${asData(found.join("\n"))}`;
 }
+
+const stateOf = (task: Pick<Task, "status" | "evidence">) => showState({ kind: "task", task }).words;

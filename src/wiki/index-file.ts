@@ -1,6 +1,6 @@
 import { lstatSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import type { Database } from "../store/open.ts";
+import type { Database } from "../store/transactions.ts";
 
 /** Increase it when the tables or the results of `normalize` change: the index holds normalized texts. */
 const SCHEMA_VERSION = 2;
@@ -88,7 +88,8 @@ function make(db: Database): void {
     if (versionOf(db) === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION};`);
     db.exec("COMMIT");
   } catch (error) {
-    db.exec("ROLLBACK");
+    // A full disk has rolled it back already.
+    if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import type { Database } from "../store/open.ts";
+import type { Database } from "../store/transactions.ts";
 import type { Statements } from "./page-statements.ts";
 import { UNCOUNTED } from "./trigrams.ts";
 

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Log } from "../lib/log.ts";
+import type { SeenPage } from "../store/known-pages.ts";
 import { createChangeWatch } from "./change-watch.ts";
 import { createChangedPages } from "./changed-pages.ts";
 import { isBroken } from "./index-file.ts";
@@ -41,13 +42,16 @@ export interface IndexerDeps {
   versions: Versions;
   isSecret: IsSecret;
   log: Log;
+  /** Shown each page as it was read, or that there is none. */
+  onRead: (pages: readonly SeenPage[]) => void;
   /** Told when pages were indexed. */
   onIndexed: () => void;
   /** Told of a page that somebody else wrote or removed. */
   onForeign: (path: string, doc: PageDoc | undefined) => void;
 }
 
-export function createIndexer({ pages, file, versions, isSecret, log, onIndexed, onForeign }: IndexerDeps): Indexer {
+export function createIndexer(deps: IndexerDeps): Indexer {
+  const { pages, file, versions, isSecret, log, onRead, onIndexed, onForeign } = deps;
   const fileOf = (path: string) => fileIn(pages, path);
   const read = (path: string) => readDoc(path, fileOf(path), isSecret);
   let viewers = 0;
@@ -65,6 +69,7 @@ export function createIndexer({ pages, file, versions, isSecret, log, onIndexed,
     isBusy: () => viewers > 0,
     isClosed,
     markAll: () => changed.mark([]),
+    onRead,
     onIndexed,
     onError: handle.recover,
   });

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { SeenPage } from "../store/known-pages.ts";
 import { type PageDoc, stampText } from "./page-file.ts";
 import type { PageIndex } from "./page-index.ts";
 import type { Versions } from "./versions.ts";
@@ -15,6 +16,8 @@ export interface IndexingDeps {
   isClosed: () => boolean;
   /** Marks what could not be marked before. */
   markAll: () => void;
+  /** Shown each page as it was read, or that there is none, before it counts as indexed. */
+  onRead: (pages: readonly SeenPage[]) => void;
   /** Told when pages were indexed. */
   onIndexed: () => void;
   onError: (error: unknown) => void;
@@ -28,12 +31,14 @@ const BULK = 1_000;
 const RACY_NS = 50_000_000n;
 
 /** Indexes the pages that are marked, in slices short enough that nobody waits for them. */
-export function createIndexing({ index, read, versions, log, isBusy, isClosed, markAll, onIndexed, onError }: IndexingDeps) {
+export function createIndexing(deps: IndexingDeps) {
+  const { index, read, versions, log, isBusy, isClosed, markAll, onRead, onIndexed, onError } = deps;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  const indexPage = (path: string, keepsCopy: boolean) => {
+  const indexPage = (path: string, keepsCopy: boolean): SeenPage => {
     const doc = read(path);
+    const seen = { path, text: doc?.text };
     if (doc === undefined) index().remove(path);
     else {
       const age = BigInt(Date.now()) * 1_000_000n - doc.stamp.mtimeNs;
@@ -41,21 +46,24 @@ export function createIndexing({ index, read, versions, log, isBusy, isClosed, m
       index().put({ ...doc, stamp: racy ? "" : stampText(doc.stamp) }, doc.text);
     }
     index().unmark(path);
-    if (doc === undefined || !keepsCopy) return;
+    if (doc === undefined || !keepsCopy) return seen;
     try {
       versions.keepCopy(path, doc.stamp, doc.text);
     } catch (error) {
       log.warn("an earlier version of a page cannot be kept", { path, error: messageOf(error) });
     }
+    return seen;
   };
 
   const indexSlice = (waiting: readonly string[], keepsCopies: boolean) => {
     const until = performance.now() + SLICE_MS;
     index().transaction(() => {
+      const seen: SeenPage[] = [];
       for (const path of waiting) {
-        indexPage(path, keepsCopies);
+        seen.push(indexPage(path, keepsCopies));
         if (performance.now() > until) break;
       }
+      onRead(seen);
     });
   };
 

@@ -45,7 +45,8 @@ function pageAt(from: string, target: string): string | undefined {
   const inside = posix.normalize(
     posix.join("/", wanted.startsWith("/") ? wanted : `${posix.dirname(from.slice("pages".length))}/${wanted}`),
   );
-  if (inside === "/" || inside.endsWith("/")) return undefined;
+  const isSource = /^sources\//.test(posix.join(posix.dirname(from), decoded(plain)));
+  if (isSource || inside === "/" || inside.endsWith("/")) return undefined;
   return `pages${inside}${inside.endsWith(".md") ? "" : ".md"}`;
 }
 

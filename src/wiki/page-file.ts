@@ -9,6 +9,8 @@ export const MAX_PAGE_BYTES = 10_000_000;
 /** What tells one state of a file from another: when it was written, how long it is, and which file it is. */
 export interface Stamp {
   mtimeNs: bigint;
+  /** Nobody can set it, so that a file whose other times were set back still shows that it changed. */
+  ctimeNs: bigint;
   size: bigint;
   ino: bigint;
   /** How many names the file has. */
@@ -35,8 +37,8 @@ export function stampOf(file: string): Stamp | undefined {
   }
 }
 
-export function stampText({ mtimeNs, size, ino }: Stamp): string {
-  return `${mtimeNs}:${size}:${ino}`;
+export function stampText({ mtimeNs, ctimeNs, size, ino }: Stamp): string {
+  return `${mtimeNs}:${ctimeNs}:${size}:${ino}`;
 }
 
 /** A page's file by its real path; one of IO's own records under another name is none. */

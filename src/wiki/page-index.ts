@@ -1,4 +1,4 @@
-import { createTransaction, type Database } from "../store/open.ts";
+import { createTransactions, type Database } from "../store/transactions.ts";
 import { recountTrigrams, tidyIndex } from "./index-upkeep.ts";
 import type { Meta } from "./markdown.ts";
 import { normalize } from "./normalize.ts";
@@ -64,7 +64,8 @@ export interface PageIndex {
 /** Longer pages are scanned at each search: reading one takes milliseconds, cutting it into trigrams takes seconds. */
 const LONG_PAGE = 500_000;
 
-export function createPageIndex(db: Database): PageIndex {
+export function createPageIndex(connection: Database): PageIndex {
+  const { db, transaction } = createTransactions(connection);
   const statements = prepareStatements(db);
   const count = (under = "pages/") =>
     Number((under === "pages/" ? statements.count.get() : statements.countUnder.get(under, after(under)))?.n);
@@ -77,7 +78,7 @@ export function createPageIndex(db: Database): PageIndex {
   };
 
   const index: PageIndex = {
-    transaction: createTransaction(db),
+    transaction: (work) => transaction(work),
     mark: (path) => void statements.mark.run(path),
     marked: (limit = -1) => statements.marked.all(limit).map((row) => String(row.path)),
     unmark: (path) => void statements.unmark.run(path),

@@ -1,4 +1,4 @@
-import type { Database } from "../store/open.ts";
+import type { Database } from "../store/transactions.ts";
 
 export type Statements = ReturnType<typeof prepareStatements>;
 

@@ -35,7 +35,8 @@ export function createSources(folder: string, isSecret: IsSecret, onWritten: (na
       const name = sourceName(given);
       const source = describe(name);
       const content = source && readText(join(folder, name), isSecret);
-      if (source === undefined || content === undefined) throw missing(`There is no source called "${name}".`);
+      if (source === undefined || content === undefined)
+        throw missing(`There is no source called "${name}". List them: io wiki source list`);
       return { ...source, content };
     },
     write(given, content) {

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { UserError } from "../lib/errors.ts";
 import { named, oneLine, quoted } from "../lib/quoted.ts";
-import { asData } from "../lib/untrusted.ts";
+import { asData, fromOutside } from "../lib/untrusted.ts";
+import type { Contradiction } from "../protocol/page-review.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
+import type { Contradictions } from "./noted-contradictions.ts";
+import type { Provenance } from "./provenance.ts";
 import type { Wiki } from "./wiki.ts";
 
 const DEADLINE_MS = 30_000;
@@ -10,8 +13,14 @@ const LISTED = 200;
 const READ_CHARACTERS = 20_000;
 const Path = z.string().min(1).describe('such as "projects/my-app"');
 
+export interface WikiToolsDeps {
+  wiki: Wiki;
+  contradictions: Pick<Contradictions, "check">;
+  provenance: Pick<Provenance, "mark">;
+}
+
 /** The wiki in the model's hands. */
-export function wikiTools(wiki: Wiki): Tool[] {
+export function wikiTools({ wiki, contradictions, provenance }: WikiToolsDeps): Tool[] {
   return [
     tool({
       name: "wiki_read",
@@ -30,13 +39,20 @@ export function wikiTools(wiki: Wiki): Tool[] {
       name: "wiki_write",
       description:
         "Create or replace a wiki page (markdown; begin with a # title). Folders: preferences, projects, people, general.",
-      schema: z.strictObject({ path: Path, content: z.string() }),
+      schema: z.strictObject({
+        path: Path,
+        content: z.string(),
+        source: z.string().min(1).max(300).optional().describe("the wiki_source it is made from; the page links to it"),
+      }),
       kind: "effect",
       deadlineMs: DEADLINE_MS,
-      run: ({ path, content }) =>
-        helpful(() => {
-          const page = wiki.write(path, content);
-          return `${page.created ? "Created" : "Updated"} ${named(page.path, 300)} (${quoted(page.title)}, ${page.bytes} bytes).`;
+      run: ({ path, content, source }, { owner, actor }) =>
+        helpful(async () => {
+          const name = source === undefined ? undefined : wiki.sources.read(source).name;
+          const page = wiki.write(path, provenance.mark({ owner, actor }, { path, content, source: name }));
+          const done = `${page.created ? "Created" : "Updated"} ${named(page.path, 300)} (${quoted(page.title)}, ${page.bytes} bytes).`;
+          const found = await contradictions.check(page.path);
+          return found.length === 0 ? done : `${done}\n${tellContradictions(found)}`;
         }),
     }),
     tool({
@@ -78,6 +94,14 @@ export function wikiTools(wiki: Wiki): Tool[] {
         }),
     }),
     tool({
+      name: "wiki_source",
+      description: "Raw texts that the user stored for the wiki, such as notes: list them, or read one by name.",
+      schema: z.strictObject({ name: z.string().min(1).max(300).optional(), offset: z.number().int().min(0).optional() }),
+      kind: "read",
+      deadlineMs: DEADLINE_MS,
+      run: ({ name, offset = 0 }) => helpful(() => (name === undefined ? tellSources(wiki) : tellSource(wiki, name, offset))),
+    }),
+    tool({
       name: "wiki_delete",
       description: "Delete a wiki page; its versions are kept.",
       schema: z.strictObject({ path: Path }),
@@ -86,6 +110,30 @@ export function wikiTools(wiki: Wiki): Tool[] {
       run: ({ path }) => helpful(() => `Deleted ${named(wiki.delete(path).path, 300)}. Its history can restore it.`),
     }),
   ];
+}
+
+function tellSources(wiki: Wiki): string {
+  const all = wiki.sources.list();
+  if (all.length === 0) return "There are no sources.";
+  const lines = all.slice(0, LISTED).map(({ name, bytes, updatedAt }) => `${named(name, 300)} (${bytes} bytes, ${updatedAt})`);
+  const rest = all.length - lines.length;
+  return [asData(lines.join("\n")), ...(rest > 0 ? [`… and ${rest} more.`] : [])].join("\n");
+}
+
+function tellSource(wiki: Wiki, given: string, offset: number): string {
+  const { name, content } = wiki.sources.read(given);
+  const part = content.slice(offset, offset + READ_CHARACTERS);
+  const next = offset + part.length;
+  const text = fromOutside(`the source ${named(name, 300)}`, part);
+  return next >= content.length ? text : `${text}\n… it goes on for ${content.length - next} characters: offset ${next}.`;
+}
+
+function tellContradictions(found: readonly Contradiction[]): string {
+  const lines = found.flatMap(({ path, says, otherPath, otherSays }) => [
+    `${named(otherPath, 300)}: ${oneLine(otherSays, 300)}`,
+    `  but ${named(path, 300)}: ${oneLine(says, 300)}`,
+  ]);
+  return `This contradicts what is written already. Find out which is right and correct the other, or ask the user.\n${asData(lines.join("\n"))}`;
 }
 
 /** What a person could mend, the model can too. */

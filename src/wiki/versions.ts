@@ -26,7 +26,8 @@ export interface Versions {
   read(path: string, version: string): string;
 }
 
-const KEPT = 50;
+/** So many earlier versions of a page are kept. */
+export const VERSIONS_KEPT = 50;
 const NAME = /^(\d{8})T(\d{6})\.(\d{6})Z-[0-9a-z]+$/;
 
 /**
@@ -43,7 +44,7 @@ export function createVersions(folder: string, isSecret: IsSecret): Versions {
     const old = names(path)
       .filter((name) => name !== now)
       .sort()
-      .slice(0, -KEPT);
+      .slice(0, -VERSIONS_KEPT);
     for (const name of old) removeFile(place, name);
   };
   const within = (path: string, work: (place: Folder) => void) => {
@@ -79,7 +80,7 @@ export function createVersions(folder: string, isSecret: IsSecret): Versions {
         .filter((name) => current === undefined || name !== nameOf(current))
         .sort()
         .reverse()
-        .slice(0, KEPT)
+        .slice(0, VERSIONS_KEPT)
         .map((name) => ({ version: name, savedAt: timeOf(name), bytes: Number(stampOf(join(placeOf(path), name))?.size ?? 0) }));
     },
     read(path, version) {

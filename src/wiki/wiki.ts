@@ -7,7 +7,10 @@ import { makeFolder, withFolder } from "../lib/pinned/folder.ts";
 import { tellAbsent } from "../lib/pinned/read.ts";
 import { appendFile, removeFile, replaceFile, syncFolder } from "../lib/pinned/write.ts";
 import { type Emit, newsOf } from "../protocol/events.ts";
+import type { Contradiction } from "../protocol/page-review.ts";
+import { type AccountDeps, createAccount } from "./account.ts";
 import { createCatalogue } from "./catalogue.ts";
+import { findContradictions } from "./contradictions.ts";
 import { createIndexer } from "./indexer.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { linksOfPages, type PageLinks } from "./links.ts";
@@ -27,11 +30,15 @@ export interface Page extends PageInfo {
 /** IO's long memory: markdown files that a person may read and edit too. */
 export interface Wiki {
   read(path: string): Page;
+  /** A page's text, not counted as read; undefined where there is none. */
+  peek(path: string): string | undefined;
   /** Makes or replaces a page; on disk when this returns. What it held before becomes a version. */
   write(path: string, content: string): PageInfo & { created: boolean; changed: boolean };
   delete(path: string): PageInfo;
   list(options?: ListOptions): Promise<PageList>;
   search(query: string, options?: SearchOptions): Promise<Hits>;
+  /** What this page says differently from another page, or from another line of itself; found by search alone. */
+  contradictions(path: string): Promise<Contradiction[]>;
   /** Which pages lead to which. */
   links(): Promise<PageLinks[]>;
   /** Earlier versions of a page, newest first, also of one that was deleted. */
@@ -55,6 +62,8 @@ export interface WikiDeps {
   log: Log;
   /** Whether a file, by its number, is one of IO's own records. */
   isSecret?: IsSecret;
+  /** Keeps account of which text of each page IO wrote itself. */
+  known?: AccountDeps["known"];
   now?: () => number;
 }
 
@@ -67,7 +76,7 @@ const CLOSING_MS = 2_000;
  * not say (but for how often each was read), so it can be deleted, breaks alone, needs no fsync, and a save never waits
  * for the writers of io.db.
  */
-export function openWiki({ root: given, emit, log, isSecret = () => false, now = Date.now }: WikiDeps): Wiki {
+export function openWiki({ root: given, emit, log, isSecret = () => false, known, now = Date.now }: WikiDeps): Wiki {
   for (const category of CATEGORIES) mkdirSync(join(given, "pages", category), { recursive: true, mode: 0o700 });
   mkdirSync(join(given, "sources"), { recursive: true, mode: 0o700 });
   const root = realpathSync(given);
@@ -78,16 +87,8 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     log.warn("what killed writers left in the wiki could not all be taken away", { error: messageOf(error) }),
   );
 
-  const note = (what: string) => {
-    try {
-      withFolder(root, (folder) => appendFile(folder, "log.md", `- ${new Date(now()).toISOString()} ${what}\n`));
-    } catch (error) {
-      // What was done is done; the log is for people who read along.
-      log.warn("the wiki's log.md cannot be written; if it is a link or no plain file, move it away", {
-        error: messageOf(error),
-      });
-    }
-  };
+  const account = createAccount({ pages, isSecret, known, log });
+  const note = (what: string) => writeLog(root, `- ${new Date(now()).toISOString()} ${what}\n`, log);
   const tell = (type: "page.written" | "page.deleted", { path, title }: { path: string; title: string }) =>
     emit(newsOf(type, { path, title }));
 
@@ -97,6 +98,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     versions,
     isSecret,
     log,
+    onRead: account.saw,
     onIndexed: () => catalogue.changed(),
     onForeign: (path, doc) => tell(doc ? "page.written" : "page.deleted", doc ?? { path, ...metaOf(path, "") }),
   });
@@ -111,6 +113,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
   });
 
   catalogue.changed();
+  account.begin();
 
   const existing = (place: PagePlace) => readExisting(place, isSecret);
 
@@ -121,13 +124,10 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       indexer.softly((index) => index.countRead(place.path, now()));
       return { ...infoOf(doc), content: doc.text };
     },
+    peek: (path) => readText(placeOf(pages, path).file, isSecret),
     write(path, content) {
       const bytes = Buffer.byteLength(content);
-      if (bytes > MAX_PAGE_BYTES) {
-        throw new UserError(`The page would be ${bytes} bytes; a page holds at most ${MAX_PAGE_BYTES}. Split it into several.`, {
-          trouble: "too large",
-        });
-      }
+      if (bytes > MAX_PAGE_BYTES) throw tooLarge(bytes);
       const place = placeOf(pages, path);
       const { created, changed } = indexer.changing(place.path, () => {
         const before = stampOf(place.file);
@@ -135,6 +135,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
           throw new UserError(`${place.path} is another name of one of IO's own records, and no page.`);
         if (before?.size === BigInt(bytes) && readText(place.file, isSecret) === content)
           return { created: false, changed: false };
+        account.willWrite(place, content);
         versions.keep(place.path, place.file);
         savePage(place, content, now());
         note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
@@ -148,6 +149,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
       const place = placeOf(pages, path);
       const info = infoOf(existing(place));
       indexer.changing(place.path, () => {
+        account.willWrite(place, undefined);
         versions.keep(place.path, place.file);
         withFolder(dirname(place.file), (folder) => {
           removeFile(folder, basename(place.file));
@@ -160,6 +162,11 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     },
     list: (options) => indexer.view((view) => listPages(view, options)),
     search: (query, options) => indexer.view((view) => searchPages(view, query, options)),
+    contradictions(given) {
+      const { path, file } = placeOf(pages, given);
+      const last = versions.list(path, file)[0]?.version;
+      return indexer.view((view) => findContradictions(view, path, last && versions.read(path, last)));
+    },
     links: () => indexer.view(linksOfPages),
     history: (path) => {
       const place = placeOf(pages, path);
@@ -177,6 +184,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     rebuild: () => indexer.rebuild(),
     settled: () => indexer.drain(),
     async close() {
+      await account.close();
       await Promise.race([tidied, delay(CLOSING_MS, undefined, { ref: false })]);
       await Promise.race([indexer.drain(), delay(CLOSING_MS, undefined, { ref: false })]);
       await catalogue.flush();
@@ -185,6 +193,20 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, now =
     },
   };
   return wiki;
+}
+
+function tooLarge(bytes: number): UserError {
+  const message = `The page would be ${bytes} bytes; a page holds at most ${MAX_PAGE_BYTES}. Split it into several.`;
+  return new UserError(message, { trouble: "too large" });
+}
+
+function writeLog(root: string, line: string, log: Log): void {
+  try {
+    withFolder(root, (folder) => appendFile(folder, "log.md", line));
+  } catch (error) {
+    // What was done is done; the log is for people who read along.
+    log.warn("the wiki's log.md cannot be written; if it is a link or no plain file, move it away", { error: messageOf(error) });
+  }
 }
 
 function readExisting(place: PagePlace, isSecret: IsSecret): PageDoc {

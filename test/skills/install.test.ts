@@ -29,10 +29,11 @@ test("a repository with one skill at its root is installed switched off, pinned 
   expect(skills.active()).toEqual([]);
 
   skills.enable("code-poet");
-  expect(skills.active()).toEqual([skills.find("code-poet")]);
+  expect(skills.active()).toEqual([{ ...skills.find("code-poet"), folder: join(root, "code-poet"), agents: ["bard.md"] }]);
   expect(skills.use("Code Poet")).toEqual({
     slug: "code-poet",
     folder: join(root, "code-poet"),
+    agents: ["bard.md"],
     text: "# Code Poet\n\nBody.",
   });
   skills.disable("code-poet");

@@ -109,12 +109,17 @@ test("an agent is told its manner, role, charter, the project's facts and the la
   const request = model.requests.find((one) => characterOf(one))!;
   expect(request.stream).toBe(true);
   expect(request.tools!.map((tool) => tool.function.name).sort()).toEqual([
+    "conversation_search",
     "file_ops",
     "shell",
+    "shell_output",
+    "shell_stop",
     "squad_log_decision",
+    "todo",
     "wiki_list",
     "wiki_read",
     "wiki_search",
+    "wiki_source",
     "wiki_write",
   ]);
   const { items } = await daemon.json<{ items: Decision[] }>("GET", "/api/squads/app/decisions?q=because of 7");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { evidenceOf } from "../../src/squads/evidence.ts";
-import { testIn } from "../../src/squads/test-commands.ts";
+import { testIn } from "../../src/project/test-commands.ts";
+import { evidenceOf, tellEvidence } from "../../src/squads/evidence.ts";
 import type { ToolCall } from "../../src/store/tool-calls.ts";
 
 const yes = [
@@ -244,4 +244,12 @@ test("a test that passed before other commands ran is not taken for evidence of 
     expect([command, verdictOn(["npm test", 0], [command, 0])]).toEqual([command, "done; `npm test` last exited 0"]);
   expect(verdictOn(["npm test", 0], ["echo broken > src.js", 0], ["npm test", 0])).toBe("done; `npm test` last exited 0");
   expect(verdictOn(["npm test && git status", 0])).toBe("done; `npm test && git status` last exited 0");
+});
+
+test.each(["failed", "cancelled"] as const)("a task that %s says where its work is, and offers no merge", (status) => {
+  const own = { branch: "io/t_1", base: "a".repeat(40), treeBefore: "b".repeat(40), treeAfter: "c".repeat(40) };
+  const evidence = { filesChanged: ["a.txt"], commands: [], ...own };
+  expect(tellEvidence(evidence, "done")).toContain("git merge io/t_1");
+  expect(tellEvidence(evidence, status)).toMatch(/on the branch io\/t_1.*git diff/);
+  expect(tellEvidence(evidence, status)).not.toContain("merge");
 });

@@ -1,13 +1,15 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Task } from "../../src/protocol/squads.ts";
+import { textOf } from "../../src/engine/rehearsal/wire.ts";
+import type { Analysis } from "../../src/protocol/analysis.ts";
+import type { Agent, Task } from "../../src/protocol/squads.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createSquadStore } from "../../src/store/squads.ts";
 import { createTaskActivity } from "../../src/store/task-activity.ts";
 import { runIo } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
-import { scriptedModel } from "../support/model.ts";
+import { lastUserText, scriptedModel } from "../support/model.ts";
 import { characterOf, daemonOn, ended, lastResult, project, squadWith, stepOf } from "../support/squads.ts";
 
 test("what cannot be done is refused with a sentence that helps, and nothing is half made", async () => {
@@ -105,6 +107,38 @@ test("the model is told the same when it asks for what cannot be done", async ()
   expect((await daemon.json<{ items: unknown[] }>("GET", "/api/squads")).items).toHaveLength(1);
 });
 
+test("work for a squad without agents brings those that fit its project, once, and none where the project is gone", async () => {
+  const folder = project({ "package.json": '{"name":"shop","scripts":{"test":"node --test"}}', "src/index.js": "export {};\n" });
+  const gone = project();
+  const delegated = (slug: string, task: string) => ({ tool: "squad_delegate", args: { slug, task } });
+  const model = await scriptedModel((request) => {
+    if (characterOf(request)) return { say: "It is done." };
+    if (lastUserText(request).includes("[via background]")) return { say: "Told." };
+    const call = { 0: [delegated("shop", "Add a login"), delegated("shop", "Add a logout")], 2: [delegated("gone", "Add it")] }[
+      stepOf(request)
+    ];
+    return call ? { call } : { say: "They are on it." };
+  });
+  const daemon = await daemonOn(model);
+  await squadWith(daemon, folder, "shop", []);
+  await squadWith(daemon, gone, "gone", []);
+  rmSync(gone, { recursive: true });
+  const { roster } = await daemon.json<Analysis>("POST", "/api/analyze", { projectPath: folder });
+  expect(roster.length).toBeGreaterThan(1);
+  const asked = await daemon.ask({ text: "Have the shop get a login and a logout" });
+  expect(asked).toMatchObject({ status: "done", route: { answered: "delegated" } });
+  const { items } = await daemon.json<{ items: Agent[] }>("GET", "/api/squads/shop/agents");
+  expect(items.map(({ roleTitle, charter, modelTier }) => ({ roleTitle, charter, modelTier }))).toEqual(
+    roster.map(({ roleTitle, charter, modelTier }) => ({ roleTitle, charter, modelTier })),
+  );
+  const calls = model.requests.flatMap(({ messages }) => messages.filter(({ role }) => role === "tool").map(textOf));
+  expect(calls.filter((text) => text.startsWith("The squad had no agents, so these joined: "))).not.toEqual([]);
+  expect(calls.some((text) => text.includes("is not there any more"))).toBe(true);
+  expect(await daemon.json("GET", "/api/squads/gone/agents")).toEqual({ items: [] });
+  expect(asked.route.tasks).toHaveLength(2);
+  for (const id of asked.route.tasks) expect(await ended(daemon, id)).toMatchObject({ status: "done", squad: "shop" });
+});
+
 test("a task is shown by the end of its activity, however long that is", async () => {
   const home = temporaryHome();
   const database = openStore(join(home, "io.db"));
@@ -136,7 +170,9 @@ test("squads and tasks are managed from the command line", async () => {
   await ended(daemon, task.id);
   expect((await io("squad", "list")).stdout).toContain(`my-app  idle  My App  ${folder}`);
   expect((await io("squad", "show", "my-app")).stdout).toContain("Hannibal, Engineer");
-  expect((await io("task", "list")).stdout).toContain(`${task.id}  done  my-app/Hannibal  do it`);
+  expect((await io("task", "list")).stdout).toContain(
+    `${task.id}  ! done, unproven (claimed done; no test command was run)  my-app/Hannibal  do it`,
+  );
   expect((await io("task", "show", task.id)).stdout).toContain("It is ready.");
   expect(await io("task", "cancel", task.id)).toMatchObject({ code: 1, stderr: expect.stringContaining("done already") });
   expect(await io("squad", "delete", "my-app")).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });

@@ -1,13 +1,18 @@
 import { renameSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { loosenedBy, tightened } from "../../src/lib/tighten.ts";
+import { loosenedBy, tightened } from "../../src/home/tighten.ts";
 import type { Squad } from "../../src/protocol/squads.ts";
 import { runIo } from "../support/daemon.ts";
 import { scriptedModel } from "../support/model.ts";
 import { daemonOn, project, squadWith } from "../support/squads.ts";
 
 describe("a squad is held to the tighter of both", () => {
-  const all = { sandbox: "secrets", approvals: "wall", budgets: { task: { tokens: 1_000 }, day: { calls: 5 } } } as const;
+  const all = {
+    mode: "full",
+    sandbox: "secrets",
+    approvals: "wall",
+    budgets: { task: { tokens: 1_000 }, day: { calls: 5 } },
+  } as const;
   test("whichever says it", () => {
     expect(tightened(all, {})).toEqual(all);
     const own = {
@@ -16,6 +21,7 @@ describe("a squad is held to the tighter of both", () => {
       budgets: { task: { tokens: 5_000, calls: 3 }, day: { calls: 2 } },
     } as const;
     expect(tightened(all, own)).toEqual({
+      mode: "full",
       sandbox: "workspace",
       approvals: "wall",
       budgets: { task: { tokens: 1_000, calls: 3 }, day: { calls: 2 } },

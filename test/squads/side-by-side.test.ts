@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { News } from "../../src/protocol/events.ts";
 import type { Owed } from "../../src/protocol/outbox.ts";
@@ -25,12 +25,16 @@ async function squadsOn(modelUrl: string, config: Record<string, unknown> = {}) 
   const reports: Owed[] = [];
   const parsed = Config.parse(config);
   const squads = createSquads({
+    rulesFor: () => "",
     store,
     engine,
     gate: createGate({ store, redactor, log: quietLog, policy: () => undefined }),
     tools: [],
     git: testGit(),
     worktreesFolder: temporaryFolder(),
+    installedFolder: undefined,
+    wrap: async ([program, ...args]) => [program, ...args],
+    env: process.env,
     redactor,
     config: () => parsed,
     spending: unlimited(store),

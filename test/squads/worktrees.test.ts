@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Squad } from "../../src/protocol/squads.ts";
@@ -8,12 +8,16 @@ import { lastUserText, scriptedModel } from "../support/model.ts";
 import { characterOf, daemonOn, delegate, ended, project, squadWith, stepOf, systemOf } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 
-const git = (cwd: string, ...args: string[]) => execFileSync("git", args, { cwd, encoding: "utf8" }).trim();
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@t", ...args], { cwd, encoding: "utf8" }).trim();
 const write = (path: string, content: string) => ({ call: [{ tool: "file_ops", args: { operation: "write", path, content } }] });
 const sh = (command: string) => ({ call: [{ tool: "shell", args: { command } }] });
 
 test("agents of an isolated squad work side by side, each on a branch of its own, and the checkout stays as it is", async () => {
-  const folder = project({ "a.txt": "a\n", ".gitignore": "node_modules\n" });
+  const folder = project({ "a.txt": "a\n", ".gitignore": "node_modules\n.env\n.venv\n" });
+  for (const subject of ["feat: one", "fix: two", "feat: three"]) git(folder, "commit", "-q", "--allow-empty", "-m", subject);
+  writeFileSync(join(folder, ".env"), "KEY=value\n");
+  symlinkSync("nowhere", join(folder, ".venv"));
   mkdirSync(join(folder, "node_modules/dep"), { recursive: true });
   writeFileSync(join(folder, "node_modules/dep/index.js"), "module.exports = 1;\n");
   writeFileSync(join(folder, "dirty.txt"), "not committed\n");
@@ -40,9 +44,10 @@ test("agents of an isolated squad work side by side, each on a branch of its own
     expect(evidence?.commands).toEqual([{ command: expect.stringContaining("cat same.txt"), exitCode: 0 }]);
     expect(git(folder, "show", `io/${id}:same.txt`)).toBe(`by ${agent}`);
     expect(git(folder, "rev-parse", `io/${id}^{tree}`)).toBe(evidence?.treeAfter);
+    expect(git(folder, "log", "-1", "--format=%B", `io/${id}`)).toBe(`feat: write it, ${agent}`);
     expect(git(folder, "rev-parse", `io/${id}^`)).toBe(git(folder, "rev-parse", "HEAD"));
   }
-  expect(readdirSync(folder).sort()).toEqual([".git", ".gitignore", "a.txt", "dirty.txt", "node_modules"]);
+  expect(readdirSync(folder).sort()).toEqual([".env", ".git", ".gitignore", ".venv", "a.txt", "dirty.txt", "node_modules"]);
   expect(git(folder, "status", "--porcelain")).toBe("?? dirty.txt");
   await until("the worktrees to be gone", () => readdirSync(join(daemon.home, "runs")).length === 0, 10_000);
   expect(git(folder, "worktree", "list").split("\n")).toHaveLength(1);
@@ -164,4 +169,18 @@ test("a folder that is deleted under a task fails it; its squad is told as missi
   expect(after.status).toBe("done");
   expect(readFileSync(join(away, "a.txt"), "utf8")).toBe("a\n");
   rmSync(away, { recursive: true });
+});
+
+test("a squad can be made isolated at once, and a word that is no isolation is refused", async () => {
+  const model = await scriptedModel(() => ({ say: "noted" }));
+  const daemon = await daemonOn(model);
+  const make = (name: string, more: object) =>
+    daemon.json<Squad>("POST", "/api/squads", { name, projectPath: project(), ...more });
+  expect(await make("apart", { isolation: "worktree" })).toMatchObject({ slug: "apart", isolation: "worktree" });
+  expect(await make("together", { isolation: "none" })).toMatchObject({ isolation: "none" });
+  expect(await make("unsaid", {})).toMatchObject({ isolation: "none" });
+  expect(await daemon.json<Squad>("GET", "/api/squads/apart")).toMatchObject({ isolation: "worktree" });
+  const refused = { error: { code: "bad_request", message: expect.stringContaining("isolation") } };
+  expect(await make("moon", { isolation: "moon" })).toMatchObject(refused);
+  expect(await daemon.json("GET", "/api/squads/moon")).toMatchObject({ error: { code: "not_found" } });
 });

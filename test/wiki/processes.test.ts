@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { killed } from "../support/processes.ts";
 import { makeWiki, until } from "../support/wiki.ts";
 

@@ -2,13 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/tools/tool.ts";
-import { wikiTools } from "../../src/wiki/tools.ts";
 import type { Wiki } from "../../src/wiki/wiki.ts";
 import { unmarked } from "../support/data.ts";
-import { makeWiki } from "../support/wiki.ts";
+import { makeWiki, toolsOf } from "../support/wiki.ts";
 
 function caller(wiki: Wiki) {
-  const tools = new Map(wikiTools(wiki).map((tool) => [tool.name, tool]));
+  const tools = new Map(toolsOf(wiki).map((tool) => [tool.name, tool]));
   return async (name: string, args: Record<string, unknown>) => {
     const tool = tools.get(name)!;
     const context = { cwd: "/", actor: "orchestrator", owner: "message:1", signal: new AbortController().signal };

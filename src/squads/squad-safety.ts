@@ -1,23 +1,25 @@
+import { SquadSafety } from "../home/safety-config.ts";
+import { loosenedBy, type Safety } from "../home/tighten.ts";
 import { conflict } from "../lib/errors.ts";
 import { named, quoted } from "../lib/quoted.ts";
-import { SquadSafety } from "../lib/safety-config.ts";
-import { loosenedBy, type Safety } from "../lib/tighten.ts";
 import type { Isolation, Squad } from "../protocol/squads.ts";
 import type { SquadStore } from "../store/squads.ts";
+import type { Facts } from "./facts.ts";
 import { folderAt } from "./input.ts";
 import type { Teams } from "./teams.ts";
 
 /** What is to be said anew of how a squad is held; null takes back what was said. */
 export type SafetyChanges = { [K in keyof SquadSafety]: SquadSafety[K] | null | undefined };
 
-export interface HeldDeps {
+export interface SquadSafetyDeps {
   store: SquadStore;
   teams: Pick<Teams, "find" | "tellChanged">;
+  facts: Pick<Facts, "forget">;
   dataFolder: string | undefined;
 }
 
 /** Where a squad works, and what it is held to beyond what holds for all. */
-export function createHeld({ store, teams, dataFolder }: HeldDeps) {
+export function createSquadSafety({ store, teams, facts, dataFolder }: SquadSafetyDeps) {
   const changed = (squad: Squad): Squad => {
     teams.tellChanged(squad);
     return teams.find(squad.slug);
@@ -42,6 +44,13 @@ export function createHeld({ store, teams, dataFolder }: HeldDeps) {
     isolate(slug: string, isolation: Isolation): Squad {
       const squad = teams.find(slug);
       store.setIsolation(squad.slug, isolation);
+      return changed(squad);
+    },
+    /** Says which commands check its project; null takes that back, and they are found in the project again. */
+    check(slug: string, checks: readonly string[] | null): Squad {
+      const squad = teams.find(slug);
+      store.setChecks(squad.slug, checks);
+      facts.forget(squad.projectPath);
       return changed(squad);
     },
     /** Holds a squad tighter than all. */

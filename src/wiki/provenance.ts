@@ -1,0 +1,105 @@
+import type { PageWriters } from "../store/page-writers.ts";
+import type { WorkRecords } from "../store/work-records.ts";
+import { createOutside, plain } from "./outside.ts";
+import type { Wiki } from "./wiki.ts";
+
+export interface ProvenanceDeps {
+  wiki: Pick<Wiki, "peek" | "history" | "readVersion">;
+  writers: Pick<PageWriters, "changes" | "saidIn">;
+  records: WorkRecords;
+  /** When somebody whom IO does not know changed a page last, if no person has looked at that yet. */
+  changedOutside: (path: string) => string | undefined;
+  now?: () => Date;
+}
+
+/** The work in which a page is written. */
+export interface Work {
+  owner: string;
+  actor: string;
+}
+
+const MARK = "> **From outside:**";
+const MOST_MARKS = 5;
+const MOST_NAMED = 5;
+
+/** What was written by others and known in a piece of work, and the line that says so on each page that came of it. */
+export function createProvenance({ wiki, writers, records, changedOutside, now = () => new Date() }: ProvenanceDeps) {
+  const outside = createOutside({ records, isMarked: (path) => isMarked(path) || isChangedOutside(path) });
+
+  function isChangedOutside(path: string): boolean {
+    return changedOutside(path) !== undefined;
+  }
+
+  function isMarked(path: string): boolean {
+    try {
+      return marksIn(wiki.peek(path) ?? "").length > 0;
+    } catch {
+      // The model named something that is no page.
+      return false;
+    }
+  }
+
+  /** What stands on the page, or stood there until an agent deleted it. */
+  function textBefore(path: string): string {
+    const text = wiki.peek(path);
+    if (text !== undefined) return text;
+    const [last] = writers.changes({ since: "", limit: 1, path });
+    if (last?.by !== "agent") return "";
+    try {
+      const [latest] = wiki.history(path);
+      return latest ? wiki.readVersion(path, latest.version) : "";
+    } catch {
+      // Nothing was kept of it.
+      return "";
+    }
+  }
+
+  return {
+    /** Whether text from outside went into a page, as far as its own lines say. */
+    isMarked,
+    /** Whether a piece of work knew what others wrote at a moment. */
+    readOutside: (owner: string, at: string): boolean => outside.knownTo(owner, at).length > 0,
+    /**
+     * The text of a page with a line for each time that text from outside went into it: who wrote it, when, from what, and
+     * what had been asked. Only a person can take such a line away; `source` names the raw source that the page is made from.
+     */
+    mark(
+      { owner, actor }: Work,
+      { path, content, source }: { path: string; content: string; source?: string | undefined },
+    ): string {
+      const at = now().toISOString();
+      const changedAt = changedOutside(path);
+      const from = [
+        ...(source === undefined ? [] : [sourceLink(source, path)]),
+        ...(changedAt === undefined ? [] : [`what somebody outside IO wrote here, found on ${changedAt.slice(0, 10)}`]),
+        ...outside.knownTo(owner, at, (name) => sourceLink(name, path)),
+      ];
+      const said = plain(writers.saidIn(owner) ?? "", 120);
+      const line = `${MARK} written by ${plain(actor)} on ${at.slice(0, 10)} from ${listOf([...new Set(from)])}${said === "" ? "" : `; asked: "${said}"`}`;
+      const marks = [...new Set([...marksIn(textBefore(path)), ...(from.length === 0 ? [] : [line])])].slice(-MOST_MARKS);
+      const own = marksIn(content).length === 0 ? content : withoutMarks(content);
+      return marks.length === 0 ? own : `${own.trimEnd()}\n\n${marks.join("\n")}\n`;
+    },
+  };
+}
+export type Provenance = ReturnType<typeof createProvenance>;
+
+const linesOf = (text: string) => text.split(/\r?\n/);
+const isMark = (line: string) => line.startsWith(MARK);
+const marksIn = (text: string): string[] => (text.includes(MARK) ? linesOf(text).filter(isMark) : []);
+const withoutMarks = (text: string): string =>
+  linesOf(text)
+    .filter((line) => !isMark(line))
+    .join("\n");
+
+/** A link that leads there from the page's file, too. */
+function sourceLink(name: string, path: string): string {
+  const up = "../".repeat(path.replace(/^pages\//, "").split("/").length);
+  const safe = plain(name);
+  return `the source [${safe}](${up}sources/${encodeURIComponent(safe)})`;
+}
+
+function listOf(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return `${names.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
