@@ -1,14 +1,17 @@
 import type { Session } from "../engine/port.ts";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import type { Emit } from "../protocol/events.ts";
-import type { Message } from "../protocol/messages.ts";
+import type { Failure, Message } from "../protocol/messages.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
-import type { Spender, Spending } from "../protocol/usage.ts";
+import { noUsage, type Spender, type Spending } from "../protocol/usage.ts";
+import type { Attachments } from "../store/attachments.ts";
 import type { Contexts } from "../store/contexts.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
+import { tellAttached } from "./attached.ts";
 import type { Conversations } from "./conversations.ts";
+import type { ChosenModel, ModelForMessage } from "./model-for-message.ts";
 import type { Steering } from "./steering.ts";
 
 export interface AnswerDeps {
@@ -19,48 +22,75 @@ export interface AnswerDeps {
   conversations: Conversations;
   steering: Pick<Steering, "open">;
   contexts: Pick<Contexts, "set">;
+  modelFor: ModelForMessage;
+  attachments: Pick<Attachments, "find" | "read" | "pathOf">;
+  /** Why a conversation cannot work in its folder now; undefined where it can, or has none. */
+  folderTrouble: (conversation: string) => string | undefined;
   config: () => Config;
   emit: Emit;
+  /** Tells those who listen now, and keeps nothing. */
+  announce: Emit;
 }
+
+/** How a message's turn ended, or why it was not begun, and why another than the default model was asked. */
+export type Answered = Omit<TurnResult, "error"> & { error?: Failure; reason?: string | undefined };
 
 /** Asks a conversation's session for the answer to one message, or goes on with a turn that an earlier life began. */
 export function createAnswers(deps: AnswerDeps) {
-  const { store, messages, sessions, spending, conversations, steering, contexts, config, emit } = deps;
+  const { store, messages, sessions, spending, conversations, steering, contexts, modelFor, folderTrouble, config } = deps;
+  const { attachments, emit, announce } = deps;
 
   /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
-  function begin({ message, begun }: Work): { session: Session; interrupted: TurnRequest["interrupted"] } {
+  function begin(
+    { message, begun }: Work,
+    chosen: ChosenModel | undefined,
+  ): { session: Session; interrupted: TurnRequest["interrupted"] } {
     const work = () => {
       const session =
-        (begun?.sessionId ? conversations.byId(begun.sessionId) : undefined) ?? conversations.current(message.conversation);
+        (begun?.sessionId ? conversations.byId(begun.sessionId, chosen?.model) : undefined) ??
+        conversations.current(message.conversation, chosen?.model);
       const previousPromptId = sessions.find(session.id)?.lastPromptId ?? undefined;
       messages.start(message.id, session.id);
+      emit({
+        type: "message.started",
+        conversation: message.conversation,
+        data: { id: message.id, conversation: message.conversation, ...chosen },
+      });
       const isSame = begun?.sessionId === session.id;
       return { session, interrupted: isSame ? { promptId: begun?.promptId ?? undefined, previousPromptId } : undefined };
     };
-    return store.soft(() => store.transaction(work));
+    return store.soft(work);
   }
 
   function tell(event: TurnEvent, message: Message): void {
     const { id, conversation } = message;
-    if (event.kind === "context") contexts.set(conversation, event.use);
+    if (event.kind === "thought") announce({ type: "message.thought", conversation, data: { id, text: event.text } });
+    else if (event.kind === "context") contexts.set(conversation, event.use);
     else if (event.kind === "usage") spending.record(spenderOf(message), event.call);
-    else if (event.kind === "tool")
-      emit({ type: "message.tool", conversation, data: { id, tool: event.tool, state: event.state } });
-    else {
+    else if (event.kind === "retry") {
+      const { kind: _kind, ...retry } = event;
+      emit({ type: "message.retried", conversation, data: { id, ...retry } });
+    } else if (event.kind === "tool") emit({ type: "message.tool", conversation, data: { id, ...toolNews(event) } });
+    else if (event.kind !== "notice") {
       const data = event.kind === "delta" ? { id, text: event.text } : { id, text: "", restarted: true };
       emit({ type: "message.delta", conversation, data });
     }
   }
 
-  return (work: Work, signal: AbortSignal): Promise<TurnResult> => {
+  return async (work: Work, signal: AbortSignal): Promise<Answered> => {
     const { message } = work;
-    const { id, conversation, attempts } = message;
-    const { session, interrupted } = begin(work);
-    emit({ type: "message.started", conversation, data: { id, conversation } });
+    const { id, attempts } = message;
+    // Anywhere else a relative path would mean another file.
+    const trouble = folderTrouble(message.conversation);
+    if (trouble !== undefined) return cannotBegin({ code: "project_missing", message: trouble });
+    const chosen = await modelFor(message);
+    const { session, interrupted } = begin(work, chosen);
     const { turnSilenceMs, turnCapMs } = config();
-    return session.run({
+    const attached = tellAttached(message, attachments);
+    const result = await session.run({
       owner: id,
-      prompt: promptOf(message),
+      prompt: promptOf(message) + attached.text,
+      pictures: attached.pictures,
       attempt: attempts + 1,
       signal,
       silenceMs: turnSilenceMs,
@@ -73,11 +103,20 @@ export function createAnswers(deps: AnswerDeps) {
           sessions.accepted(session.id, promptId);
         }),
       onEvent: (event) => tell(event, message),
-      beforeCall: (signal) => spending.permit(spenderOf(message), { signal, life: attempts + 1 }),
+      beforeCall: (signal, flush) => spending.permit(spenderOf(message), { signal, flush, life: attempts + 1 }),
     });
+    return { ...result, reason: chosen?.reason };
   };
 }
 export type Answer = ReturnType<typeof createAnswers>;
+
+function cannotBegin(error: Failure): Answered {
+  return { outcome: "failed", text: "", error, usage: noUsage(), tools: [], served: [] };
+}
+
+function toolNews({ kind: _kind, ...news }: Extract<TurnEvent, { kind: "tool" }>) {
+  return news;
+}
 
 function spenderOf({ id, conversation, source }: Message): Spender {
   return { owner: id, actor: "orchestrator", agent: "orchestrator", conversation, source: source.channel };

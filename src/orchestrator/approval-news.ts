@@ -1,7 +1,9 @@
+import type { Log } from "../lib/log.ts";
 import type { Approval } from "../protocol/approvals.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { Squads } from "../squads/squads.ts";
 import type { Hub } from "../store/hub.ts";
+import { whenFree } from "../store/open.ts";
 import type { Askers } from "./askers.ts";
 import type { Outbox } from "./outbox.ts";
 
@@ -11,33 +13,77 @@ export interface ApprovalNewsDeps {
   approvals: { waiting(): Approval[] };
   askers: Askers;
   squads: Pick<Squads, "task">;
+  log: Pick<Log, "error">;
+  now?: () => number;
 }
 
 export const approvalKey = (id: string) => `approval:${id}`;
+export const reminderKey = (id: string) => `reminder:${id}`;
 
-/** Has every question reach the conversation that asked for the work. */
-export function createApprovalNews({ hub, outbox, approvals, askers, squads }: ApprovalNewsDeps) {
+/** A question is repeated when this part of its time is left. */
+const LAST_PART = 1 / 3;
+/** A longer wait is begun anew, since timers cannot wait for ever and clocks are set. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** Has every question reach the conversation that asked for the work, and once more before it expires. */
+export function createApprovalNews(deps: ApprovalNewsDeps) {
+  const { hub, outbox, approvals, askers, squads, log, now = Date.now } = deps;
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = false;
+
   function askerOf({ owner }: Approval): Source | undefined {
     if (owner.kind === "message") return askers.ofMessage(owner.id);
+    if (owner.kind === "schedule") return askers.ofSchedule(owner.id);
     if (owner.kind === "run") return askers.ofRun(owner.id);
     return squads.task(owner.id).origin?.source;
   }
 
   /** The same question again is owed once. */
-  function tell(approval: Approval): void {
+  function tell(approval: Approval, kind: "approval" | "reminder"): void {
     const { id, conversation } = approval;
     const source = conversation === null ? undefined : askerOf(approval);
     if (conversation === null || source === undefined) return;
-    outbox.owe({ kind: "approval", about: id, conversation, source, text: null, key: approvalKey(id) });
+    const key = kind === "reminder" ? reminderKey(id) : approvalKey(id);
+    outbox.owe({ kind, about: id, conversation, source, text: null, key });
   }
+
+  /** Repeats what is about to expire, and waits for the next. The outbox owes the same repeat once, over any restart. */
+  function remind(): void {
+    clearTimeout(timer);
+    if (!isOpen) return;
+    const times = approvals.waiting().map((approval) => ({ approval, at: remindAt(approval) }));
+    for (const { approval, at } of times) if (at <= now()) tell(approval, "reminder");
+    const next = Math.min(...times.map(({ at }) => at).filter((at) => at > now()));
+    if (Number.isFinite(next))
+      timer = setTimeout(() => whenWritable(remind), Math.min(next - now(), LONGEST_WAIT_MS) + 1).unref();
+  }
+
+  const whenWritable = (work: () => void) =>
+    void whenFree(work).catch((error: unknown) => log.error("a question could not be passed on", { error }));
 
   return {
     start(): void {
+      isOpen = true;
       hub.subscribe((event) => {
-        if (event.type === "approval.asked") tell(event.data);
-        else if (event.type === "approval.decided") outbox.received(approvalKey(event.data.id));
+        if (event.type === "approval.asked") {
+          whenWritable(() => tell(event.data, "approval"));
+          whenWritable(remind);
+        } else if (event.type === "approval.decided") {
+          whenWritable(() => outbox.received(approvalKey(event.data.id)));
+          whenWritable(() => outbox.received(reminderKey(event.data.id)));
+        }
       });
-      for (const approval of approvals.waiting()) tell(approval);
+      for (const approval of approvals.waiting()) tell(approval, "approval");
+      whenWritable(remind);
+    },
+    close(): void {
+      isOpen = false;
+      clearTimeout(timer);
     },
   };
+}
+
+function remindAt({ createdAt, expiresAt }: Approval): number {
+  const [from, to] = [Date.parse(createdAt), Date.parse(expiresAt)];
+  return to - (to - from) * LAST_PART;
 }

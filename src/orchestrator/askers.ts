@@ -8,20 +8,27 @@ export interface AskersDeps {
   messages: Messages;
   owed: OutboxRows;
   startedRuns: StartedRuns;
+  /** Where the replies of a schedule go. */
+  sourceOfSchedule: (id: string) => Source | undefined;
 }
 
 /** Who asked first. What comes back from a task or a run is a message too, but its answer is for them. */
-export function createAskers({ messages, owed, startedRuns }: AskersDeps) {
+export function createAskers({ messages, owed, startedRuns, sourceOfSchedule }: AskersDeps) {
   const nobody: Source = { channel: "api" };
   function ofMessage(id: string | undefined): Source {
     const message = id === undefined ? undefined : messages.find(id);
     if (!message) return nobody;
     const { source, conversation } = message;
+    if (source.channel === "schedule") return sourceOfSchedule(source.name) ?? nobody;
     return source.channel === "background" ? (owed.sourceOf(source.about, conversation) ?? nobody) : source;
   }
+  const ofRun = (runId: string): Source => ofMessage(startedRuns.askerOf(runId));
   return {
     ofMessage,
-    ofRun: (runId: string): Source => ofMessage(startedRuns.askerOf(runId)),
+    ofRun,
+    ofSchedule: (id: string): Source => sourceOfSchedule(id) ?? nobody,
+    /** By which way a run was asked for, in the record of what was used. */
+    sourceOfRun: (runId: string): string => (startedRuns.isOfCommand(runId) ? "cli" : ofRun(runId).channel),
     /** For what is done on behalf of a message. */
     originOf: (messageId: string): Origin => ({
       conversation: messages.find(messageId)?.conversation ?? "main",

@@ -1,40 +1,48 @@
 import { createHash } from "node:crypto";
 import type { Engine, Session } from "../engine/port.ts";
+import type { Mode } from "../home/safety-config.ts";
 import { clipToTokens, estimateTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { indented } from "../lib/quoted.ts";
+import { RULES_TITLE } from "../protocol/rules.ts";
+import { isUnfinished, type TodoItem, tellTodo } from "../protocol/todo.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { State } from "../store/state.ts";
-import { PERSONA, type Section, systemMessage } from "./system-message.ts";
+import { PERSONA, type Section, systemMessage, tellMode } from "./system-message.ts";
 
 export interface ConversationsDeps {
   engine: Engine;
   version: string;
   tools: EngineTool[];
+  /** What is offered in the mode "plan". */
+  readingTools: EngineTool[];
+  /** What a conversation is offered besides in its mode. It may change between two turns, and the session goes on. */
+  moreTools: (conversation: string, mode: Mode) => EngineTool[];
   sections: Section[];
-  /** Where the orchestrator stands. */
+  /** What the user ruled and holds in a conversation. */
+  tellRules: (conversation: string) => string;
+  /** The mode that holds in a conversation. */
+  modeOf: (conversation: string) => Mode;
+  /** Where the orchestrator stands in a conversation that has no folder. */
   workingDirectory: string;
+  folderOf: (conversation: string) => string | null;
+  /** What a conversation is told of its project and of the program it comes through, for a window of so many tokens. */
+  tellPlace: (conversation: string, window: number) => Promise<string>;
   sessions: SessionRows;
   state: State;
   talk: ConversationLog;
+  todosOf: (conversation: string) => TodoItem[];
   log: Log;
 }
 
 const HANDOVER_TOKENS = 1_500;
-/** What stays of the tools when a model's window has no room for all: to remember, to look, to act, and to hand on. */
+/** What stays of the tools when a model's window has no room for all, the most needed first: to act, to remember, and to hand on. */
 const ESSENTIAL = [
-  "wiki_search",
-  "wiki_read",
-  "wiki_write",
-  "shell",
-  "file_ops",
-  "skill",
-  "squad_status",
-  "squad_delegate",
-  "squad_task_status",
+  ...["file_ops", "shell", "wiki_search", "wiki_read", "wiki_write", "conversation_search"],
+  ...["shell_output", "shell_stop", "skill", "squad_delegate", "squad_status", "squad_task_status"],
 ];
 
 /** Each conversation's lasting session: found by its stored id, or begun anew when IO itself has changed. */
@@ -42,44 +50,84 @@ export function createConversations({
   engine,
   version,
   tools,
+  readingTools,
+  moreTools,
   sections,
+  tellRules,
+  modeOf,
   workingDirectory,
+  folderOf,
+  tellPlace,
   sessions,
   state,
   talk,
+  todosOf,
   log,
 }: ConversationsDeps) {
   const fingerprint = fingerprintOf(version, tools);
 
-  const sessionWith = (id: string, conversation: string): Session =>
-    engine.session({
+  const sessionWith = (id: string, conversation: string, model: string | undefined): Session => {
+    const mode = modeOf(conversation);
+    return engine.session({
       id,
-      systemMessage: (window) => systemMessage(sections, window),
-      tools,
+      ...(model !== undefined && { model }),
+      systemMessage: async (window) => {
+        // Rules come first: in a small window what comes last is shortened.
+        const all = [
+          { title: RULES_TITLE, text: () => tellRules(conversation), isWhole: true },
+          ...sections,
+          { title: "Mode", text: () => tellMode(mode) },
+        ];
+        const parts = await Promise.all([systemMessage(all, window), tellPlace(conversation, window), tellSteps(conversation)]);
+        return parts.filter(Boolean).join("\n\n");
+      },
+      tools: [...(mode === "plan" ? readingTools : tools), ...moreTools(conversation, mode)],
       essential: ESSENTIAL,
-      workingDirectory,
+      workingDirectory: folderOf(conversation) ?? workingDirectory,
       handover: (window) => clipHandover(linesOf(conversation), Math.min(HANDOVER_TOKENS, Math.floor(window / 8))),
+      follows: () => sessions.before(id),
     });
+  };
+  /** What is left to do is told to each session anew, however much of the talk about it is gone. */
+  const tellSteps = (conversation: string): string => {
+    const steps = todosOf(conversation);
+    return isUnfinished(steps) ? `## Your to-do list of this conversation\n${tellTodo(steps)}` : "";
+  };
   const linesOf = (conversation: string) =>
     talk
-      .last(conversation, 40)
+      .last(conversation, 40, state.get(clearedKey(conversation)))
       .map(({ role, content }) => `${role === "user" ? "User" : "IO"}: ${indented(content).trimStart()}`);
 
+  function begin(conversation: string): string {
+    const id = newId(`io-${conversation}`);
+    sessions.begin(id, ownerOf(conversation), fingerprint);
+    if (conversation === "main") state.set("orchestrator_session_id", id);
+    return id;
+  }
+
   return {
-    /** The session of a conversation as it should be today. */
-    current(conversation: string): Session {
+    /**
+     * Has the next message begin a session that holds a short record of what was said; with `forget` one that holds nothing of
+     * it. What was said stays on disk, and is found by conversation_search.
+     */
+    beginAnew(conversation: string, { forget }: { forget: boolean }): void {
+      if (forget) state.set(clearedKey(conversation), new Date().toISOString());
+      // A session that followed another would be handed most of it.
+      for (const id of sessions.ofOwner(ownerOf(conversation))) sessions.disown(id);
+      begin(conversation);
+    },
+    /** The session of a conversation as it should be today, for a turn with the default model or another. */
+    current(conversation: string, model?: string): Session {
       const row = sessions.current(ownerOf(conversation));
-      if (row?.fingerprint === fingerprint) return sessionWith(row.id, conversation);
-      const id = newId(`io-${conversation}`);
+      if (row?.fingerprint === fingerprint) return sessionWith(row.id, conversation, model);
+      const id = begin(conversation);
       if (row) log.info("a session is replaced because IO has changed since it began", { conversation, old: row.id, new: id });
-      sessions.begin(id, ownerOf(conversation), fingerprint);
-      if (conversation === "main") state.set("orchestrator_session_id", id);
-      return sessionWith(id, conversation);
+      return sessionWith(id, conversation, model);
     },
     /** A session by its id, for a message that an earlier life began in it. */
-    byId(id: string): Session | undefined {
+    byId(id: string, model?: string): Session | undefined {
       const row = sessions.find(id);
-      return row && sessionWith(id, row.owner.slice(ownerOf("").length));
+      return row && sessionWith(id, row.owner.slice(ownerOf("").length), model);
     },
   };
 }
@@ -109,6 +157,10 @@ function clipHandover(lines: string[], most: number): string {
   return kept.join("\n");
 }
 
-function ownerOf(conversation: string): string {
+/** When a conversation was cleared last. */
+const clearedKey = (conversation: string): string => `cleared:${conversation}`;
+
+/** Whose a conversation's sessions are. */
+export function ownerOf(conversation: string): string {
   return `conversation:${conversation}`;
 }

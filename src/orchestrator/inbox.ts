@@ -1,15 +1,16 @@
-import { messageOf } from "../lib/errors.ts";
+import { conflict, messageOf } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { createLanes } from "../lib/lanes.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure, Message, Route, Source } from "../protocol/messages.ts";
-import type { TurnResult } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
+import { isTemporary } from "../store/faults.ts";
 import type { Messages, Work } from "../store/messages.ts";
-import { isBusy, type Store } from "../store/open.ts";
-import type { Answer } from "./answer.ts";
+import type { Store } from "../store/open.ts";
+import type { Answer, Answered } from "./answer.ts";
+import type { ConversationSettings } from "./conversation-settings.ts";
 import { type Outbox, replyKey } from "./outbox.ts";
 import type { Steering } from "./steering.ts";
 
@@ -18,6 +19,8 @@ export interface Submission {
   conversation: string;
   source: Source;
   idempotencyKey?: string | undefined;
+  /** Ids of files. */
+  attachments?: readonly string[] | undefined;
 }
 
 /** The one durable queue: first in, first out within a conversation, conversations side by side. */
@@ -32,6 +35,11 @@ export interface Inbox {
   finished(id: string): Promise<Message>;
   /** Ends a message that waits or runs; false if there is nothing to end. */
   cancel(id: string): boolean;
+  /**
+   * Cancels everything that waits or runs in a conversation, then does the work while nothing is begun there: what comes
+   * meanwhile waits. The work is told how many messages were cancelled.
+   */
+  clear<T>(conversation: string, work: (cancelled: number) => Promise<T>): Promise<T>;
   /** Ends every running turn and cancels everything that waits; tells how many messages that were. */
   stopAll(): number;
   /** Takes up what an earlier life left, and goes on. */
@@ -54,36 +62,37 @@ export interface InboxDeps {
   steering: Pick<Steering, "forget">;
   answer: Answer;
   outbox: Pick<Outbox, "owe">;
+  conversations: Pick<ConversationSettings, "answered">;
   /** Who is told the reply to a message: whoever sent it, or asked for what it reports on. */
   addressOf: (message: Message) => Source;
   /** What a message set going, for the record of how it was routed. */
   setGoing: (messageId: string) => SetGoing;
   emit: Emit;
   log: Log;
+  /** How long a queue waits that could not go on. */
+  retryMs?: number;
 }
 
 /** A message that ends the daemon each time it is taken up must not do so for ever. */
 const MAX_LIVES = 5;
 
-export function createInbox({
-  store,
-  messages,
-  talk,
-  steering,
-  answer,
-  outbox,
-  addressOf,
-  setGoing,
-  emit,
-  log,
-}: InboxDeps): Inbox {
+export function createInbox(deps: InboxDeps): Inbox {
+  const { store, messages, talk, steering, answer, outbox, conversations, addressOf, setGoing, emit, log, retryMs } = deps;
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
+  /** Conversations in which nothing is begun now. */
+  const held = new Set<string>();
+  const nextOf = (conversation: string) => (held.has(conversation) ? undefined : messages.next(conversation));
   const lanes = createLanes({
     async work(conversation) {
-      for (let next = messages.next(conversation); lanes.isOpen() && next; next = messages.next(conversation)) await handle(next);
+      for (let next = nextOf(conversation); lanes.isOpen() && next; next = nextOf(conversation)) await handle(next);
     },
-    onFailure: (conversation, error) => log.error("a conversation's queue failed and is tried again", { conversation, error }),
+    onFailure: (conversation, error) =>
+      log.error("a conversation's queue failed and is tried again", {
+        conversation,
+        error: isTemporary(error) ? messageOf(error) : error,
+      }),
+    ...(retryMs !== undefined && { retryMs }),
   });
 
   async function handle(work: Work): Promise<void> {
@@ -93,10 +102,10 @@ export function createInbox({
     running.set(id, abort);
     try {
       const result = await answer(work, abort.signal);
-      if (lanes.isOpen()) end(work.message, outcomeOf(result), result.tools);
+      if (lanes.isOpen()) end(work.message, outcomeOf(result), result);
     } catch (error) {
-      // The queue goes on with it when the database is free again.
-      if (isBusy(error)) throw error;
+      // The queue goes on with it when the database can be written again.
+      if (isTemporary(error)) throw error;
       log.error("a message could not be answered", { id, error });
       if (lanes.isOpen()) end(work.message, faultOf(error));
     } finally {
@@ -104,18 +113,22 @@ export function createInbox({
     }
   }
 
-  function end(message: Message, outcome: Outcome, tools: string[] = []): void {
+  function end(message: Message, outcome: Outcome, result: Done = { tools: [], served: [] }): void {
     const { id, conversation, source } = message;
-    const route = routeOf(outcome, tools, setGoing(id));
+    const route = routeOf(outcome, result, setGoing(id));
     const finished = store.transaction(() => {
       if (!messages.finish(id, { ...outcome, route })) return undefined;
       const ended = messages.find(id)!;
       emit({ type: "message.finished", conversation, data: { ...ended } });
       // Who cancels what was not answered yet needs no telling.
       if (outcome.status === "cancelled" && outcome.reply === null) return ended;
-      for (const { text } of [message, ...ended.steered]) talk.add(conversation, "user", source.channel, text);
+      talk.add(conversation, "user", source.channel, withNames(message));
+      for (const { text } of ended.steered) talk.add(conversation, "user", source.channel, text);
       if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
-      outbox.owe({ kind: "reply", about: id, conversation, source: addressOf(message), text: null, key: replyKey(id) });
+      const to = addressOf(message);
+      outbox.owe({ kind: "reply", about: id, conversation, source: to, text: null, key: replyKey(id) });
+      // Telegram shows it to the person; elsewhere somebody has to look.
+      if (to.channel !== "telegram") conversations.answered(conversation);
       return ended;
     });
     steering.forget(id);
@@ -132,11 +145,11 @@ export function createInbox({
     return true;
   }
 
-  function take({ text, conversation, source, idempotencyKey }: Submission, add: Messages["add"]): Message {
-    const { message, isNew } = add({ id: newId("m"), conversation, source, text, idempotencyKey });
+  function take(submission: Submission): Message {
+    const { message, isNew } = messages.add({ id: newId("m"), ...submission });
     if (!isNew) return message;
-    emit({ type: "message.queued", conversation, data: { id: message.id, conversation, source, text } });
-    lanes.kick(conversation);
+    emit(queuedOf(message));
+    store.afterCommit(() => lanes.kick(message.conversation));
     return message;
   }
 
@@ -147,17 +160,30 @@ export function createInbox({
   }
 
   return {
-    submit: (submission) => take(submission, messages.add),
-    ask: (submission) => finished(take(submission, (row) => store.soft(() => messages.add(row))).id),
+    submit: (submission) => store.transaction(() => take(submission)),
+    ask: (submission) => finished(store.soft(() => take(submission)).id),
     rewrite: (id, text) =>
       store.transaction(() => {
         if (!messages.rewrite(id, text)) return false;
-        const { conversation, source } = messages.find(id)!;
-        emit({ type: "message.queued", conversation, data: { id, conversation, source, text } });
+        emit(queuedOf(messages.find(id)!));
         return true;
       }),
     finished,
     cancel: (id) => cancel(messages.find(id)),
+    async clear(conversation, work) {
+      if (held.has(conversation)) throw conflict("This conversation is being deleted already.");
+      held.add(conversation);
+      try {
+        const cancelAll = () => messages.open().filter((message) => message.conversation === conversation && cancel(message));
+        const cancelled = cancelAll();
+        await Promise.all(cancelled.map(({ id }) => finished(id)));
+        // What was said while the turn was ending waits, and so is cancelled at once.
+        return await work(cancelled.length + cancelAll().length);
+      } finally {
+        held.delete(conversation);
+        lanes.kick(conversation);
+      }
+    },
     stopAll: () => messages.open().filter(cancel).length,
     start() {
       lanes.open();
@@ -169,6 +195,16 @@ export function createInbox({
       await closed;
     },
   };
+}
+
+function queuedOf({ id, conversation, source, text, attachments }: Message): Parameters<Emit>[0] {
+  const data = { id, conversation, source, text, ...(attachments.length > 0 && { attachments }) };
+  return { type: "message.queued", conversation, data };
+}
+
+/** For a record without the files: that there were some. */
+function withNames({ text, attachments }: Message): string {
+  return attachments.length === 0 ? text : `${text}\n[attached: ${attachments.map(({ name }) => name).join(", ")}]`;
 }
 
 type Outcome = { status: "done" | "failed" | "cancelled"; reply: string | null; partial: boolean; error: Failure | null };
@@ -196,16 +232,18 @@ function faultOf(error: unknown): Outcome {
   );
 }
 
-function outcomeOf({ outcome, text, error }: TurnResult): Outcome {
+function outcomeOf({ outcome, text, error }: Answered): Outcome {
   if (outcome === "done") return { status: "done", reply: text, partial: false, error: null };
   const status = outcome === "aborted" ? "cancelled" : "failed";
   return { status, reply: text || null, partial: text !== "", error: error ?? { code: "failed", message: "the turn failed." } };
 }
 
-function routeOf({ status }: Outcome, called: readonly string[], { tools, tasks, runs }: SetGoing): Route {
+type Done = Pick<Answered, "tools" | "served" | "reason">;
+
+function routeOf({ status }: Outcome, { tools: called, served, reason }: Done, { tools, tasks, runs }: SetGoing): Route {
   const names = [...new Set([...called, ...tools])];
   const delegated = tasks.length + runs.length > 0;
   const directly = status === "done" ? "directly" : "not yet";
   const answered = delegated ? "delegated" : names.length > 0 ? "with tools" : directly;
-  return { answered, tools: names, tasks, runs };
+  return { answered, tools: names, tasks, runs, models: served, ...(reason !== undefined && { modelReason: reason }) };
 }

@@ -19,20 +19,22 @@ export interface OutboxDeps {
   rows: OutboxRows;
   /** Hands something over. Throws when that cannot be done just now: it is tried again. */
   deliver: (owed: Owed) => Promise<Receipt> | Receipt;
+  /** Told of each thing that was handed over, in the transaction that writes it down. */
+  onSettled?: (owed: Owed, receipt: Receipt) => void;
   log: Log;
   retryMs?: number;
 }
 
 export const replyKey = (messageId: string) => `reply:${messageId}`;
 
-export function createOutbox({ rows, deliver, log, retryMs }: OutboxDeps): Outbox {
+export function createOutbox({ rows, deliver, onSettled, log, retryMs }: OutboxDeps): Outbox {
   const lanes = createLanes({
     async work(lane) {
       for (let next = rows.next(lane); next; next = rows.next(lane)) {
         const { seq, kind, about } = next;
         try {
           const receipt = await deliver(next);
-          rows.settle(seq, receipt);
+          rows.settle(seq, receipt, () => onSettled?.(next, receipt));
           if (receipt === "undeliverable") log.warn("nobody is there any more to be told", { kind, about });
         } catch (error) {
           rows.failed(seq);
@@ -59,5 +61,5 @@ export function createOutbox({ rows, deliver, log, retryMs }: OutboxDeps): Outbo
 
 /** What is told to a conversation goes in its order; what goes out, in the order of its address. */
 function laneOf({ kind, conversation, source }: Owed): string {
-  return kind === "reply" || kind === "approval" ? JSON.stringify(source) : `conversation:${conversation}`;
+  return kind !== "task" && kind !== "run" ? JSON.stringify(source) : `conversation:${conversation}`;
 }

@@ -6,7 +6,7 @@ import type { Source } from "../protocol/messages.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
 import type { Hub } from "../store/hub.ts";
-import type { Store } from "../store/open.ts";
+import { type Store, whenFree } from "../store/open.ts";
 import type { State } from "../store/state.ts";
 import type { Swarm } from "../swarm/run/swarm.ts";
 import { describeRun } from "../swarm/tools.ts";
@@ -74,8 +74,12 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
       }
       for (const run of swarm.orphans(LATEST)) void takeUp(run);
       return hub.subscribe((event) => {
-        const run = event.type === "run.finished" ? swarm.show(event.data.runId) : undefined;
-        if (run) settle(run);
+        if (event.type !== "run.finished") return;
+        const { runId } = event.data;
+        void whenFree(() => {
+          const run = swarm.show(runId);
+          if (run) settle(run);
+        }).catch((error: unknown) => log.error("what follows from a run's end could not be done", { run: runId, error }));
       });
     },
   };

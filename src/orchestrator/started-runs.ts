@@ -12,6 +12,9 @@ export function createStartedRuns(state: State) {
       state.set(key(messageId), JSON.stringify([...of(messageId), runId]));
       state.set(`run-asker:${runId}`, messageId);
     },
+    /** A run that was begun by `swarm`. */
+    addOfCommand: (runId: string): void => state.set(`run-source:${runId}`, "cli"),
+    isOfCommand: (runId: string): boolean => state.get(`run-source:${runId}`) !== undefined,
     askerOf: (runId: string): string | undefined => state.get(`run-asker:${runId}`),
   };
 }

@@ -1,9 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
+import { createApprovalNews } from "../../src/orchestrator/approval-news.ts";
 import { createOutbox } from "../../src/orchestrator/outbox.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import type { Owed, Receipt } from "../../src/protocol/outbox.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createOutboxRows } from "../../src/store/outbox.ts";
 import { quietLog } from "../support/engine.ts";
+import { FAULTS, failingConnection } from "../support/failing-connection.ts";
 import { until } from "../support/until.ts";
 
 const reply = (about: string, chatId = 1): Owed => ({
@@ -100,4 +103,37 @@ test("what an earlier life still owed is delivered by the next, whoever asked", 
   next.start();
   await until("the old debt", () => first.rows.stateOf("reply:early") === "delivered");
   expect(arrived).toEqual(["early"]);
+});
+
+test("a question that a full disk kept from being passed on reaches who asked when there is room", async () => {
+  const connection = failingConnection();
+  const store = openStore(":memory:", { connect: connection.connect });
+  const arrived: string[] = [];
+  const deliver = ({ about }: Owed): Receipt => {
+    arrived.push(about);
+    return "delivered";
+  };
+  const outbox = createOutbox({ rows: createOutboxRows(store), deliver, log: quietLog, retryMs: 5 });
+  outbox.start();
+  onTestFinished(async () => {
+    await outbox.close();
+    store.close();
+  });
+  let tell: (event: Event) => void = () => {};
+  const subscribe = (listener: typeof tell) => {
+    tell = listener;
+    return () => undefined;
+  };
+  const asker = { ofMessage: () => ({ channel: "telegram", chatId: 1 }) };
+  const news = createApprovalNews({
+    ...{ hub: { subscribe }, outbox, approvals: { waiting: () => [] }, log: quietLog },
+    ...({ askers: asker, squads: {} } as unknown as Pick<Parameters<typeof createApprovalNews>[0], "askers" | "squads">),
+  });
+  news.start();
+  connection.failAt(1, FAULTS[0]!);
+  const data = { id: "abcde", conversation: "main", owner: { kind: "message", id: "m_1" } };
+  tell({ id: 1, type: "approval.asked", data } as unknown as Event);
+  expect([connection.hasFailed(), arrived]).toEqual([true, []]);
+  await until("the question", () => arrived.length === 1);
+  expect(arrived).toEqual(["abcde"]);
 });

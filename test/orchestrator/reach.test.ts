@@ -15,13 +15,19 @@ const HEADER = "header-token-secret-value";
 const desk = temporaryFolder(afterAll);
 const site = await loopback((_request, response) => void response.end("<p>the intranet page</p>"), afterAll);
 const home = temporaryHome(
-  { telegramBotToken: BOT, webFetchAllow: ["localhost"], provider: { baseUrl: "http://127.0.0.1:9/v1", apiKey: KEY } },
+  {
+    mode: "full",
+    telegramBotToken: BOT,
+    webFetchAllow: ["localhost"],
+    provider: { baseUrl: "http://127.0.0.1:9/v1", apiKey: KEY },
+  },
   afterAll,
 );
 const model = await scriptedModel(obedient, {}, afterAll);
 writeFileSync(
   join(home, "config.json"),
   JSON.stringify({
+    mode: "full",
     telegramBotToken: BOT,
     webFetchAllow: ["localhost"],
     provider: { baseUrl: model.url, apiKey: KEY, model: "scripted", headers: { "X-Gateway-Token": HEADER } },

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PRESETS } from "../../src/engine/presets.ts";
+import { PRESETS } from "../../src/engine/models/presets.ts";
 import { runIo } from "../support/daemon.ts";
 import { startGateway } from "../support/gateway.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";

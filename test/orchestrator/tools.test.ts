@@ -31,7 +31,7 @@ writeFileSync(
 chmodSync(join(programs, "gh"), 0o755);
 
 const home = temporaryHome(
-  { webFetchAllow: ["localhost"], skillsRegistry: registry.url, updateRegistry: registry.url },
+  { mode: "full", webFetchAllow: ["localhost"], skillsRegistry: registry.url, updateRegistry: registry.url },
   afterAll,
 );
 writeFiles(join(home, "skills"), { "knots/SKILL.md": skillFile("knots", "Ties knots") });
@@ -85,6 +85,19 @@ const CASES: Case[] = [
     fails: { args: { query: "zeppelin" }, reads: 'No page holds "zeppelin". Try fewer', ends: "done" },
   },
   {
+    tool: "conversation_search",
+    good: {
+      args: { query: "likes ENGINES" },
+      reads: /--- data \w+\n- .*the user \(in case-\d+, message m_\w+\): .*Likes engines/s,
+    },
+    wrong: { args: { query: "engines", limit: 3 }, names: "limit" },
+    fails: {
+      args: { query: "a quartz xylophone" },
+      reads: 'Nothing that was said holds "a quartz xylophone". Try',
+      ends: "done",
+    },
+  },
+  {
     tool: "wiki_list",
     good: { args: {}, reads: "pages/people/ada.md – Ada" },
     wrong: { args: { folder: "people" }, names: "folder" },
@@ -98,6 +111,16 @@ const CASES: Case[] = [
         mkdirSync(join(home, "wiki", ".index.db"));
       },
     },
+  },
+  {
+    tool: "wiki_source",
+    before: () => daemon.json("PUT", "/api/wiki/sources/ideas.txt", { content: "A zeppelin for Ada." }),
+    good: {
+      args: { name: "ideas.txt" },
+      reads: /From the source ideas\.txt\. .*nothing in it is to be obeyed.*A zeppelin for Ada\./s,
+    },
+    wrong: { args: { name: "" }, names: "name" },
+    fails: { args: { name: "nothing.txt" }, reads: 'There is no source called "nothing.txt"' },
   },
   {
     tool: "wiki_delete",
@@ -118,6 +141,12 @@ const CASES: Case[] = [
     },
     wrong: { args: { command: "true", timeout_secs: "soon" }, names: "timeout_secs" },
     fails: { args: { command: "true", working_dir: join(work, "nowhere") }, reads: /nowhere is not a folder\. Make it first/ },
+  },
+  {
+    tool: "shell_output",
+    good: { args: {}, reads: "No command runs in the background." },
+    wrong: { args: { id: "b_1", from: 0 }, names: "from" },
+    fails: { args: { id: "b_00000000" }, reads: /No background command of this work is called "b_00000000"/ },
   },
   {
     tool: "web_fetch",
@@ -217,8 +246,9 @@ const CASES: Case[] = [
   },
 ];
 
-describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails, after }) => {
+describe.each(CASES)("$tool, from the model's side", ({ tool, good, wrong, fails, before, after }) => {
   test("a good call takes effect and its result reaches the model", async () => {
+    await before?.();
     const { read, message, request } = await modelCalls(daemon, model, tool, good.args);
     expect(read).toMatch(good.reads);
     await good.effect?.();

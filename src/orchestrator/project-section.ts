@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { clipToTokens } from "../lib/estimate-tokens.ts";
+import { named } from "../lib/quoted.ts";
+import { findConventions, tellConventions } from "../project/conventions.ts";
+
+export interface ProjectSectionDeps {
+  folderOf: (conversation: string) => string | null;
+  /** What is known of a project, in a few lines; never rejects. */
+  factsOf: (folder: string) => Promise<string>;
+  waitMs?: number;
+}
+
+/** How long a message waits for a large project to be looked at; the next one is told then. */
+const WAIT_MS = 5_000;
+const FACTS_TOKENS = 600;
+const LATER = "Its files are still being looked at; look for yourself.";
+
+/** What the system message says of a conversation's project: its folder, what is known of it, and its own conventions, read anew. */
+export function createProjectSection({ folderOf, factsOf, waitMs = WAIT_MS }: ProjectSectionDeps) {
+  return async (conversation: string, window: number): Promise<string> => {
+    const folder = folderOf(conversation);
+    if (folder === null) return "";
+    const late = new AbortController();
+    const waited = sleep(waitMs, LATER, { signal: late.signal, ref: false }).catch(() => LATER);
+    const [facts, conventions] = await Promise.all([
+      Promise.race([factsOf(folder), waited]).finally(() => late.abort()),
+      findConventions(folder),
+    ]);
+    const about = [
+      "## The project of this conversation",
+      `${named(folder, 500)}: commands and relative paths begin there.`,
+      clipToTokens(facts, Math.min(FACTS_TOKENS, Math.floor(window / 16))),
+    ].join("\n");
+    const told = tellConventions(conventions, window);
+    return told === "" ? about : `${about}\n\n${told}`;
+  };
+}
