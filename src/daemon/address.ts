@@ -1,5 +1,7 @@
+import { createServer } from "node:net";
 import { isLoopbackName } from "../channels/http/guard.ts";
-import type { Config } from "../lib/config.ts";
+import { listenError } from "../channels/http/listen-error.ts";
+import type { Config } from "../home/config.ts";
 import { usageError } from "../lib/errors.ts";
 
 /** Where the API is served. */
@@ -21,6 +23,20 @@ export function addressOf(config: Config, env: NodeJS.ProcessEnv): Address {
     );
   }
   return { host, port };
+}
+
+/**
+ * Refuses a config with whose address the next start would not serve: one that others can reach and that is not allowed, or
+ * one that this machine does not have. A port that is taken just now may be free by then.
+ */
+export async function checkAddress(config: Config): Promise<void> {
+  const { host } = addressOf(config, {});
+  const probe = createServer();
+  await new Promise<void>((open, failed) => {
+    probe.once("error", (error) => failed(listenError(error, { host, port: 0 })));
+    probe.listen(0, host, open);
+  });
+  await new Promise((closed) => probe.close(closed));
 }
 
 export function urlOf({ host, port }: Address): string {

@@ -1,41 +1,45 @@
-import { statSync } from "node:fs";
-import { homedir } from "node:os";
-import { createAway } from "../away/away.ts";
 import type { Channel } from "../channels/channel.ts";
-import type { Dispatcher } from "../dispatch/port.ts";
-import type { Config } from "../lib/config.ts";
-import type { LiveConfig } from "../lib/live-config.ts";
-import type { Paths } from "../lib/paths.ts";
-import { createAnswers } from "../orchestrator/answer.ts";
+import type { Config } from "../home/config.ts";
+import type { LiveConfig } from "../home/live-config.ts";
+import type { Paths } from "../home/paths.ts";
+import type { SandboxHeight } from "../home/safety-config.ts";
 import { createApprovalNews } from "../orchestrator/approval-news.ts";
 import { createAskers } from "../orchestrator/askers.ts";
-import { createConversations } from "../orchestrator/conversations.ts";
-import { createInbox, type Inbox } from "../orchestrator/inbox.ts";
+import { createChanges } from "../orchestrator/changes.ts";
+import type { Inbox } from "../orchestrator/inbox.ts";
 import { createOutbox, type Outbox } from "../orchestrator/outbox.ts";
 import { createRunEndings } from "../orchestrator/run-endings.ts";
 import { createStartedRuns } from "../orchestrator/started-runs.ts";
-import { createSteering } from "../orchestrator/steering.ts";
 import { NO_SQUADS, type Section, selfEditPolicy } from "../orchestrator/system-message.ts";
-import type { Message } from "../protocol/messages.ts";
+import type { Event } from "../protocol/events.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
 import { openSkills, type Skills } from "../skills/open.ts";
 import { tellSkills } from "../skills/tools.ts";
 import { createSquads, type Squads } from "../squads/squads.ts";
 import { tellSquads } from "../squads/tools.ts";
-import { createContexts } from "../store/contexts.ts";
-import { createConversationLog } from "../store/conversation-log.ts";
+import { createConversationRows } from "../store/conversations.ts";
 import { createMessages, type Messages } from "../store/messages.ts";
 import { createOutboxRows } from "../store/outbox.ts";
-import { createSessionRows } from "../store/sessions.ts";
+import { createRuleRows } from "../store/rules.ts";
+import { createScheduleRows } from "../store/schedules.ts";
 import { createSkillSwitches } from "../store/skills.ts";
 import { createState } from "../store/state.ts";
-import { createSteerRows } from "../store/steers.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { createPlanDesk } from "../swarm/run/plan-desk.ts";
 import type { Approvals } from "../tools/approvals/approvals.ts";
-import { openWiki, type Wiki } from "../wiki/wiki.ts";
+import { createRules, type Rules } from "../wiki/rules.ts";
+import type { Wiki } from "../wiki/wiki.ts";
+import type { Dispatcher } from "../workers/jobs/port.ts";
+import { createRemoteWork } from "../workers/remote/remote-work.ts";
 import type { Closers } from "./closers.ts";
-import { type Core, createSwarmOn } from "./core.ts";
+import { buildConversations } from "./conversations.ts";
+import { type Core, createSwarmOn, type SwarmParts } from "./core.ts";
+import { buildForge } from "./forge.ts";
+import { createLiveWords } from "./live-words.ts";
+import { buildMcp } from "./mcp-servers.ts";
+import { openMemory } from "./memory.ts";
+import { type BuiltNews, buildNews } from "./news.ts";
+import { buildSchedules } from "./schedules.ts";
 import { agentTools, orchestratorTools } from "./tools.ts";
 
 export interface RoomsDeps {
@@ -53,121 +57,120 @@ export interface RoomsDeps {
 
 /** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels, dispatcher }: RoomsDeps) {
-  const { store, hub, usage, engine, gate, guard, git, approvals, budgets, log, redactor } = core;
+  const { store, hub, usage, engine, gate, git, approvals, budgets, log, redactor } = core;
   const { emit } = hub;
   const state = createState(store);
   const messages = createMessages(store, usage);
-  const sessions = createSessionRows(store);
-  const steering = createSteering({ store, messages, rows: createSteerRows(store), sessions, emit });
-  const talk = createConversationLog(store);
-  const contexts = createContexts(store);
+  closers.add(hub.subscribe(followLimits(budgets)));
 
-  const wiki = openWiki({ root: paths.wiki, emit, log, isSecret: (ino) => guard.isOwn(ino) });
-  closers.add(wiki.close);
-  const registry = () => settings.current().skillsRegistry;
+  const memory = openMemory({ core, paths, closers });
+  const { wiki } = memory;
   const skills = openSkills({
     root: paths.skills,
     scratch: paths.scratch,
     switches: createSkillSwitches(store),
-    ...{ emit, log, registry, git },
+    ...{ emit, log, git, registry: () => settings.current().skillsRegistry },
   });
-  const away = awayOn(core, settings, dispatcher);
+  const mcp = buildMcp({ core, env, paths, version, settings, closers });
+  const remoteWork = openRemoteWork(core, settings, dispatcher);
+  const rules = rulesOn(core);
   const squads = createSquads({
     store,
     dataFolder: paths.home,
     worktreesFolder: paths.runs,
-    engine,
-    gate,
-    tools: agentTools(core, wiki),
-    git,
-    redactor,
+    installedFolder: paths.installed,
+    ...{ engine, gate, git, redactor, env, wrap: core.sandbox.wrap },
+    tools: agentTools(core, memory),
+    rulesFor: rules.tellFor,
+    moreTools: (projectPath) => mcp.toolsFor([projectPath]),
     config: settings.current,
     spending: budgets,
     emit,
     log,
     owe: (owed) => outbox.owe(owed),
-    away,
+    remoteWork,
   });
-  const swarm = createSwarmOn(core, paths, env, { sourceOf: (runId) => askers.ofRun(runId).channel, away });
-  const plans = createPlanDesk({ plan: swarm.plan, settings: () => readRunSettings(env), emit });
   const startedRuns = createStartedRuns(state);
   const owed = createOutboxRows(store);
-  const askers = createAskers({ messages, owed, startedRuns });
+  const scheduleRows = createScheduleRows(store);
+  const askers = createAskers({ messages, owed, startedRuns, sourceOfSchedule: scheduleRows.sourceOf });
+  const { swarm, plans, words } = openPipelines({
+    ...{ core, paths, env, remoteWork },
+    sourceOf: askers.sourceOfRun,
+    rulesFor: rules.tellFor,
+  });
   const onConfig = (config: Config, key: string) => {
     settings.replace(config);
     emit({ type: "config.changed", data: { keys: [key] } });
   };
+  const schedules = buildSchedules({
+    ...{ core, env, messages, squads, swarm, rows: scheduleRows },
+    submit: (submission) => inbox.submit(submission),
+    owe: (item) => outbox.owe(item),
+  });
+  closers.add(schedules.close);
+  const forge = buildForge({ core, env, paths, settings, squads, swarm, closers, tell: (item) => news.tell(item) });
   const tools = orchestratorTools({
     ...{ core, env, paths, version, config: settings.current, onConfig },
-    ...{ messages, wiki, skills, squads, swarm, originOf: askers.originOf, onRunStarted: startedRuns.add },
+    ...{ messages, memory, rules, skills, squads, swarm, schedules, originOf: askers.originOf, onRunStarted: startedRuns.add },
   });
-  const workingDirectory = env.HOME || homedir();
-  const conversations = createConversations({
-    engine,
-    version,
-    tools: gate.bind(tools, (owner) => ({ cwd: folderOf(messages.find(owner)) ?? workingDirectory, actor: "orchestrator" })),
-    sections: sectionsOf({ wiki, skills, squads, config: settings.current }),
-    workingDirectory,
-    sessions,
-    state,
-    talk,
-    log,
+  const news = buildNews({
+    ...{ core, paths, settings, state, messages, squads, swarm, rows: owed },
+    owe: (item) => outbox.owe(item),
   });
+  closers.add(news.close);
   const outbox: Outbox = createOutbox({
     rows: owed,
-    deliver: (item) => deliver(item, { messages, inbox, approvals, channels: channels() }),
+    deliver: (item) => deliver(item, { messages, inbox, approvals, news, channels: channels() }),
+    onSettled: news.settled,
     log,
   });
-  const inbox = createInbox({
-    store,
-    messages,
-    talk,
-    answer: createAnswers({
-      ...{ store, messages, sessions, conversations, steering, contexts, emit },
-      spending: budgets,
-      config: settings.current,
-    }),
-    steering,
-    outbox,
+  const { inbox, ...talks } = buildConversations({
+    ...{ core, env, paths, version, settings, messages, state, tools, outbox, rules, moreTools: mcp.toolsFor },
+    factsOf: squads.factsOf,
+    sections: sectionsOf({ wiki, skills, squads, config: settings.current }),
     addressOf: ({ id }) => askers.ofMessage(id),
     setGoing: (id) => ({
       tools: gate.callsOf(id).map((call) => call.tool),
       tasks: squads.tasksOf(id),
       runs: startedRuns.of(id),
     }),
-    emit,
-    log,
   });
   // They end side by side: each lets go of what it has under way, which takes its time.
   closers.add(
     async () => void (await Promise.all([plans.close(), swarm.close(), inbox.close(), squads.close(), outbox.close()])),
   );
-  const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads });
+  const approvalNews = createApprovalNews({ hub, outbox, approvals, askers, squads, log });
+  closers.add(approvalNews.close);
   const runEndings = createRunEndings({ store, hub, swarm, squads, outbox, askerOf: askers.ofRun, state, log });
 
   return {
+    ...talks,
     messages,
-    contexts,
+    changes: createChanges({ undo: core.undo, messages, squads }),
+    background: core.background,
     askers,
-    wiki,
-    skills,
-    squads,
-    swarm,
-    plans,
-    inbox,
-    steering,
-    outbox,
+    ...memory,
+    ...{ skills, mcp, squads, swarm },
+    ...{ schedules, news, ...forge.rooms, rules, plans, words },
+    ...{ startedRuns, inbox, outbox },
     /** How much nobody has been told yet. */
     owed: owed.waiting,
     /** Takes up what an earlier life left, and goes on. */
     start(): void {
+      core.undo.recover();
+      news.tellRestart();
       approvals.start();
       approvalNews.start();
       outbox.start();
       inbox.start();
-      void away.start();
+      void remoteWork.start();
       squads.start();
       runEndings.start();
+      schedules.start();
+      news.start();
+      forge.start();
+      mcp.follow();
     },
   };
 }
@@ -177,27 +180,58 @@ interface DeliverDeps {
   messages: Messages;
   inbox: Inbox;
   approvals: Pick<Approvals, "find">;
+  news: Pick<BuiltNews, "isHeldBack">;
   channels: readonly Channel[];
 }
 
+function rulesOn({ store, hub }: Core): Rules {
+  const conversations = createConversationRows(store);
+  const folderOf = (conversation: string) => conversations.find(conversation)?.folder ?? null;
+  return createRules({ store, rows: createRuleRows(store), folderOf, emit: hub.emit });
+}
+
+/** Runs and plans, and what their agents say. */
+function openPipelines({ core, paths, env, ...parts }: Pick<RoomsDeps, "core" | "paths" | "env"> & SwarmParts) {
+  const words = createLiveWords();
+  const onSay = words.hear;
+  const swarm = createSwarmOn(core, paths, env, { ...parts, onSay });
+  const settings = () => readRunSettings(env);
+  const plans = createPlanDesk({ plan: swarm.plan, settings, dataFolder: paths.home, emit: core.hub.emit, onSay });
+  return { swarm, plans, words };
+}
+
+/** Limits can be set by several ways: each of them says so by an event. */
+function followLimits({ limitsChanged }: Pick<Core["budgets"], "limitsChanged">): (event: Event) => void {
+  return ({ type, data }) => {
+    if (type === "config.changed" && data.keys.includes("budgets")) limitsChanged();
+    if (type === "squad.updated") limitsChanged({ squad: data.slug });
+  };
+}
+
 /** Work on other hosts, for squads and runs alike. */
-function awayOn({ store, redactor, log, budgets }: Core, settings: LiveConfig, dispatcher: () => Dispatcher | undefined) {
+function openRemoteWork(
+  { store, redactor, log, budgets, sandbox }: Core,
+  settings: LiveConfig,
+  dispatcher: () => Dispatcher | undefined,
+) {
   const waits = () => settings.current().dispatch === "workers";
   const poolOf = (projectPath: string) => settings.current().cluster?.pools[projectPath] ?? "any";
-  return createAway({ store, redactor, log, dispatcher, waits, poolOf, spend: budgets.record });
+  const height = (asked: SandboxHeight | undefined) => sandbox.height(asked === undefined ? {} : { height: asked });
+  return createRemoteWork({ store, redactor, log, dispatcher, waits, poolOf, height, spend: budgets.record });
 }
 
 /** A task's result and a run's end are told to their conversation; replies and questions go out through the channel they are for. */
-function deliver(
-  { kind, about, conversation, source, text, key }: Owed,
-  { messages, inbox, approvals, channels }: DeliverDeps,
-): Promise<Receipt> | Receipt {
+function deliver(owed: Owed, { messages, inbox, approvals, news, channels }: DeliverDeps): Promise<Receipt> | Receipt {
+  const { kind, about, conversation, source, text, key, level } = owed;
   const channel = channels.find((each) => each.carries(source));
-  if (kind === "approval") {
+  if (news.isHeldBack(owed)) return "held";
+  if (kind === "news")
+    return channel ? channel.deliver({ news: text ?? "", level: level ?? "normal", key, to: source }) : "undeliverable";
+  if (kind === "approval" || kind === "reminder") {
     const approval = approvals.find(about);
     // Decided before it arrived, it is no question any more.
     if (approval.state !== "waiting") return "delivered";
-    return channel ? channel.deliver({ approval, to: source }) : "undeliverable";
+    return channel ? channel.deliver({ approval, to: source, isReminder: kind === "reminder" }) : "undeliverable";
   }
   if (kind !== "reply") {
     inbox.submit({ text: text ?? "", conversation, source: { channel: "background", about }, idempotencyKey: key });
@@ -205,17 +239,6 @@ function deliver(
   }
   const message = messages.find(about);
   return message && channel ? channel.deliver({ message, to: source }) : "undeliverable";
-}
-
-/** Where whoever sent a message stood, if that is known and still there. */
-function folderOf(message: Message | undefined): string | undefined {
-  const folder = message && "folder" in message.source ? message.source.folder : undefined;
-  try {
-    return folder !== undefined && statSync(folder).isDirectory() ? folder : undefined;
-  } catch {
-    // It has gone, or may not be looked at by now.
-    return undefined;
-  }
 }
 
 /** What the system message says besides the fixed part. */

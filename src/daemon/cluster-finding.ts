@@ -1,17 +1,17 @@
 import { join } from "node:path";
-import { openForeignServer } from "../cluster/backend.ts";
-import { findServer } from "../cluster/program.ts";
-import { connectOnce } from "../dispatch/nats/connection.ts";
+import type { ClusterConfig } from "../home/config.ts";
+import { findDaemon } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
 import { isAlive } from "../lib/alive.ts";
-import type { ClusterConfig } from "../lib/config.ts";
-import { findDaemon } from "../lib/daemon-file.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
-import type { Paths } from "../lib/paths.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { createRedactor } from "../lib/redact.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import { lockHolder } from "../store/lock.ts";
+import { openForeignServer } from "../workers/cluster/backend.ts";
+import { findServer } from "../workers/cluster/program.ts";
+import { connectOnce } from "../workers/jobs/nats/connection.ts";
 
 export interface ClusterFindingDeps {
   paths: Paths;
@@ -35,7 +35,7 @@ export async function findCluster({ paths, env, cluster }: ClusterFindingDeps): 
       return [{ check, state: "failed", found: `the server at ${cluster.url}: ${messageOf(error)}`, remedy }];
     }
   }
-  const { version, canSync } = await findServer(env, paths.home, cluster.server);
+  const { version } = await findServer(env, paths.home, cluster.server);
   const pid = Number.parseInt(smallTextAt(join(paths.cluster, "nats-server.pid")) ?? "", 10);
   const runs = Number.isInteger(pid) && isAlive(pid);
   if (findDaemon(paths, lockHolder) && !runs)
@@ -48,12 +48,5 @@ export async function findCluster({ paths, env, cluster }: ClusterFindingDeps): 
       },
     ];
   const found = `nats-server ${version}${runs ? `, pid ${pid}` : "; it starts with the daemon"}`;
-  if (canSync) return [{ check, state: "ok", found }];
-  return [
-    {
-      check,
-      state: "ok",
-      found: `${found}. It writes to the disk every two minutes; what a power cut takes from it, the daemon publishes anew (2.10 and later write at once)`,
-    },
-  ];
+  return [{ check, state: "ok", found }];
 }

@@ -1,13 +1,14 @@
-import type { Cluster } from "../cluster/cluster.ts";
-import { countOf, workerOf } from "../cluster/worker-view.ts";
-import type { NatsDispatcher } from "../dispatch/nats/dispatcher.ts";
-import type { Dispatcher, Job } from "../dispatch/port.ts";
-import { type ClusterConfig, rawConfig, updateConfig } from "../lib/config.ts";
+import { join } from "node:path";
+import { type ClusterConfig, rawConfig, updateConfig } from "../home/config.ts";
+import type { LiveConfig } from "../home/live-config.ts";
+import type { Paths } from "../home/paths.ts";
 import { messageOf, unavailable } from "../lib/errors.ts";
-import type { LiveConfig } from "../lib/live-config.ts";
-import type { Paths } from "../lib/paths.ts";
 import type { ClusterStatus, Invited, Worker } from "../protocol/workers.ts";
 import { createWorkerRows } from "../store/workers.ts";
+import type { Cluster } from "../workers/cluster/cluster.ts";
+import { countOf, workerOf } from "../workers/cluster/worker-view.ts";
+import type { NatsDispatcher } from "../workers/jobs/nats/dispatcher.ts";
+import type { Dispatcher, Job } from "../workers/jobs/port.ts";
 import type { Core } from "./core.ts";
 
 /** Workers on other hosts, switched on and off while the daemon runs. */
@@ -73,7 +74,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     try {
       // Nobody in this life waits for what an earlier one sent out while there was no cluster.
       const { attend } = await openDispatcher(() => false);
-      const { openCluster } = await import("../cluster/cluster.ts");
+      const { openCluster } = await import("../workers/cluster/cluster.ts");
       cluster = await openCluster({ config, paths, env, workers: rows, attend, hide: redactor.hide, log });
     } catch (error) {
       trouble = messageOf(error);
@@ -84,8 +85,9 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
   /** Once a life: it outlives the server and its connections. */
   async function openDispatcher(wants: (job: Job) => boolean): Promise<NatsDispatcher> {
     if (dispatcher) return dispatcher;
-    const { createNatsDispatcher } = await import("../dispatch/nats/dispatcher.ts");
-    const made = createNatsDispatcher({ store, workers, log, leaseMs: settings.current().cluster?.leaseMs });
+    const { leaseMs } = settings.current().cluster ?? {};
+    const { createNatsDispatcher } = await import("../workers/jobs/nats/dispatcher.ts");
+    const made = createNatsDispatcher({ store, workers, folder: join(paths.cluster, "data", "blobs"), log, leaseMs });
     const open = made.open().filter(wants);
     await made.reconcile(open.map(({ id }) => id));
     dispatcher = made;
@@ -145,7 +147,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     drain: async (name) => here().drain(name),
     async revoke(name) {
       here().revoke(name);
-      await dispatcher?.takeBackFrom(name);
+      dispatcher?.takeBackFrom(name);
     },
     follow,
     async close() {

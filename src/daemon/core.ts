@@ -1,24 +1,22 @@
 import { createEngine } from "../engine/engine.ts";
-import { type Choice, chooseEngine } from "../engine/ladder.ts";
-import { sessionNames } from "../engine/recover.ts";
+import { type Choice, chooseEngine } from "../engine/models/ladder.ts";
 import type { Model } from "../engine/rehearsal/wire.ts";
-import { runtimeCache } from "../engine/runtime-path.ts";
+import { namedRuntime } from "../engine/runtime/path.ts";
+import { sessionNames } from "../engine/sessions/recover.ts";
 import { createGit, type Git } from "../git/command.ts";
 import { readUserSettings } from "../git/user-settings.ts";
-import { readToken } from "../lib/api-token.ts";
-import { loadConfig } from "../lib/config.ts";
-import { createLiveConfig, type LiveConfig } from "../lib/live-config.ts";
+import type { LiveConfig } from "../home/live-config.ts";
+import { squadProtection, stricterMode } from "../home/modes.ts";
+import type { Paths } from "../home/paths.ts";
 import { createLog } from "../lib/log.ts";
-import { ensureHome, type Paths, packageRoot, pathsOf } from "../lib/paths.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import { createRedactor, type Redactor } from "../lib/redact.ts";
 import { projectEnvironment } from "../process/environment.ts";
 import { findPrograms } from "../process/programs.ts";
 import { createSandbox, WORKSPACE_REMEDY, type Wrap } from "../process/sandbox.ts";
 import { createShells, type Shells } from "../process/shells.ts";
-import { surveyProject } from "../project/analyze.ts";
-import { findChecks } from "../project/commands.ts";
 import type { Event } from "../protocol/events.ts";
-import type { Said } from "../protocol/runs.ts";
+import { createAttachments } from "../store/attachments.ts";
 import { createEventLog } from "../store/events.ts";
 import { createHub } from "../store/hub.ts";
 import { openStore } from "../store/open.ts";
@@ -27,10 +25,12 @@ import { openRuns } from "../store/runs.ts";
 import { createSentFiles } from "../store/sent-files.ts";
 import { createSquadStore } from "../store/squads.ts";
 import { createState } from "../store/state.ts";
+import { createTodos } from "../store/todos.ts";
 import { createUsageLog } from "../store/usage.ts";
+import { chosenBy, findChecksWith } from "../swarm/checks/planned-checks.ts";
 import type { SwarmDeps } from "../swarm/run/deps.ts";
-import { deleteOldRefs } from "../swarm/run/old-refs.ts";
 import { createSwarm, type Swarm } from "../swarm/run/swarm.ts";
+import { deleteOldRefs } from "../swarm/workspace/old-refs.ts";
 import { type Approvals, createApprovals } from "../tools/approvals/approvals.ts";
 import { createApprover } from "../tools/approvals/approver.ts";
 import { createBudgets } from "../tools/budgets/budgets.ts";
@@ -38,8 +38,13 @@ import { fileOps } from "../tools/file-ops.ts";
 import { createGate } from "../tools/gate.ts";
 import { createPathGuard } from "../tools/guard.ts";
 import { createPolicy } from "../tools/policy.ts";
-import { shell } from "../tools/shell.ts";
-import { type Closers, withClosers } from "./closers.ts";
+import { backgroundTools, shell } from "../tools/shell.ts";
+import { todo } from "../tools/todo.ts";
+import { readingTools } from "../tools/tool.ts";
+import { createUndo, type Undo } from "../undo/undo.ts";
+import { openBackground, stopCommands } from "./background.ts";
+import type { Closers } from "./closers.ts";
+import { watchDisk } from "./disk-watch.ts";
 import { secretsOf } from "./secrets.ts";
 
 export interface CoreDeps {
@@ -52,16 +57,18 @@ export interface CoreDeps {
   echo?: (line: string) => void;
 }
 
-/** What the daemon and `swarm` share: the store, the events, the engine, the gate and the tools of the machine. */
+/** What the daemon and a worker share: the store, the events, the engine, the gate and the tools of the machine. */
 export async function createCore({ env, paths, settings, token, closers, echo }: CoreDeps) {
   const config = settings.current();
   const redactor = createRedactor(secretsOf(config, env, token));
   const log = createLog({ folder: paths.logs, level: () => settings.current().logLevel, redactor, ...(echo && { echo }) });
-  const store = openStore(paths.database);
+  const store = openStore(paths.database, { log, onFull: () => disk.refused() });
   closers.add(store.close);
   const events = createEventLog(store);
   const hub = createHub({ events, log });
   closers.add(hub.close);
+  const disk = watchDisk({ folder: paths.home, onChange: (data) => hub.announce({ type: "disk.changed", data }) });
+  closers.add(disk.close);
   const usage = createUsageLog(store);
   const choice = await chooseEngine(config, env);
   redactor.hide(choice.login?.token);
@@ -80,18 +87,24 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   const guard = createPathGuard({
     paths,
     packageRoot,
-    programs: [runtimeCache(env)],
+    // Node loads compiled code from there as it is.
+    programs: [...namedRuntime(env), ...(env.NODE_COMPILE_CACHE ? [env.NODE_COMPILE_CACHE] : [])],
     selfEdit: () => settings.current().selfEditEnabled,
   });
   const programs = findPrograms({ env, closed: [paths.home] });
   const sandbox = createSandbox({ home: paths.home, guard, settings: settings.current, env, programs });
   void sandbox.status().then(({ kind, detail }) => {
-    if (kind === "open" && settings.current().sandbox === "workspace")
+    if (kind === "open" && sandbox.height() === "workspace")
       log.error("every command is refused: a workspace is not possible here", { detail, remedy: WORKSPACE_REMEDY });
   });
   const shells = createShells(sandbox.wrap);
   closers.add(shells.close);
   const git = openGit({ env, home: paths.home, programs, wrap: sandbox.wrap, shells, redactor });
+  const undo = createUndo({ store, git, folder: paths.undo, home: paths.home, log });
+  closers.add(undo.close);
+  closers.add(hub.subscribe(settleEnded(undo)));
+  const attachments = createAttachments({ store, folder: paths.files });
+  const sentFiles = createSentFiles({ store, folder: paths.files });
   const retention = createRetention({
     store,
     limits: () => settings.current().retention,
@@ -100,14 +113,14 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
       names: () => sessionNames(paths.sessions),
       delete: (id) => engine.deleteSession(id),
     },
-    deleteOldRefs: (before) => deleteOldRefs(git, openRuns(store), before),
-    removeUntoldFiles: createSentFiles({ store, folder: paths.files }).removeUntold,
+    deleteOldRefs: async (before) => (await deleteOldRefs(git, openRuns(store), before)) + (await undo.removeOld(before)),
+    removeUntoldFiles: () => sentFiles.removeUntold() + attachments.removeUntold(),
     log,
   });
   retention.start();
   closers.add(retention.stop);
   const approvals = createApprovals({
-    ...{ store, log, emit: hub.emit, clean: redactor.clean },
+    ...{ store, log, emit: hub.emit, clean: redactor.mark },
     expiresMs: () => settings.current().approvalExpiresMs,
   });
   closers.add(approvals.letGo);
@@ -117,10 +130,17 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     ...{ store, usage, approvals, config: settings.current, emit: hub.emit, log },
     squadBudgets: (slug) => squadRows.find(slug)?.safety.budgets,
   });
-  const approver = createApprover({ approvals, guard, config: settings.current, clean: redactor.clean, log });
-  const gate = createGate({ store, redactor, log, policy: createPolicy({ guard, keep: [paths.home] }), approver });
+  const approver = createApprover({ approvals, guard, sandbox, config: settings.current, mark: redactor.mark, log });
+  const policy = createPolicy({ guard, keep: [paths.home] });
+  const gate = createGate({ store, redactor, log, policy, approver, beforeEffect: undo.before, folder: paths.home });
+  const todos = createTodos(store);
+  const background = openBackground({ store, usage, sandbox, emit: hub.emit, redactor, home: paths.home });
+  closers.add(background.commands.stopAll);
+  closers.add(hub.subscribe(stopCommands(background)));
   const machine = {
-    shell: shell({ sandbox, redactor, readable: [paths.files], env }),
+    shell: shell({ sandbox, redactor, readable: [paths.files], env, background }),
+    background: backgroundTools({ background }),
+    todo: todo({ todos, conversationOf: background.conversationOf, emit: hub.emit, clean: redactor.clean }),
     files: fileOps({ guard, write: true }),
     filesToRead: fileOps({ guard, write: false }),
   };
@@ -130,8 +150,10 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     store,
     events,
     hub,
+    disk,
     usage,
     retention,
+    attachments,
     choice,
     engine,
     approvals,
@@ -141,7 +163,13 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     sandbox,
     programs,
     git,
+    undo,
     machine,
+    todos,
+    background: background.commands,
+    backgroundView: background.view,
+    /** The mode for everything. */
+    mode: () => settings.current().mode,
   };
 }
 export type Core = Awaited<ReturnType<typeof createCore>>;
@@ -166,6 +194,13 @@ export function openGit({ env, home, programs, redactor, ...walls }: OpenGitDeps
   });
 }
 
+/** What has ended changes nothing more. */
+function settleEnded({ settle }: Pick<Undo, "settle">): (event: Event) => void {
+  return ({ type, data }) => {
+    if (type === "message.finished" || type === "task.finished") settle(data.id);
+  };
+}
+
 /** What has ended needs no answers any more. */
 function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event) => void {
   return (event) => {
@@ -174,59 +209,54 @@ function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event
   };
 }
 
+export interface SwarmParts extends Pick<SwarmDeps, "onSay" | "remoteWork" | "rulesFor"> {
+  /** By which way a run was asked for, in the record of what was used. */
+  sourceOf: (runId: string) => string;
+}
+
 /** The pipeline's room on top of a core. */
 export function createSwarmOn(
-  { store, engine, hub, gate, machine, sandbox, git, redactor, log, budgets }: Core,
+  { store, engine, hub, gate, machine, sandbox, git, redactor, log, budgets, mode }: Core,
   paths: Paths,
   env: NodeJS.ProcessEnv,
-  {
-    onSay,
-    sourceOf = () => "cli",
-    away,
-  }: { onSay?: (said: Said) => void; sourceOf?: (runId: string) => string; away?: SwarmDeps["away"] } = {},
+  { onSay, sourceOf, remoteWork, rulesFor }: SwarmParts,
 ): Swarm {
-  const tools = { shell: machine.shell, file_ops: machine.files, file_ops_read: machine.filesToRead };
+  const tools = {
+    shell: [machine.shell, ...machine.background],
+    file_ops: [machine.files],
+    file_ops_read: [machine.filesToRead],
+  };
   const squads = createSquadStore(store);
   return createSwarm({
     store,
     engine,
     emit: hub.emit,
-    bind: (names, scope) =>
-      gate.bind(
-        names.map((name) => tools[name]),
-        scope,
-      ),
-    findChecks: async (folder) => findChecks((await surveyProject(git, folder)).facts),
+    bind: (names, scope) => {
+      const all = names.flatMap((name) => tools[name]);
+      return gate.bind(stricterMode(mode(), scope.strictest) === "plan" ? readingTools(all) : all, scope);
+    },
+    findChecks: findChecksWith(git),
     runsFolder: paths.runs,
+    installedFolder: paths.installed,
+    sessionsFolder: paths.sessions,
     dataFolder: paths.home,
     git,
     wrap: sandbox.wrap,
     redactor,
-    heldIn: (projectPath) => squads.findByPath(projectPath)?.safety ?? {},
+    chosenChecks: (projectPath) => chosenBy(squads.findByPath(projectPath)),
+    heldIn: (projectPath) => {
+      const own = squads.findByPath(projectPath)?.safety ?? {};
+      return { ...own, ...squadProtection(own) };
+    },
     log,
     env,
     spending: {
-      record: (spender, call) => budgets.record({ ...spender, source: sourceOf(spender.owner) }, call),
+      record: (spender, call) => budgets.record({ ...spender, source: spender.source ?? sourceOf(spender.owner) }, call),
       permit: budgets.permit,
     },
     ...(onSay && { onSay }),
-    ...(away && { away }),
-  });
-}
-
-/** The pipeline in a process of its own. */
-export function openSwarm({ env, onSay }: { env: NodeJS.ProcessEnv; onSay?: (said: Said) => void }) {
-  return withClosers(async (closers) => {
-    const paths = pathsOf(env);
-    const settings = createLiveConfig(paths.config);
-    ensureHome(paths);
-    const core = await createCore({ env, paths, settings, token: env.IO_TOKEN || readToken(paths.token), closers });
-    const swarm = createSwarmOn(core, paths, env, { ...(onSay && { onSay }) });
-    closers.add(swarm.close);
-    // What a person changes through the daemon holds here too, such as a budget that a run waits for.
-    closers.add(core.hub.subscribe(({ type }) => void (type === "config.changed" && settings.replace(loadConfig(paths.config)))));
-    await core.engine.start();
-    return { swarm, hub: core.hub, approvals: core.approvals, choice: core.choice, close: closers.close };
+    ...(remoteWork && { remoteWork }),
+    ...(rulesFor && { rulesFor }),
   });
 }
 

@@ -3,18 +3,22 @@ import { createServer } from "node:net";
 import { DatabaseSync } from "@photostructure/sqlite";
 import isAtLeast from "semver/functions/gte.js";
 import { createEngine } from "../engine/engine.ts";
-import { SettingError } from "../engine/failures.ts";
-import { type Choice, chooseEngine } from "../engine/ladder.ts";
+import { SettingError } from "../engine/models/failures.ts";
+import { type Choice, chooseEngine } from "../engine/models/ladder.ts";
+import { findingOf, tryModel } from "../engine/models/trial.ts";
 import type { Engine, EngineStatus } from "../engine/port.ts";
 import { createImproviser } from "../engine/rehearsal/improvise.ts";
 import { loadRules } from "../engine/rehearsal/rules.ts";
-import { untestedNote } from "../engine/tested-runtimes.ts";
-import { findingOf, tryModel } from "../engine/trial.ts";
-import { type Config, loadConfig } from "../lib/config.ts";
-import { findDaemon } from "../lib/daemon-file.ts";
+import { untestedNote } from "../engine/runtime/tested-versions.ts";
+import { type Config, loadConfig } from "../home/config.ts";
+import { findDaemon } from "../home/daemon-file.ts";
+import { modeFrom } from "../home/modes.ts";
+import { whyNeverCounts } from "../home/open-arguments.ts";
+import type { Paths } from "../home/paths.ts";
+import type { ApprovalRule } from "../home/safety-config.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
-import { type Paths, packageRoot } from "../lib/paths.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { nearestThere, obstacleTo } from "../lib/writable.ts";
 import { exec } from "../process/exec.ts";
@@ -24,6 +28,7 @@ import type { ModelCall } from "../protocol/usage.ts";
 import { lockHolder } from "../store/lock.ts";
 import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
+import { type ConnectionFindingsDeps, findClients, findMcpServers, findTokens } from "./connection-findings.ts";
 import { withScratchFolder } from "./scratch.ts";
 import { lookAtSquadFolders } from "./squad-folders.ts";
 import { findTelegram } from "./telegram-finding.ts";
@@ -38,6 +43,8 @@ export interface DoctorDeps {
   settings?: Config;
   /** Mend what can be mended without asking. */
   fix?: boolean;
+  /** The MCP servers as a daemon that runs knows them; missing where none does. */
+  servers?: ConnectionFindingsDeps["servers"];
   /** Look at this alone. */
   only?: string;
   /** Ends the examination; what was found by then is not complete. */
@@ -61,6 +68,9 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["sandbox", sandbox],
     ["telegram", telegram],
     ["cluster", cluster],
+    ["mcp", (deps) => findMcpServers({ ...deps, config: loadConfig(deps.paths.config) })],
+    ["tokens", (deps) => findTokens({ ...deps, config: loadConfig(deps.paths.config) })],
+    ["clients", (deps) => findClients({ ...deps, config: loadConfig(deps.paths.config) })],
     ["model", model],
   ];
   const items: Finding[] = [];
@@ -88,9 +98,19 @@ const node: Examination = () => {
 };
 
 const config: Examination = ({ paths }) => {
-  loadConfig(paths.config);
-  return [ok("config", existsSync(paths.config) ? `${paths.config} is in order` : "no config.json: the defaults hold")];
+  const { approvalRules } = loadConfig(paths.config);
+  const found = ok("config", existsSync(paths.config) ? `${paths.config} is in order` : "no config.json: the defaults hold");
+  return [found, ...approvalRules.flatMap(idleRule)];
 };
+
+/** A rule that was accepted and allows nothing, so that its calls are asked about all the same. */
+function idleRule({ tool, match, then }: ApprovalRule, index: number): Finding[] {
+  const why = then === "allow" && (tool === "shell" || tool === "*") ? whyNeverCounts(match) : undefined;
+  if (why === undefined) return [];
+  const found = `approvalRules.${index} (${tool} ${JSON.stringify(match)}: allow) never counts for a command: ${why}`;
+  const remedy = "Spell out in config.json what is to be allowed, or take the rule out; docs/approvals.md says what counts.";
+  return [{ check: "config", state: "warning", found, remedy }];
+}
 
 /** The data folder, or where it is to be made: whether it can be written, and how much room is left. */
 const disk: Examination = ({ paths }) => {
@@ -204,7 +224,8 @@ const gh: Examination = async ({ env, paths }) => {
 };
 
 /** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
-const sandbox: Examination = ({ paths, env }) => proveWall({ paths, env, settings: loadConfig(paths.config) });
+const sandbox: Examination = ({ paths, env }) =>
+  proveWall({ paths, env, settings: { ...loadConfig(paths.config), ...modeFrom(env) } });
 
 const telegram: Examination = ({ paths, env }) => findTelegram({ paths, env, config: loadConfig(paths.config) });
 

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
-import { readDaemonFile } from "../lib/daemon-file.ts";
+import { readDaemonFile } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
 import { UserError } from "../lib/errors.ts";
-import type { Paths } from "../lib/paths.ts";
 import { takeLock } from "../store/lock.ts";
 import type { Closers } from "./closers.ts";
 

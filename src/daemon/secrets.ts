@@ -1,5 +1,5 @@
-import type { Config } from "../lib/config.ts";
-import type { LiveConfig } from "../lib/live-config.ts";
+import type { Config } from "../home/config.ts";
+import type { LiveConfig } from "../home/live-config.ts";
 import type { Redactor } from "../lib/redact.ts";
 
 const SECRET_VARIABLES = [
@@ -8,16 +8,24 @@ const SECRET_VARIABLES = [
   "COPILOT_GITHUB_TOKEN",
   "GH_TOKEN",
   "GITHUB_TOKEN",
+  "GH_ENTERPRISE_TOKEN",
+  "GITHUB_ENTERPRISE_TOKEN",
+  "GITEA_TOKEN",
+  "FORGEJO_TOKEN",
   "TELEGRAM_BOT_TOKEN",
 ];
 
 /** Every secret IO knows of. */
 export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
-  const named = [config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv];
+  const named = [
+    ...[config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv],
+    ...[config.github.tokenEnv, config.gitea?.tokenEnv],
+  ];
   return [
     token,
     config.telegramBotToken,
     config.githubToken,
+    config.forge.webhookSecret,
     config.provider?.apiKey,
     ...Object.entries(config.provider?.headers ?? {}).map(([name, value]) =>
       /auth|key|token|secret|cookie/i.test(name) ? value : undefined,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
+import type { Paths } from "../home/paths.ts";
 import { isFolder } from "../lib/is-folder.ts";
-import type { Paths } from "../lib/paths.ts";
 import { named } from "../lib/quoted.ts";
 import type { Finding } from "../protocol/doctor.ts";
 

@@ -1,15 +1,17 @@
 import { rmSync } from "node:fs";
 import type { Channel } from "../channels/channel.ts";
-import type { Job } from "../dispatch/port.ts";
-import type { Choice } from "../engine/ladder.ts";
-import { ensureToken } from "../lib/api-token.ts";
+import type { Choice } from "../engine/models/ladder.ts";
+import { ensureToken } from "../home/api-token.ts";
+import { rawConfig } from "../home/config.ts";
+import type { DaemonFile } from "../home/daemon-file.ts";
+import { createLiveConfig } from "../home/live-config.ts";
+import { modeFrom } from "../home/modes.ts";
+import { ensureHome, type Paths, pathsOf } from "../home/paths.ts";
 import { writeFileAtomic } from "../lib/atomic.ts";
-import type { DaemonFile } from "../lib/daemon-file.ts";
-import { createLiveConfig } from "../lib/live-config.ts";
-import { ensureHome, type Paths, pathsOf } from "../lib/paths.ts";
 import { packageVersion } from "../lib/version.ts";
 import { openRuns } from "../store/runs.ts";
 import { createSquadStore } from "../store/squads.ts";
+import type { Job } from "../workers/jobs/port.ts";
 import { unlessAborted } from "./abort.ts";
 import { addressOf, urlOf } from "./address.ts";
 import { buildRooms, type Rooms } from "./build.ts";
@@ -18,6 +20,7 @@ import { createClusterSwitch } from "./cluster.ts";
 import { type Core, createCore } from "./core.ts";
 import { logFailures, logRecoveries } from "./failure-log.ts";
 import { buildHttp, statusOf, stopAllIn } from "./http.ts";
+import { createIdleEnd } from "./idle-end.ts";
 import { lockHome } from "./lock-home.ts";
 import { hideNewSecrets } from "./secrets.ts";
 import { buildTelegram } from "./telegram.ts";
@@ -25,6 +28,8 @@ import { buildTelegram } from "./telegram.ts";
 export interface DaemonDeps {
   env: NodeJS.ProcessEnv;
   selfEdit?: boolean;
+  /** It was started for one piece of work, and is to end when nothing is left to do. */
+  untilIdle?: boolean;
   /** Told each line of the log, for somebody who watches. */
   echo?: (line: string) => void;
   /** Ends a start that is under way; a daemon that serves is ended by its own `stop`. */
@@ -38,17 +43,20 @@ export interface Daemon {
   url: string;
   choice: Choice;
   paths: Paths;
+  /** Resolves when a daemon that was started for one piece of work has nothing left to do; never for any other. */
+  idle: Promise<void>;
   /** Resolves when everything is put away; what was under way is finished by the next life. */
   stop(): Promise<void>;
 }
 
 /** Builds everything, top to bottom, and starts it. One that fails or is ended half-way leaves nothing open. */
-export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels = () => [] }: DaemonDeps): Promise<Daemon> {
+export function startDaemon(deps: DaemonDeps): Promise<Daemon> {
+  const { env, selfEdit = false, untilIdle = false, echo, signal, moreChannels = () => [] } = deps;
   return withClosers(async (closers) => {
     const startedAt = new Date();
     const version = packageVersion();
     const paths = pathsOf(env);
-    const file = createLiveConfig(paths.config, selfEdit ? { selfEditEnabled: true } : {});
+    const file = createLiveConfig(paths.config, { ...modeFrom(env), ...(selfEdit && { selfEditEnabled: true }) });
     const { host, port } = addressOf(file.current(), env);
     ensureHome(paths);
     lockHome(paths, closers);
@@ -67,13 +75,24 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     await cluster.prepare();
     const { dispatcher } = cluster;
     const rooms = buildRooms({ core, env, paths, version, settings, closers, channels: () => channels, dispatcher });
+    const idleEnd = createIdleEnd();
+    closers.add(idleEnd.stay);
     const stopAll = () => stopAllIn(rooms);
     const status = () => {
       const info = telegram.status();
       const { name, state, since, detail } = info;
       const others = state === "off" ? [] : [{ name, state, since, detail }];
       const workers = settings.current().cluster ? cluster.status() : null;
-      return statusOf({ core, rooms, version, home: paths.home, startedAt, channels: others, cluster: workers });
+      return statusOf({
+        core,
+        rooms,
+        version,
+        home: paths.home,
+        startedAt,
+        endsWhenIdle: idleEnd.isOn(),
+        channels: others,
+        cluster: workers,
+      });
     };
     const telegram = buildTelegram({ core, rooms, env, paths, settings, status, stopAll });
     const http = await buildHttp({
@@ -90,6 +109,12 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
       cluster,
       status,
       stopAll,
+      stay() {
+        idleEnd.stay();
+        return status();
+      },
+      // Nobody chose the default: a second data folder takes a port that is free.
+      anyPort: untilIdle || isDefaultPort(paths.config, env),
     });
     const channels: Channel[] = [http, ...moreChannels(rooms), telegram];
     for (const channel of channels) closers.add(channel.close);
@@ -102,10 +127,17 @@ export function startDaemon({ env, selfEdit = false, echo, signal, moreChannels 
     rooms.start();
     void cluster.follow();
     announce(paths, { pid: process.pid, host, port: bound, version, startedAt: startedAt.toISOString() }, closers);
+    if (port !== 0 && bound !== port) log.warn(`port ${port} is taken; this data folder is served on port ${bound}`);
     log.info("IO serves", { host, port: bound, engine: choice.kind, model: choice.model });
-    return { url: urlOf({ host, port: bound }), choice, paths, stop: closers.close };
+    const idle = untilIdle
+      ? idleEnd.start(async () => hasWork(rooms) || (await http.hasClients()))
+      : new Promise<void>(() => undefined);
+    return { url: urlOf({ host, port: bound }), choice, paths, idle, stop: closers.close };
   });
 }
+
+/** Whether neither the environment nor the config names a port. */
+const isDefaultPort = (config: string, env: NodeJS.ProcessEnv): boolean => !env.IO_PORT && rawConfig(config).port === undefined;
 
 /** Whether a job is of something that is still under way. */
 function wantedIn({ store }: Core): (job: Job) => boolean {
@@ -116,6 +148,13 @@ function wantedIn({ store }: Core): (job: Job) => boolean {
     const owner = String(spec.owner);
     return kind === "turn" && (tasks.openTasks().some(({ id }) => id === owner) || isRunning(owner));
   };
+}
+
+/** Whether something is under way or waits to be done. */
+function hasWork({ messages, squads, swarm, plans, pulls }: Rooms): boolean {
+  const { queued, running } = messages.counts();
+  const { tasksQueued, tasksRunning } = squads.counts();
+  return queued + running + tasksQueued + tasksRunning > 0 || swarm.running().length > 0 || !plans.isIdle() || pulls.isBusy();
 }
 
 /** Tells clients where the daemon is, for as long as it serves. */

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { HEALTH_KEY, readHealth } from "../channels/telegram/health.ts";
-import type { Config } from "../lib/config.ts";
-import { findDaemon } from "../lib/daemon-file.ts";
-import type { Paths } from "../lib/paths.ts";
+import type { Config } from "../home/config.ts";
+import { findDaemon } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
 import type { ChannelInfo } from "../protocol/channels.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import { lockHolder } from "../store/lock.ts";

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { createTelegram, type Telegram } from "../channels/telegram/switch.ts";
-import type { LiveConfig } from "../lib/live-config.ts";
-import type { Paths } from "../lib/paths.ts";
+import type { LiveConfig } from "../home/live-config.ts";
+import type { Paths } from "../home/paths.ts";
 import { projectEnvironment } from "../process/environment.ts";
 import { exec } from "../process/exec.ts";
 import type { Status, Stopped } from "../protocol/api.ts";
@@ -24,16 +24,19 @@ const TRANSCRIBE_MS = 300_000;
 /** The Telegram channel on top of the rooms. */
 export function buildTelegram({ core, rooms, env, paths, settings, status, stopAll }: BuildTelegramDeps): Telegram {
   const { store, hub, approvals, log, redactor } = core;
-  const { inbox, steering, messages, squads, swarm, askers } = rooms;
+  const { inbox, steering, messages, changes, squads, swarm, askers, news, pageReviews, wiki, pulls } = rooms;
   const askerOf = (ownerId: string): Source | undefined => {
     if (ownerId.startsWith("m_")) return askers.ofMessage(ownerId);
     if (ownerId.startsWith("r_")) return askers.ofRun(ownerId);
     return ownerId.startsWith("t_") ? squads.task(ownerId).origin?.source : undefined;
   };
   return createTelegram({
-    ...{ settings, env, store, hub, inbox, steering, messages, approvals, squads, swarm, status, stopAll, askerOf, log },
+    ...{ settings, env, store, hub, inbox, steering, messages, changes, approvals, squads, swarm, status, stopAll, askerOf, log },
+    ...{ pageReviews, wiki, pulls },
+    goesOut: news.goesOutFor,
     addressOf: askers.ofMessage,
     filesFolder: paths.files,
+    adopt: core.attachments.adopt,
     transcriber: (command) => (file) => transcribe(typeof command === "string" ? wordsIn(command) : command, file),
   });
 

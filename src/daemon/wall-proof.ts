@@ -1,10 +1,12 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { findDaemon } from "../lib/daemon-file.ts";
+import { findDaemon } from "../home/daemon-file.ts";
+import { type ProtectionSettings, protectionOf } from "../home/modes.ts";
+import type { Paths } from "../home/paths.ts";
+import { SandboxHeight } from "../home/safety-config.ts";
 import { quotedForShell } from "../lib/invocation.ts";
-import { type Paths, packageRoot } from "../lib/paths.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import { realOf } from "../lib/real-path.ts";
-import type { SandboxHeight } from "../lib/safety-config.ts";
 import { exec } from "../process/exec.ts";
 import { createSandbox, type Sandbox, type WallSettings, WORKSPACE_REMEDY } from "../process/sandbox.ts";
 import { CONTAINER_SOCKETS } from "../process/wall/doors.ts";
@@ -26,7 +28,7 @@ interface Attempt {
   held: string;
   /** A test for the shell that succeeds where the wall is open. */
   test: string;
-  only?: SandboxHeight;
+  notAt?: SandboxHeight;
 }
 
 /** Left in the data folder by a command that could write there, for a moment. */
@@ -42,8 +44,10 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
   const at = (sandbox: SandboxHeight) =>
     createSandbox({ home: paths.home, guard, env, settings: () => ({ ...settings, sandbox }) });
   const { kind, detail } = await at("secrets").status();
+  const wanted = protectionOf({ mode: "full", ...settings }).sandbox;
+  const inForce = tellInForce(settings, kind === "open");
   if (kind === "open") {
-    return settings.sandbox === "workspace"
+    return wanted === "workspace"
       ? [
           {
             check: "sandbox",
@@ -52,18 +56,18 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
             remedy: WORKSPACE_REMEDY,
           },
         ]
-      : [{ check: "sandbox", state: "warning", found: detail, remedy: SECRETS_REMEDY }];
+      : [{ check: "sandbox", state: "warning", found: `${detail}; ${inForce}`, remedy: SECRETS_REMEDY }];
   }
   if (!existsSync(paths.home) || !statSync(paths.home).isDirectory())
     return [{ check: "sandbox", state: "ok", found: `${detail}; it is tried once IO's folder is there` }];
   const proofs: Proof[] = [];
-  for (const height of ["secrets", "workspace"] as const) proofs.push(await proveHeight(at(height), height, paths));
+  for (const height of SandboxHeight.options) proofs.push(await proveHeight(at(height), height, paths));
   const held = proofs.filter(({ open }) => open.length === 0).map(({ height, held }) => `"${height}" held (${held.join(", ")})`);
-  const found = [detail, ...held].join("; ");
+  const found = [detail, inForce, ...held].join("; ");
   return [
     { check: "sandbox", state: "ok", found },
-    ...proofs.flatMap((proof) => failureOf(proof, settings)),
-    ...besides(paths, settings),
+    ...proofs.flatMap((proof) => failureOf(proof, wanted)),
+    ...besides(paths, wanted),
   ];
 }
 
@@ -77,7 +81,7 @@ interface Proof {
 
 async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths): Promise<Proof> {
   return withScratchFolder("io-wall-", async (folder) => {
-    const attempts = attemptsOn(paths, folder).filter(({ only }) => only === undefined || only === height);
+    const attempts = attemptsOn(paths, folder).filter(({ notAt }) => notAt !== height);
     const script = attempts
       .map(({ test }, index) => `if ${test}; then echo open ${index}; else echo held ${index}; fi`)
       .join("\n");
@@ -95,10 +99,20 @@ async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths
   });
 }
 
-function failureOf({ height, open, said }: Proof, settings: WallSettings): Finding[] {
+/** Which protection holds, in words. */
+function tellInForce({ mode = "full", sandbox, approvals }: WallSettings & Partial<ProtectionSettings>, isOpen: boolean): string {
+  const held = protectionOf({ mode, sandbox, approvals });
+  const asked = { none: "nobody is asked", wall: "what wants out of it is asked for", effects: "every effect is asked for" };
+  const open = held.approvals === "none" ? "nobody is asked" : "every command that is not known to read alone is asked for";
+  return isOpen
+    ? `in the mode "${mode}" commands run without a sandbox, and ${open}`
+    : `in the mode "${mode}" commands run in the sandbox "${held.sandbox}", and ${asked[held.approvals]}`;
+}
+
+function failureOf({ height, open, said }: Proof, wanted: SandboxHeight): Finding[] {
   if (open.length === 0) return [];
   const found = `the wall at the height "${height}" was not shown to hold for: ${open.join(", ")} (${said})`;
-  return [{ check: "sandbox", state: height === settings.sandbox ? "failed" : "warning", found, remedy: PROCESSES_REMEDY }];
+  return [{ check: "sandbox", state: height === wanted ? "failed" : "warning", found, remedy: PROCESSES_REMEDY }];
 }
 
 /** Nothing here changes anything: files are opened and not written, the device node is thrown away. */
@@ -115,7 +129,7 @@ function attemptsOn(paths: Paths, folder: string): Attempt[] {
     {
       held: "nor can anything outside the project",
       test: writes(`${quotedForShell(packageRoot)}/package.json`),
-      only: "workspace",
+      notAt: "secrets",
     },
     {
       held: "IO's process cannot be looked into",
@@ -139,7 +153,7 @@ function reaches(host: string, port: number): string {
 }
 
 /** What the wall cannot do anything about, or only as far as it knows. */
-function besides(paths: Paths, settings: WallSettings): Finding[] {
+function besides(paths: Paths, wanted: SandboxHeight): Finding[] {
   const others = otherPlaces(realOf(paths.home));
   const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));
   const mounted: Finding = {
@@ -154,5 +168,5 @@ function besides(paths: Paths, settings: WallSettings): Finding[] {
     found: `commands can use ${sockets.join(", ")}, and who may start containers can see every file`,
     remedy: 'Set "sandbox" to "workspace" in config.json, or run IO as a user who may not start containers.',
   };
-  return [...(others.length > 0 ? [mounted] : []), ...(sockets.length > 0 && settings.sandbox === "secrets" ? [containers] : [])];
+  return [...(others.length > 0 ? [mounted] : []), ...(sockets.length > 0 && wanted === "secrets" ? [containers] : [])];
 }

@@ -1,13 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { createInstaller } from "../away/installer.ts";
-import { createProjects } from "../away/projects.ts";
-import { createAwayWorker } from "../away/worker.ts";
-import type { WorkerFile } from "../cluster/worker-file.ts";
-import { liveAsWorker, type Workshop } from "../cluster/worker-life.ts";
-import { createLiveConfig } from "../lib/live-config.ts";
-import { ensureHome, pathsOf } from "../lib/paths.ts";
+import { createLiveConfig } from "../home/live-config.ts";
+import { ensureHome, pathsOf } from "../home/paths.ts";
 import { packageVersion } from "../lib/version.ts";
+import { runAsWorker, type Workshop } from "../workers/cluster/run-worker.ts";
+import type { WorkerFile } from "../workers/cluster/worker-file.ts";
+import { createInstaller } from "../workers/remote/installer.ts";
+import { createProjects } from "../workers/remote/projects.ts";
+import { createWorker } from "../workers/remote/worker.ts";
 import { withClosers } from "./closers.ts";
 import { createCore } from "./core.ts";
 import { lockHome } from "./lock-home.ts";
@@ -29,7 +29,8 @@ export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): 
     const paths = pathsOf(env);
     ensureHome(paths);
     lockHome(paths, closers);
-    const settings = createLiveConfig(paths.config);
+    // Nobody could answer here: the daemon whose work it is asks.
+    const settings = createLiveConfig(paths.config, { mode: "full" });
     const core = await createCore({ env, paths, settings, token: undefined, closers, ...(echo && { echo }) });
     const { engine, gate, git, machine, sandbox, redactor, log } = core;
     redactor.hide(file.access.nkeySeed);
@@ -41,16 +42,18 @@ export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): 
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const { wrap } = sandbox;
       const projects = createProjects({ git, folder, installer: createInstaller({ wrap, env, redactor, log }), log });
-      const tools = [machine.shell, machine.files];
-      const worker = createAwayWorker({ engine, gate, tools, projects, wrap, env, redactor, log });
+      const tools = [machine.shell, ...machine.background, machine.files];
+      // What whoever runs this host has set by hand, nobody elsewhere may lift.
+      const mayLeave = () => settings.current().sandbox === undefined;
+      const worker = createWorker({ engine, gate, tools, projects, wrap, env, redactor, mayLeave, log });
       const { kind } = await sandbox.status();
-      const wall = kind === "open" ? "none" : settings.current().sandbox;
+      const wall = kind === "open" ? "none" : sandbox.height();
       return { worker, about: { version: packageVersion(), engine: core.choice.kind, wall } };
     }
     return { log, prepare, close: closers.close };
   });
   try {
-    await liveAsWorker({ ...file, prepare, log, note, signal });
+    await runAsWorker({ ...file, prepare, log, note, signal });
   } finally {
     await close();
   }

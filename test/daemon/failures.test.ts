@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../src/engine/engine.ts";
-import { chooseEngine } from "../../src/engine/ladder.ts";
+import { chooseEngine } from "../../src/engine/models/ladder.ts";
 import { startModelServer } from "../../src/engine/rehearsal/server.ts";
 import type { Act } from "../../src/engine/rehearsal/wire.ts";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";

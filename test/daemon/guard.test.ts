@@ -78,7 +78,7 @@ test("requests that may not pass get the promised status, have no effect, and le
   expect(model.requests).toHaveLength(0);
 });
 
-test("the token is traded for a cookie that scripts cannot read, and the cookie opens the door", async () => {
+test("the token is traded for a cookie that scripts cannot read and a key, and only both open the door", async () => {
   const { daemon } = await start();
   const login = (token: string) =>
     fetch(`${daemon.url}/api/login`, {
@@ -93,8 +93,43 @@ test("the token is traded for a cookie that scripts cannot read, and the cookie 
   expect(cookie).toMatch(/HttpOnly/i);
   expect(cookie).toMatch(/SameSite=Strict/i);
   expect(cookie).not.toContain(daemon.token);
-  const opened = await raw(daemon, "/api/status", { cookie: cookie.split(";")[0]!, origin: daemon.url });
-  expect(opened.status).toBe(200);
+  const { key } = (await response.json()) as { key: string };
+  const other = (await (await login(daemon.token)).json()) as { key: string };
+  const ours = { cookie: cookie.split(";")[0]!, origin: daemon.url };
+  const opened = (headers: Record<string, string>) => raw(daemon, "/api/status", headers).then(({ status }) => status);
+  expect(await opened({ ...ours, "io-key": key })).toBe(200);
+  // The cookie goes to every port of this host: whoever listens there has it, and can say anything else besides.
+  expect(await opened(ours)).toBe(401);
+  expect(await opened({ ...ours, "sec-fetch-site": "same-origin" })).toBe(401);
+  expect(await opened({ ...ours, "io-key": "" })).toBe(401);
+  expect(await opened({ ...ours, "io-key": other.key })).toBe(401);
+  expect(await opened({ "io-key": key, origin: daemon.url })).toBe(401);
+  expect((await raw(daemon, "/api/messages", ours)).body).not.toContain("items");
+});
+
+test("the key to a cookie that a program fetched is given to our own page until it was used, and to nobody after that", async () => {
+  const { daemon } = await start();
+  const enter = async (headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${daemon.url}/api/login`, {
+      method: "POST",
+      body: JSON.stringify({ token: daemon.token }),
+      headers: { "content-type": "application/json", ...headers },
+    });
+    return (answer.headers.get("set-cookie") ?? "").split(";")[0]!;
+  };
+  const claim = async (cookie: string, headers: Record<string, string> = { "sec-fetch-site": "same-origin" }) =>
+    JSON.parse((await raw(daemon, "/api/login", { cookie, ...headers })).body) as { signedIn: boolean; key?: string };
+  const cookie = await enter();
+  expect(await claim(cookie, { "sec-fetch-site": "same-site" })).toEqual({ signedIn: false });
+  expect(await claim(cookie, {})).toEqual({ signedIn: false });
+  await claim(cookie);
+  // That answer was lost: somebody loaded the page anew before it came.
+  const { key } = await claim(cookie);
+  expect((await raw(daemon, "/api/status", { cookie, "io-key": key! })).status).toBe(200);
+  expect(await claim(cookie)).toEqual({ signedIn: false });
+  // A page that signs in by itself has its key already.
+  expect(await claim(await enter({ "sec-fetch-site": "same-origin" }))).toEqual({ signedIn: false });
+  expect(await claim("io_session_1=x.y")).toEqual({ signedIn: false });
 });
 
 test("health needs no token, and openapi.json describes what the routes check", async () => {

@@ -40,7 +40,10 @@ test("deltas arrive while the model is still speaking, and a client that was awa
   expect(running.status).toBe("running");
   first.leave();
   const seen = [...first.events];
-  await until("the end", async () => (await daemon.json<Message>("GET", `/api/messages/${id}`)).status === "done");
+  // Whoever waits is answered at the end.
+  const ended = await daemon.json<Message>("GET", `/api/messages/${id}?waitMs=30000`);
+  expect([ended.status, ended.reply]).toEqual(["done", pieces.join("")]);
+  expect((await daemon.fetch(`/api/messages/${id}?waitMs=30001`)).status).toBe(400);
 
   const second = await daemon.follow({ conversation: "main", lastEventId: seen.at(-1)!.id });
   await until("the finished message", () => second.of("message.finished").length === 1);
@@ -178,4 +181,29 @@ test("stop ends what runs and cancels what waits, and the daemon stays up", asyn
     );
   }
   expect((await daemon.ask({ text: "still there?" })).reply).toBe("ready");
+});
+
+test("a model of another tier answers hard and easy messages only where the user allows it, and the record says which and why", async () => {
+  const model = await scriptedModel(() => ({ say: "ready" }), { models: ["scripted", "big", "small"] });
+  const home = temporaryHome({ modelTiers: { high: ["big"], medium: ["scripted"], low: ["small"] } });
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  const TEXTS = ["refactor the authentication protocol", "how are you?", "fix a typo in the readme"];
+  const asked = async () => {
+    const used: string[] = [];
+    for (const text of TEXTS) {
+      const { route } = await daemon.ask({ text });
+      used.push(model.requests.at(-1)!.model);
+      expect(route.models).toEqual([used.at(-1)]);
+      expect(route.modelReason).toEqual(
+        used.at(-1) === "scripted" ? undefined : expect.stringContaining(`model ${used.at(-1)}: `),
+      );
+    }
+    return used;
+  };
+  expect(await asked()).toEqual(["scripted", "scripted", "scripted"]);
+  await daemon.json("PATCH", "/api/config", { modelByDifficulty: true });
+  expect(await asked()).toEqual(["big", "scripted", "small"]);
+  // The conversation is one, whoever answers.
+  const said = JSON.stringify(model.requests.at(-1)!.messages);
+  for (const text of TEXTS) expect(said).toContain(text);
 });

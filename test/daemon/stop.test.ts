@@ -72,3 +72,19 @@ test("a stop while the daemon starts is a clean stop", async () => {
   expect(processesOn(home)).toEqual([]);
   expect((await runIo(["status"], home)).code).toBe(4);
 });
+
+test("io restart with a config.json that no start would take says so, and the daemon goes on", async () => {
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, rehearsal);
+  for (const [text, words] of [
+    ["{ not json", "is not valid JSON"],
+    ['{"prot": 1}', "prot"],
+    ['{"host": "0.0.0.0"}', "allowRemote"],
+  ] as const) {
+    writeFileSync(join(home, "config.json"), text);
+    const { code, stderr } = await runIo(["restart"], home, rehearsal);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) });
+    expect(stderr).toContain("The daemon was not stopped");
+    expect(await daemon.json<Status>("GET", "/api/status")).toMatchObject({ pid: daemon.pid });
+  }
+});

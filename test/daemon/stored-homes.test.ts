@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { ConversationInfo } from "../../src/protocol/conversations.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Run, RunSummary } from "../../src/protocol/runs.ts";
 import type { Activity, Decision, Squad, Task } from "../../src/protocol/squads.ts";
@@ -56,13 +57,17 @@ test("a home of the version before opens and serves, with everything in it", NOW
     route: { answered: "delegated", tools: ["squad_delegate"] },
     usage: { calls: 2 },
   });
-  expect(await daemon.json("POST", "/api/messages", { text: "again", idempotencyKey: "note-1" })).toMatchObject({ id: asked.id });
-  const names = await items<{ name: string; messages: number; waiting: number }>(daemon, "/api/conversations");
-  expect(names.map(({ name, messages, waiting }) => ({ name, messages, waiting }))).toEqual([
-    { name: "busy", messages: 2, waiting: 0 },
-    { name: "main", messages: 5, waiting: 0 },
-    { name: "kitchen", messages: 1, waiting: 0 },
+  const again = (text: string) => daemon.json("POST", "/api/messages", { text, idempotencyKey: "note-1" });
+  expect(await again(asked.text)).toMatchObject({ id: asked.id, status: "done" });
+  expect(await again("other words")).toMatchObject({ error: { code: "conflict" } });
+  const names = await items<ConversationInfo>(daemon, "/api/conversations");
+  expect(names.map(({ name, title, messages, waiting }) => ({ name, title, messages, waiting }))).toEqual([
+    { name: "busy", title: "wait for ever", messages: 2, waiting: 0 },
+    { name: "main", title: main.at(-1)?.text, messages: 5, waiting: 0 },
+    { name: "kitchen", title: expect.any(String), messages: 1, waiting: 0 },
   ]);
+  const unset = { folder: null, mode: null, model: null, running: 0, lastMessageAt: expect.any(String) };
+  for (const each of names) expect(each).toMatchObject(unset);
   expect(await daemon.json("GET", "/api/status")).toMatchObject({
     queue: { depth: 0 },
     counts: { done: 8, failed: 0, cancelled: 0, squads: 1, tasks: 1, tasksQueued: 0 },

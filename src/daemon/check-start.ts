@@ -1,0 +1,11 @@
+import { chooseEngine } from "../engine/models/ladder.ts";
+import { loadConfig } from "../home/config.ts";
+import { pathsOf } from "../home/paths.ts";
+import { addressOf } from "./address.ts";
+
+/** Throws what a start in this environment would refuse to run with: a bad config.json, address or choice of model. */
+export async function checkStart(env: NodeJS.ProcessEnv): Promise<void> {
+  const config = loadConfig(pathsOf(env).config);
+  addressOf(config, env);
+  await chooseEngine(config, env);
+}

@@ -1,0 +1,118 @@
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { repositoryAbove } from "../git/repository.ts";
+import type { Config } from "../home/config.ts";
+import type { Paths } from "../home/paths.ts";
+import { privatePlacesAndTargets } from "../home/private-places.ts";
+import type { Mode } from "../home/safety-config.ts";
+import { realOf } from "../lib/real-path.ts";
+import { isWithin } from "../lib/within.ts";
+import type { EditorTexts } from "../orchestrator/editor-texts.ts";
+import type { ConversationInfo } from "../protocol/conversations.ts";
+import type { Message, Source } from "../protocol/messages.ts";
+import type { ToolScope } from "../tools/tool.ts";
+
+export interface ConversationScopesDeps {
+  paths: Paths;
+  env: NodeJS.ProcessEnv;
+  config: () => Config;
+  findMessage: (id: string) => Message | undefined;
+  /** The message of a conversation that is under way, or comes next. */
+  messageNow: (conversation: string) => Message | undefined;
+  /** Who asked for a message first. */
+  askerOf: (message: Message) => Source;
+  /** Whether tools may read a place. */
+  mayRead: (place: string) => boolean;
+  /** What a person set for a conversation. */
+  settingsOf: (conversation: string) => Pick<ConversationInfo, "mode" | "folder"> | undefined;
+  /** What asks a conversation's editor for a text that may not be saved. */
+  editorTextsFor: EditorTexts["readerFor"];
+}
+
+/** In which mode and in which folder the tools of a conversation work. */
+export function createConversationScopes(deps: ConversationScopesDeps) {
+  const { paths, env, config, findMessage, messageNow, askerOf, mayRead, settingsOf, editorTextsFor } = deps;
+  const userHome = env.HOME || homedir();
+  const modeOf = (conversation: string): Mode => settingsOf(conversation)?.mode ?? config().mode;
+
+  function isClosed(place: string, border: string): boolean {
+    if (relative(border, place).split(sep).includes(".git")) return true;
+    const hidden = [realOf(paths.home), ...privatePlacesAndTargets(userHome).map((path) => realOf(path))];
+    return hidden.some((path) => isWithin(path, place)) || !mayRead(place);
+  }
+
+  /** A folder of the conversation's own, for one that has no project. */
+  function scratchOf(conversation: string): string {
+    const folder = join(paths.work, conversation);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  }
+
+  return {
+    modeOf,
+    /** The folder that a conversation works in now and the checkout around it; none where it works in no project. */
+    projectFoldersOf(conversation: string): string[] {
+      const folder = settingsOf(conversation)?.folder ?? ifThere(standpointOf(messageNow(conversation)));
+      if (folder === undefined || holdsHome(folder, userHome)) return [];
+      const project = projectAround(folder, userHome);
+      return project === undefined ? [folder] : [folder, project];
+    },
+    /** The real path of what a person names in the project that a conversation works in: nothing outside, and nobody's secrets. */
+    placeOf(name: string, conversation: string, source: Source): string | undefined {
+      const stood = ifThere("folder" in source ? source.folder : undefined);
+      const folder = settingsOf(conversation)?.folder ?? stood;
+      if (folder === undefined || holdsHome(folder, userHome)) return undefined;
+      const border = realOf(projectAround(folder, userHome) ?? folder);
+      // A name means what whoever typed it saw from there.
+      const places = [...(stood === undefined ? [] : [stood]), folder].map((base) => realOf(resolve(base, name)));
+      return places.find((place) => isWithin(border, place) && existsSync(place) && !isClosed(place, border));
+    },
+    /** Where the tools called for a message stand. */
+    scopeOf(messageId: string): ToolScope {
+      const message = findMessage(messageId);
+      const conversation = message?.conversation ?? "main";
+      const mode = modeOf(conversation);
+      const folder = settingsOf(conversation)?.folder ?? ifThere(standpointOf(message));
+      const isOfProgram = message !== undefined && OF_PROGRAMS.includes(askerOf(message).channel);
+      const editorText = editorTextsFor(conversation);
+      const base = {
+        ...{ actor: "orchestrator", mode },
+        ...(isOfProgram && { withheld: FOR_PERSONS }),
+        ...(editorText && { editorText }),
+      };
+      if (mode === "full") return { ...base, cwd: folder ?? userHome };
+      if (folder === undefined || holdsHome(folder, userHome)) return { ...base, cwd: scratchOf(conversation) };
+      const project = projectAround(folder, userHome);
+      return { ...base, cwd: folder, ...(project !== undefined && { project }) };
+    },
+  };
+}
+
+/** What other programs ask for, also by a schedule that they made, and what only a person may have done. */
+const OF_PROGRAMS: readonly string[] = ["mcp", "openai", "acp"] satisfies Source["channel"][];
+const FOR_PERSONS = ["config_update", "skill_install", "skill_remove"];
+
+/** Nobody's project: writing in it unasked would be writing everywhere. */
+const holdsHome = (folder: string, userHome: string): boolean => isWithin(realOf(folder), realOf(userHome));
+
+/** The checkout that a folder belongs to, where that is not the folder itself. */
+function projectAround(folder: string, userHome: string): string | undefined {
+  const marker = repositoryAbove(folder);
+  const root = marker === undefined ? undefined : dirname(marker);
+  return root === undefined || root === folder || holdsHome(root, userHome) ? undefined : root;
+}
+
+/** Where whoever sent a message stood. */
+const standpointOf = (message: Message | undefined): string | undefined =>
+  message && "folder" in message.source ? message.source.folder : undefined;
+
+/** A folder, unless it has gone. */
+function ifThere(folder: string | undefined): string | undefined {
+  try {
+    return folder && statSync(folder).isDirectory() ? folder : undefined;
+  } catch {
+    // It has gone, or may not be looked at by now.
+    return undefined;
+  }
+}
