@@ -1,5 +1,6 @@
 import type { Approval } from "../protocol/approvals.ts";
 import type { Message, Source } from "../protocol/messages.ts";
+import type { NewsLevel } from "../protocol/news.ts";
 import type { Receipt } from "../protocol/outbox.ts";
 
 /** A reply on its way to whoever asked. */
@@ -11,6 +12,17 @@ export interface Reply {
 /** Something that a person is to decide, on its way to whoever asked for the work. */
 export interface Question {
   approval: Approval;
+  to: Source;
+  /** It was asked before and is about to expire. */
+  isReminder?: boolean;
+}
+
+/** Something that IO itself has to say. */
+export interface Announcement {
+  news: string;
+  level: NewsLevel;
+  /** The same for the same news. */
+  key: string;
   to: Source;
 }
 
@@ -24,7 +36,7 @@ export interface Channel {
   carries(source: Source): boolean;
   /** Begins to listen. */
   start(): Promise<void>;
-  /** Hands a reply or a question over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
-  deliver(what: Reply | Question): Promise<Receipt> | Receipt;
+  /** Hands a reply, a question or news over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
+  deliver(what: Reply | Question | Announcement): Promise<Receipt> | Receipt;
   close(): Promise<void>;
 }

@@ -2,9 +2,12 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { approvalKey } from "../../orchestrator/approval-news.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
 import { Approval, ApprovalDecision, ApprovalState, KeptRule } from "../../protocol/approvals.ts";
+import type { EditChannel } from "../../protocol/pages.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
 import { CARRIED } from "./carried.ts";
+import { HttpError } from "./errors.ts";
 import { answers, body, pageOf } from "./shapes.ts";
+import type { CameBy } from "./wiki.ts";
 
 const Id = z.object({ id: z.string().max(100) });
 
@@ -13,7 +16,7 @@ export interface ApprovalRoutesDeps {
   outbox: Pick<Outbox, "received">;
 }
 
-export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps): void {
+export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps, cameBy: CameBy): void {
   /** A question that leaves through here has reached somebody. */
   const handOver = (approval: Approval): Approval => {
     outbox.received(approvalKey(approval.id), CARRIED);
@@ -75,6 +78,19 @@ export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: Approval
   });
   app.openapi(decide, (context) => {
     const { id } = context.req.valid("param");
-    return context.json(approvals.decide(id, context.req.valid("json"), "api"), 200);
+    const decision = context.req.valid("json");
+    const by = cameBy(context);
+    const refusal = whyNot(by, approvals.find(id), decision);
+    if (refusal !== undefined) throw new HttpError(403, refusal);
+    return context.json(approvals.decide(id, decision, by), 200);
   });
+}
+
+/** What only a person may decide at a place of IO's own: an editor or another program may answer by itself. */
+function whyNot(by: EditChannel, { id, kind }: Approval, { scope }: ApprovalDecision): string | undefined {
+  const howElse = `Decide it in a terminal (io approval show ${id}), on the page or in Telegram.`;
+  if (by === "mcp") return `No program that speaks MCP can decide this. ${howElse}`;
+  if (by !== "acp") return undefined;
+  if (kind === "budget") return `A budget is not raised from an editor. ${howElse}`;
+  return scope === "project" ? `From an editor nothing is allowed for a whole project. ${howElse}` : undefined;
 }

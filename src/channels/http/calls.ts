@@ -33,20 +33,21 @@ export function callRoutes(app: OpenAPIHono, { callsOf, messages, squads }: Call
         query: z.object({
           limit: z.coerce.number().int().min(1).max(500).default(100),
           after: z.coerce.number().int().min(0).default(0),
+          call: z.string().max(500).optional().describe("only the call with this id"),
         }),
       },
       responses: answers(200, ToolCallList),
     });
     app.openapi(route, (context) => {
       const { id } = context.req.valid("param");
-      const { limit, after } = context.req.valid("query");
+      const { limit, after, call } = context.req.valid("query");
       find(id);
       const ask = (count: number) =>
         callsOf(id)
-          .filter(({ seq }) => seq > after)
+          .filter(({ seq, callId }) => seq > after && (call === undefined || callId === call))
           .slice(0, count);
       const { items, ...rest } = pageOf(limit, ask, ({ seq }) => String(seq));
-      return context.json({ items: items.map((call) => ToolCallRecord.parse(call)), ...rest }, 200);
+      return context.json({ items: items.map((each) => ToolCallRecord.parse(each)), ...rest }, 200);
     });
   }
 }

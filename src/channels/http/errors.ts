@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { type ErrorStatus, errorBody } from "../../protocol/errors.ts";
+import { ERROR_HEADERS, errorObject } from "../openai/errors.ts";
 
 /** A request that cannot be served, and the status that says so. */
 export class HttpError extends Error {
@@ -11,6 +12,12 @@ export class HttpError extends Error {
   }
 }
 
-export function fail(context: Context, status: ErrorStatus, message: string) {
-  return context.json(errorBody(status, message), status);
+/** Where IO speaks as OpenAI's API does. */
+export const isOpenAiPath = (path: string): boolean => path === "/v1" || path.startsWith("/v1/");
+
+export function fail(context: Context, status: ErrorStatus, message: string, code?: string) {
+  const body = errorBody(status, message, code);
+  if (!isOpenAiPath(context.req.path)) return context.json(body, status);
+  const known = status === 401 ? "invalid_api_key" : body.error.code;
+  return context.json(errorObject({ status, message, param: null, code: known }), status, ERROR_HEADERS);
 }

@@ -1,8 +1,12 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { streamSSE } from "hono/streaming";
+import type { Broadcast } from "../../lib/broadcast.ts";
+import type { ConversationSettings } from "../../orchestrator/conversation-settings.ts";
 import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
-import type { Event } from "../../protocol/events.ts";
+import type { DiskInfo } from "../../protocol/api.ts";
+import { type Event, UNNUMBERED } from "../../protocol/events.ts";
 import { Conversation } from "../../protocol/messages.ts";
+import type { Words } from "../../protocol/runs.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
 import { CARRIED } from "./carried.ts";
@@ -18,7 +22,13 @@ const route = createRoute({
   path: "/api/events",
   summary: "News as it happens; Last-Event-ID replays what was missed",
   request: {
-    query: z.object({ conversation: Conversation.optional() }),
+    query: z.object({
+      conversation: Conversation.optional(),
+      words: z
+        .enum(["true", "false"])
+        .optional()
+        .describe("Also what the agents of runs and plans say, as they say it: events `said`, without an id, never replayed."),
+    }),
     headers: z.object({ "last-event-id": z.string().optional() }),
   },
   responses: { 200: { description: "Server-Sent Events", content: { "text/event-stream": { schema: z.string() } } } },
@@ -28,46 +38,58 @@ export interface EventRoutesDeps {
   hub: Hub;
   events: EventLog;
   outbox: Pick<Outbox, "received">;
+  conversations: Pick<ConversationSettings, "follow">;
+  disk: () => DiskInfo;
+  /** What the agents of runs and plans say. */
+  words: Pick<Broadcast<Words>, "subscribe">;
 }
 
 /** News as it happens, and what a client missed while it was away. */
-export function eventRoutes(app: OpenAPIHono, { hub, events, outbox }: EventRoutesDeps): void {
+export function eventRoutes(app: OpenAPIHono, { hub, events, outbox, conversations, disk, words }: EventRoutesDeps): void {
   app.openAPIRegistry.registerPath(route);
   app.get("/api/events", (context) => {
     const wanted = context.req.query("conversation");
     if (wanted !== undefined && !Conversation.safeParse(wanted).success)
       throw new HttpError(400, "conversation: is not a conversation's name");
     const isFor = (event: Event) => wanted === undefined || event.conversation === undefined || event.conversation === wanted;
+    const withWords = context.req.query("words") === "true";
     const lastSeen = Number(context.req.header("last-event-id") ?? Number.NaN);
 
     return streamSSE(context, async (stream) => {
-      const queue: Event[] = [];
+      const queue: (Event | Words)[] = [];
       let wake: () => void = () => {};
-      const unsubscribe = hub.subscribe((event) => {
-        queue.push(event);
+      const take = (each: Event | Words) => {
+        queue.push(each);
         if (queue.length > MAX_BEHIND) stream.abort();
         wake();
-      });
+      };
+      // Whoever follows one conversation has it open; whoever follows everything may look at another.
+      const open = wanted === undefined ? [] : [conversations.follow(wanted)];
+      const subscriptions = [hub.subscribe(take), ...(withWords ? [words.subscribe(take)] : []), ...open];
       const comment = setInterval(() => void stream.write(": here\n\n"), COMMENT_EVERY_MS);
       stream.onAbort(() => wake());
       let sent = Number.isFinite(lastSeen) ? lastSeen : events.lastId();
       const send = async (event: Event) => {
-        if (event.id <= sent) return;
-        sent = event.id;
+        if (event.id !== UNNUMBERED) {
+          if (event.id <= sent) return;
+          sent = event.id;
+        }
         if (!isFor(event)) return;
-        await stream.writeSSE({ id: String(event.id), event: event.type, data: JSON.stringify(event.data) });
+        await stream.writeSSE({ id: String(sent), event: event.type, data: JSON.stringify(event.data) });
         if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id), CARRIED);
       };
       try {
         // A client knows from the start after which event it is to be told what it missed.
         await stream.write(`: hello\nid: ${sent}\n\n`);
+        if (disk().state === "full") await send({ id: UNNUMBERED, type: "disk.changed", data: disk() });
         for (let missed = events.since(sent, BATCH); missed.upTo > sent && !stream.aborted; missed = events.since(sent, BATCH)) {
           for (const event of missed.events) await send(event);
           sent = missed.upTo;
         }
         while (!stream.aborted) {
-          const event = queue.shift();
-          if (event) await send(event);
+          const next = queue.shift();
+          if (next && "owner" in next) await stream.writeSSE({ event: "said", data: JSON.stringify(next) });
+          else if (next) await send(next);
           else
             await new Promise<void>((resolve) => {
               wake = resolve;
@@ -75,7 +97,7 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox }: EventRout
         }
       } finally {
         clearInterval(comment);
-        unsubscribe();
+        for (const unsubscribe of subscriptions) unsubscribe();
       }
     });
   });

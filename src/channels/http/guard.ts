@@ -1,31 +1,42 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
 import type { HttpBindings } from "@hono/node-server";
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
-import type { EditChannel } from "../../protocol/pages.ts";
-import { fail } from "./errors.ts";
+import type { ApiChannel } from "../../protocol/pages.ts";
+import type { TokenScope } from "../../protocol/tokens.ts";
+import { createBrowserSessions, same } from "./browser-sessions.ts";
+import { fail, isOpenAiPath } from "./errors.ts";
 
 export interface GuardDeps {
   token: string;
   /** Whether a connection was made by a command that stands behind the wall. */
-  isBehindWall?: (socket: Socket) => boolean;
+  isBehindWall?: (socket: Socket) => Promise<boolean>;
   /** The port that the server has taken. */
   port: () => number;
   /** The address the server is bound to. */
   host: string;
   allowedHosts: () => string[];
+  /** What a token that was made for a program opens; undefined for one that was never made, or is revoked. */
+  scopesOf?: (token: string) => readonly TokenScope[] | undefined;
+  /** Told of a token that was used where it opens nothing. */
+  onAstray?: (token: string, path: string) => void;
+  /** Browser origins that may use `/v1`. */
+  openaiOrigins?: () => string[];
 }
 
-/** Lets in only requests that name this server, come from no other site, and bring the token. */
-export function createGuard({ token, host, port, allowedHosts, isBehindWall = () => false }: GuardDeps) {
-  const cookieValue = createHash("sha256").update(`io cookie ${token}`).digest("base64url");
+/** The header in which the page presents the key to its cookie. */
+const KEY_HEADER = "io-key";
 
+/** Lets in only requests that name this server, come from no other site, and bring the token. */
+export function createGuard(deps: GuardDeps) {
+  const { token, host, port, allowedHosts, isBehindWall = async () => false } = deps;
+  const { scopesOf = () => undefined, onAstray = () => undefined, openaiOrigins = () => [] } = deps;
+  const sessions = createBrowserSessions(token);
   // Browsers keep one jar for all ports of a host: another program's cookie must not be taken for ours, nor ours for its.
   const cookieName = () => `io_session_${port()}`;
-  const judged = new WeakMap<Socket, boolean>();
+  const judged = new WeakMap<Socket, Promise<boolean>>();
   /** A connection is judged once, when it first asks for something. */
-  const isFromBehind = (socket: Socket | undefined): boolean => {
+  const isFromBehind = async (socket: Socket | undefined): Promise<boolean> => {
     if (socket === undefined) return false;
     const known = judged.get(socket) ?? isBehindWall(socket);
     judged.set(socket, known);
@@ -42,8 +53,11 @@ export function createGuard({ token, host, port, allowedHosts, isBehindWall = ()
     return URL.canParse(origin) && new URL(origin).host === hostHeader?.toLowerCase();
   };
 
+  const isListed = (path: string, origin: string | undefined): boolean =>
+    isOpenAiPath(path) && origin !== undefined && openaiOrigins().includes(origin);
+
   const address: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (context, next) => {
-    if (isFromBehind(context.env?.incoming?.socket))
+    if (await isFromBehind(context.env?.incoming?.socket))
       return fail(context, 403, "Commands that IO runs may not use its API. Use IO's tools, or ask the user.");
     const hostHeader = context.req.header("host");
     if (!isOurHost(hostHeader))
@@ -52,51 +66,91 @@ export function createGuard({ token, host, port, allowedHosts, isBehindWall = ()
         403,
         "This address is not served here. Use the bound host or a loopback name, or list the name under allowedHosts in config.json.",
       );
-    if (!isOurOrigin(context.req.header("origin"), hostHeader))
+    const origin = context.req.header("origin");
+    if (!isOurOrigin(origin, hostHeader) && !isListed(context.req.path, origin))
       return fail(context, 403, "Requests from other sites are refused.");
     await next();
   };
 
-  const mayPass = (context: Context): boolean => {
+  const bearerOf = (context: Context): string | undefined => {
     const [scheme, bearer] = (context.req.header("authorization") ?? "").split(" ", 2);
-    if (scheme?.toLowerCase() === "bearer" && bearer && same(bearer, token)) return true;
-    const cookie = getCookie(context, cookieName());
-    return cookie !== undefined && same(cookie, cookieValue);
+    return scheme?.toLowerCase() === "bearer" && bearer ? bearer : undefined;
   };
-  const auth: MiddlewareHandler = async (context, next) => {
-    if (!mayPass(context)) return fail(context, 401, "A token is needed: Authorization: Bearer <the text of IO_HOME/token>.");
-    await next();
+  const mayPass = (context: Context): boolean => {
+    const bearer = bearerOf(context);
+    if (bearer !== undefined && same(bearer, token)) return true;
+    return sessions.isOpen(getCookie(context, cookieName()), context.req.header(KEY_HEADER));
   };
+  /** Lets in IO's own token, and tokens of programs that were made for this scope; without one, none of those. */
+  const authFor =
+    (scope: TokenScope | undefined, help: string): MiddlewareHandler =>
+    async (context, next) => {
+      if (mayPass(context)) return next();
+      const bearer = bearerOf(context);
+      const scopes = bearer === undefined ? undefined : scopesOf(bearer);
+      if (scopes === undefined) {
+        if (scope !== undefined) context.header("www-authenticate", "Bearer");
+        return fail(context, 401, `A token is needed: ${help}`);
+      }
+      if (scope === undefined || !scopes.includes(scope)) {
+        if (bearer !== undefined) onAstray(bearer, context.req.path);
+        return fail(context, 403, `This token was made for ${scopes.join(" and ")} and opens nothing else.`);
+      }
+      await next();
+    };
+  const auth = authFor(undefined, "Authorization: Bearer <the text of IO_HOME/token>.");
 
-  /** Gives a browser the cookie, which scripts cannot read. */
-  const admit = (context: Context): void =>
-    setCookie(context, cookieName(), cookieValue, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
+  const isOwnPage = (context: Context) => context.req.header("sec-fetch-site") === "same-origin";
   return {
     address,
     auth,
-    mayPass,
-    admit,
-    /** Trades the token for the cookie. */
-    login(context: Context, offered: string): boolean {
-      if (!same(offered, token)) return false;
-      admit(context);
-      return true;
+    authFor,
+    /** Lets scripts of the listed origins use `/v1`, and answers what browsers ask before they do. */
+    shareOpenAi: async (context: Context, next: Next): Promise<Response | undefined> => {
+      const origin = context.req.header("origin");
+      const shared = origin !== undefined && isListed(context.req.path, origin) ? sharedWith(origin) : {};
+      if (context.req.method === "OPTIONS" && context.req.header("access-control-request-method") !== undefined) {
+        const wanted = allowed(context.req.header("access-control-request-headers"));
+        return new Response(null, { status: 204, headers: { ...shared, ...wanted } });
+      }
+      await next();
+      for (const [name, value] of Object.entries<string>(shared)) context.header(name, value);
+      return undefined;
     },
+    mayPass,
+    isToken: (offered: string): boolean => same(offered, token),
+    /** Gives a browser the cookie, which scripts cannot read, and answers with the key that its page keeps. */
+    admit(context: Context): string {
+      const { cookie, key } = sessions.open({ claimable: !isOwnPage(context) });
+      setCookie(context, cookieName(), cookie, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
+      return key;
+    },
+    /** Whether the browser has a cookie of ours; that alone opens nothing. */
+    isKnown: (context: Context): boolean => sessions.isKnown(getCookie(context, cookieName())),
+    /** The key to a cookie that a program just fetched for this browser, for our own page alone. */
+    claim: (context: Context): string | undefined =>
+      isOwnPage(context) ? sessions.claim(getCookie(context, cookieName())) : undefined,
     /** Which of the ways in somebody took who may pass: a browser has the cookie, our own commands name themselves. */
-    cameBy(context: Context): EditChannel {
+    cameBy(context: Context): ApiChannel {
       if (context.req.header("authorization") === undefined) return "web";
-      return context.req.header("io-client") === "terminal" ? "terminal" : "api";
+      const client = context.req.header("io-client");
+      return client === "terminal" || client === "mcp" || client === "acp" ? client : "api";
     },
     dismiss: (context: Context): void => void deleteCookie(context, cookieName(), { path: "/" }),
   };
 }
 export type Guard = ReturnType<typeof createGuard>;
 
-/** Compares without telling, by the time it takes, how much was right. */
-function same(a: string, b: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
+const sharedWith = (origin: string) => ({
+  "access-control-allow-origin": origin,
+  "access-control-expose-headers": "x-io-conversation, x-io-message",
+  vary: "origin",
+});
+const allowed = (headers: string | undefined) => ({
+  "access-control-allow-methods": "GET, POST",
+  "access-control-max-age": "600",
+  ...(headers !== undefined && { "access-control-allow-headers": headers }),
+});
 
 function hostName(header: string | undefined): string | undefined {
   if (!header || !URL.canParse(`http://${header}`)) return undefined;

@@ -1,9 +1,11 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { ConversationSettings } from "../../orchestrator/conversation-settings.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { type Outbox, replyKey } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
 import { MessageList, Queued } from "../../protocol/api.ts";
 import { Conversation, Message, NewMessage, Words } from "../../protocol/messages.ts";
+import { type Attachments, isNamedFile } from "../../store/attachments.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Messages } from "../../store/messages.ts";
 import { CARRIED } from "./carried.ts";
@@ -18,9 +20,12 @@ export interface MessageRoutesDeps {
   messages: Messages;
   events: Pick<EventLog, "lastId">;
   steering: Pick<Steering, "say">;
+  conversations: Pick<ConversationSettings, "seen">;
+  attachments: Pick<Attachments, "find">;
 }
 
-export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, events, steering }: MessageRoutesDeps): void {
+export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
+  const { inbox, outbox, messages, events, conversations, attachments: files } = deps;
   /** A finished message that leaves through here has reached somebody. */
   const handOver = (message: Message): Message => {
     if (message.finishedAt !== null) outbox.received(replyKey(message.id), CARRIED);
@@ -35,21 +40,33 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, event
   const submit = createRoute({
     method: "post",
     path: "/api/messages",
-    summary: "Says something to IO; it is on disk when this answers",
+    summary:
+      "Says something to IO; it is on disk when this answers. The same idempotencyKey with the same words answers with the first message",
     request: { query: z.object({ wait: z.enum(["true", "false"]).optional() }), body: body(NewMessage) },
-    responses: { ...answers(202, Queued), ...answers(200, Message) },
+    responses: { ...answers(202, z.union([Message, Queued])), ...answers(200, Message) },
   });
   app.openapi(submit, async (context) => {
-    const { text, conversation, source, idempotencyKey, folder } = context.req.valid("json");
-    const submission = { text, conversation, source: { channel: source, ...(folder && { folder }) }, idempotencyKey };
+    const { text, conversation, source, idempotencyKey, folder, attachments = [] } = context.req.valid("json");
+    const earlier = idempotencyKey === undefined ? undefined : messages.findByKey(idempotencyKey);
+    const isSame = (other: Message) =>
+      other.text === text &&
+      other.conversation === conversation &&
+      other.attachments.flatMap(({ id }) => (isNamedFile(id) ? [] : [id])).join() === attachments.join();
+    if (earlier && !isSame(earlier))
+      throw new HttpError(409, "This idempotencyKey was used for another message. Take a new key for new words.");
+    if (attachments.some((id) => files.find(id) === undefined))
+      throw new HttpError(404, "There is no file with one of these ids. Send it first: POST /api/files.");
+    const sender = { channel: source, ...(folder && { folder }) };
+    const submission = { text, conversation, source: sender, idempotencyKey, attachments };
     if (context.req.valid("query").wait === "true") return context.json(handOver(await inbox.ask(submission)), 200);
-    return context.json({ id: inbox.submit(submission).id, status: "queued" as const }, 202);
+    const message = inbox.submit(submission);
+    return context.json(message.finishedAt === null ? { id: message.id, status: message.status } : handOver(message), 202);
   });
 
   const list = createRoute({
     method: "get",
     path: "/api/messages",
-    summary: "The messages of a conversation, newest first",
+    summary: "The messages of a conversation, newest first. Whoever asks for the newest has seen its answers",
     request: {
       query: z.object({
         conversation: Conversation.default("main"),
@@ -65,17 +82,23 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, event
     // Whoever follows the events from here on misses nothing that this list does not know yet.
     context.header("last-event-id", String(events.lastId()));
     const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
+    if (before === undefined) conversations.seen(conversation);
     return context.json({ items: items.map(handOver), ...rest }, 200);
   });
 
   const one = createRoute({
     method: "get",
     path: "/api/messages/{id}",
-    summary: "One message",
-    request: { params: MessageId },
+    summary: "One message; with `waitMs`, once it has ended or this time is over",
+    request: { params: MessageId, query: z.object({ waitMs: z.coerce.number().int().min(0).max(30_000).default(0) }) },
     responses: answers(200, Message),
   });
-  app.openapi(one, (context) => context.json(handOver(find(context.req.valid("param").id)), 200));
+  app.openapi(one, async (context) => {
+    const { id } = context.req.valid("param");
+    const { waitMs } = context.req.valid("query");
+    if (waitMs > 0 && find(id).finishedAt === null) await within(waitMs, inbox.finished(id));
+    return context.json(handOver(find(id)), 200);
+  });
 
   const cancel = createRoute({
     method: "post",
@@ -91,6 +114,15 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, event
     return context.json(handOver(await inbox.finished(id)), 200);
   });
 
+  wordRoutes(app, deps, find);
+}
+
+/** New words for a message that is not finished. */
+function wordRoutes(
+  app: OpenAPIHono,
+  { inbox, steering }: Pick<MessageRoutesDeps, "inbox" | "steering">,
+  find: (id: string) => Message,
+): void {
   const rewrite = createRoute({
     method: "patch",
     path: "/api/messages/{id}",
@@ -125,4 +157,14 @@ export function messageRoutes(app: OpenAPIHono, { inbox, outbox, messages, event
       );
     return context.json(find(id), 200);
   });
+}
+
+/** Waits for some work, but no longer than this. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((done) => {
+    timer = setTimeout(done, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }

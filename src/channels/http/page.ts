@@ -4,8 +4,8 @@ import { gzipSync } from "node:zlib";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
-import type { Messages } from "../../store/messages.ts";
-import { FIRST_MESSAGES, firstView } from "./first-view.ts";
+import { FRAME_HEADERS, FRAME_PAGE } from "./diagram-frame.ts";
+import { firstView } from "./first-view.ts";
 
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -13,6 +13,7 @@ const TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
   ".json": "application/json; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** Only what this server sends is run, shown or asked; nobody may put the page into a frame. */
@@ -24,6 +25,9 @@ const POLICY = [
   "font-src 'self'",
   "connect-src 'self'",
   "worker-src 'self'",
+  "manifest-src 'self'",
+  // The frame that draws diagrams, which has no origin and a policy of its own.
+  "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -36,7 +40,6 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "cross-origin-resource-policy": "same-origin",
 };
-
 /** What the build made of one file, in every form that a browser may take it. */
 interface Asset {
   type: string;
@@ -45,21 +48,15 @@ interface Asset {
   gzip: Buffer | undefined;
 }
 
-/** What the page holds before its scripts have come. */
-interface View {
-  head: string;
-  body: string;
-}
-
 export interface PageDeps {
   /** Where the built page lies. */
   folder: string;
-  isSignedIn: (context: Context) => boolean;
-  messages: Pick<Messages, "list">;
+  /** Whether the browser brings a cookie of ours. Other ports are sent it too, so nothing private may depend on it. */
+  isKnown: (context: Context) => boolean;
 }
 
 /** The web page: its files as they were built, and for every other address the page itself, which knows its own routes. */
-export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn, messages }: PageDeps): void {
+export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): void {
   const read = new Map<string, Asset>();
   const assetAt = (name: string): Asset | undefined => {
     const known = read.get(name);
@@ -73,27 +70,24 @@ export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn, messages }: P
     return asset;
   };
 
-  const welcome = (conversation: string) => ({
-    head: `<link rel="preload" as="fetch" crossorigin href="/api/messages?limit=50&amp;conversation=${conversation}" />`,
-    body: firstView(conversation, messages.list(conversation, FIRST_MESSAGES).reverse()),
-  });
-
   app.get("/assets/:name", (context, next) => {
     const name = context.req.param("name");
     const asset = /^[\w.-]+$/.test(name) ? assetAt(`assets/${name}`) : undefined;
     return asset ? send(context, asset, "public, max-age=31536000, immutable") : next();
   });
-  app.get("/icon.svg", (context, next) => {
-    const asset = assetAt("icon.svg");
-    return asset ? send(context, asset, "public, max-age=3600") : next();
-  });
+  for (const name of ["icon.svg", "manifest.webmanifest"])
+    app.get(`/${name}`, (context, next) => {
+      const asset = assetAt(name);
+      return asset ? send(context, asset, "public, max-age=3600") : next();
+    });
+  app.get("/diagram", (context) => context.body(FRAME_PAGE, 200, FRAME_HEADERS));
   app.get("*", (context, next) => {
-    if (/^\/(?:api|assets)(?:\/|$)/.test(context.req.path)) return next();
+    if (/^\/(?:api|assets|v1|mcp)(?:\/|$)/.test(context.req.path)) return next();
     const asset = assetAt("index.html");
     if (asset) {
-      const isKnown = isSignedIn(context);
-      const chat = isKnown ? /^\/(?:chat(?:\/([\w.-]+))?)?\/?$/.exec(context.req.path) : null;
-      const page = marked(asset, isKnown, getCookie(context, "io_theme"), chat && welcome(chat[1] ?? "main"));
+      const known = isKnown(context);
+      const chat = known ? /^\/(?:chat(?:\/([\w.-]+))?)?\/?$/.exec(context.req.path) : null;
+      const page = marked(asset, known, getCookie(context, "io_theme"), chat && firstView(chat[1] ?? "main"));
       // A page that opened this one is cut off from it; where a person did, that would only cost the browser another process.
       if (context.req.header("sec-fetch-site") !== "none") context.header("cross-origin-opener-policy", "same-origin");
       return send(context, page, "private, no-cache");
@@ -102,16 +96,15 @@ export function pageRoutes(app: OpenAPIHono, { folder, isSignedIn, messages }: P
   });
 }
 
-/** The page with what it need not ask for: whether somebody is signed in, which theme they chose, and what to begin with. */
-function marked(asset: Asset, isSignedIn: boolean, theme: string | undefined, view: View | null): Asset {
+/** The page with what it need not ask for: whether somebody seems to be signed in, which theme they chose, and what to begin with. */
+function marked(asset: Asset, isKnown: boolean, theme: string | undefined, view: string | null): Asset {
   const chosen = theme === "light" || theme === "dark" ? `data-theme="${theme}" ` : "";
-  const marks = `${isSignedIn ? "data-signed-in " : ""}${chosen}`;
+  const marks = `${isKnown ? "data-signed-in " : ""}${chosen}`;
   if (marks === "") return asset;
   const text = asset.plain
     .toString("utf8")
     .replace("<html ", (tag) => tag + marks)
-    .replace("<head>", (tag) => tag + (view?.head ?? ""))
-    .replace('<div id="app">', (tag) => tag + (view?.body ?? ""));
+    .replace('<div id="app">', (tag) => tag + (view ?? ""));
   return { type: asset.type, plain: Buffer.from(text), br: undefined, gzip: gzipSync(text, { level: 1 }) };
 }
 

@@ -1,7 +1,11 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Planning } from "../../protocol/plans.ts";
+import { allowedBy } from "../../swarm/agents/models.ts";
+import { readRunSettings } from "../../swarm/pipeline/settings.ts";
 import type { PlanDesk } from "../../swarm/run/plan-desk.ts";
+import { ALLOW, Variables } from "./runs.ts";
 import { answers, body } from "./shapes.ts";
+import type { CameBy } from "./wiki.ts";
 
 export interface PlanRoutesDeps {
   plans: PlanDesk;
@@ -12,13 +16,18 @@ const NewPlan = z.strictObject({
   projectPath: z.string().min(1),
   issue: z.string().trim().min(1, "a plan needs an issue"),
   standIns: z.boolean().default(false),
+  variables: Variables.optional(),
 });
 const Answer = z.strictObject({
-  text: z.string().max(20_000).describe("What the person says; nothing means: use your judgement."),
+  text: z
+    .string()
+    .max(20_000)
+    .nullable()
+    .describe("What the person says; nothing means: use your judgement, null: nobody is left to ask."),
 });
 
 /** Plans whose questions a person answers here. */
-export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps): void {
+export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps, cameBy: CameBy): void {
   const list = createRoute({
     method: "get",
     path: "/api/plans",
@@ -34,7 +43,18 @@ export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps): void {
     request: { body: body(NewPlan) },
     responses: answers(201, Planning),
   });
-  app.openapi(begin, (context) => context.json(plans.begin(context.req.valid("json")), 201));
+  app.openapi(begin, async (context) => {
+    const { variables, ...wanted } = context.req.valid("json");
+    const isCommand = cameBy(context) === "terminal";
+    const planning = await plans
+      .begin({
+        ...wanted,
+        ...(variables && { settings: readRunSettings(variables) }),
+        ...(isCommand && { source: "cli" }),
+      })
+      .catch(allowedBy(isCommand ? undefined : ALLOW));
+    return context.json(planning, 201);
+  });
 
   const one = createRoute({
     method: "get",

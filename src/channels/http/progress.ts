@@ -1,5 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { MessageProgress } from "../../protocol/messages.ts";
+import { addToolNews } from "../../protocol/tool-news.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Messages } from "../../store/messages.ts";
 import { HttpError } from "./errors.ts";
@@ -26,7 +27,7 @@ export function progressRoutes(app: OpenAPIHono, { messages, events }: ProgressR
     const progress: MessageProgress = { id: message.id, text: "", tools: [], upTo };
     for (const { type, data } of heard) {
       if (type === "message.delta") progress.text = (data.restarted ? "" : progress.text) + data.text;
-      if (type === "message.tool") progress.tools.push({ tool: data.tool, state: data.state });
+      if (type === "message.tool") progress.tools = addToolNews(progress.tools, data);
     }
     return context.json(progress, 200);
   });

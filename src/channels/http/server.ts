@@ -1,66 +1,101 @@
+import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { createRoute, OpenAPIHono, z } from "@hono/zod-openapi";
-import { bodyLimit } from "hono/body-limit";
-import { UserError } from "../../lib/errors.ts";
+import { codeOf, UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { explainIssues } from "../../lib/validation.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Outbox } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
-import { Status, Stopped } from "../../protocol/api.ts";
-import { statusOf } from "../../protocol/errors.ts";
+import { EXIT_CODE_HEADER, statusOf } from "../../protocol/errors.ts";
 import type { Skills } from "../../skills/open.ts";
 import type { Squads } from "../../squads/squads.ts";
 import type { EventLog } from "../../store/events.ts";
+import { storeTrouble } from "../../store/faults.ts";
 import type { Hub } from "../../store/hub.ts";
 import type { Messages } from "../../store/messages.ts";
-import { storeTrouble } from "../../store/open.ts";
+
 import type { Gate } from "../../tools/gate.ts";
 import type { Channel } from "../channel.ts";
 import { type ApprovalRoutesDeps, approvalRoutes } from "./approvals.ts";
+import { type BackgroundRoutesDeps, backgroundRoutes } from "./background.ts";
+import { type BackupRoutesDeps, backupRoutes } from "./backup.ts";
+import { bodyReader, closeUnread, loginReader, plainAddress } from "./body.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
 import { CARRIED } from "./carried.ts";
+import { type ChangeRoutesDeps, changeRoutes } from "./changes.ts";
 import { type ConversationRoutesDeps, conversationRoutes } from "./conversations.ts";
+import { type DaemonRoutesDeps, daemonRoutes } from "./daemon.ts";
 import { type DoctorRoutesDeps, doctorRoutes } from "./doctor.ts";
+import { type EditorRoutesDeps, editorRoutes } from "./editors.ts";
 import { fail, HttpError } from "./errors.ts";
-import { eventRoutes } from "./events.ts";
+import { type EventRoutesDeps, eventRoutes } from "./events.ts";
+import { type FileRoutesDeps, fileRoutes } from "./files.ts";
+import { type ForgeHookDeps, forgeHook } from "./forge-hook.ts";
 import { createGuard, type GuardDeps } from "./guard.ts";
 import { listenError } from "./listen-error.ts";
+import { type McpServerRoutesDeps, mcpServerRoutes } from "./mcp-servers.ts";
 import { messageRoutes } from "./messages.ts";
+import { type NewsRoutesDeps, newsRoutes } from "./news.ts";
 import { pageRoutes } from "./page.ts";
+import { type PageReviewRoutesDeps, pageReviewRoutes } from "./page-reviews.ts";
 import { type PlanRoutesDeps, planRoutes } from "./plans.ts";
+import { type ProgramRoutesDeps, programRoutes } from "./programs.ts";
 import { progressRoutes } from "./progress.ts";
+import { type PullRoutesDeps, pullRoutes } from "./pulls.ts";
+import { type RuleRoutesDeps, ruleRoutes } from "./rules.ts";
 import { type RunDeps, runRoutes } from "./runs.ts";
+import { type ScheduleRoutesDeps, scheduleRoutes } from "./schedules.ts";
 import { type SettingsDeps, settingsRoutes } from "./settings.ts";
 import { answers } from "./shapes.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { skillRoutes } from "./skills.ts";
 import { squadRoutes, taskRoutes } from "./squads.ts";
 import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
+import { type TokenRoutesDeps, tokenRoutes } from "./tokens.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
-import { type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
+import { type WatchRoutesDeps, watchRoutes } from "./watches.ts";
+import { type CameBy, type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
 import { type WorkerRoutesDeps, workerRoutes } from "./workers.ts";
 
 export interface HttpDeps
   extends SettingsDeps,
+    BackgroundRoutesDeps,
+    BackupRoutesDeps,
     RunDeps,
     ApprovalRoutesDeps,
     UsageRoutesDeps,
     BudgetRoutesDeps,
+    DaemonRoutesDeps,
+    ChangeRoutesDeps,
     TelegramRoutesDeps,
     ConversationRoutesDeps,
     DoctorRoutesDeps,
+    FileRoutesDeps,
+    McpServerRoutesDeps,
+    EditorRoutesDeps,
+    NewsRoutesDeps,
+    PageReviewRoutesDeps,
+    RuleRoutesDeps,
     PlanRoutesDeps,
+    ProgramRoutesDeps,
+    PullRoutesDeps,
+    ScheduleRoutesDeps,
+    TokenRoutesDeps,
+    WatchRoutesDeps,
+    ForgeHookDeps,
     WikiRoutesDeps,
     WorkerRoutesDeps {
-  version: string;
   token: string;
   host: string;
   /** 0 takes any that is free. */
   port: number;
+  /** Serve on any other port where this one is taken. */
+  anyPort?: boolean;
   allowedHosts: () => string[];
+  openaiOrigins: () => string[];
   /** Whether a connection was made by a command that stands behind the wall. */
   isBehindWall?: GuardDeps["isBehindWall"];
   inbox: Inbox;
@@ -70,52 +105,61 @@ export interface HttpDeps
   callsOf: Gate["callsOf"];
   hub: Hub;
   events: EventLog;
+  disk: EventRoutesDeps["disk"];
+  words: EventRoutesDeps["words"] & RunDeps["words"];
   skills: Skills;
   squads: Squads;
-  status: () => Status;
-  /** Ends everything that runs and cancels what waits. */
-  stopAll: () => z.infer<typeof Stopped>;
   /** Where the built page lies. */
   pageFolder: string;
+  /** openapi.json, as the build wrote it. */
+  descriptionFile: string;
   log: Log;
 }
-
-const MAX_BODY = 1_000_000;
-/** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
-const MAX_PAGE_BODY = 21_000_000;
 
 /** HTTP as a channel, and the port it has taken. */
 export interface Http extends Channel {
   app: OpenAPIHono;
   port(): number;
+  /** Whether a client is connected. */
+  hasClients(): Promise<boolean>;
 }
 
 /** The HTTP API: every route checks the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpDeps): Http {
-  const { version, token, host, port, allowedHosts, isBehindWall, log } = parts;
+  const { token, host, port, allowedHosts, isBehindWall, log } = parts;
   const bound = () => (server.address() as AddressInfo).port;
-  const guard = createGuard({ token, host, port: bound, allowedHosts, ...(isBehindWall && { isBehindWall }) });
+  const { openaiOrigins } = parts;
+  const scopesOf = (bearer: string) => parts.clientTokens.scopesOf(bearer);
+  const noteAstray = (bearer: string, path: string) => parts.clientTokens.noteAstray(bearer, path);
+  const guard = createGuard({
+    ...{ token, host, port: bound, allowedHosts, scopesOf, openaiOrigins, onAstray: noteAstray },
+    ...(isBehindWall && { isBehindWall }),
+  });
+  let isClosing = false;
   const app = new OpenAPIHono({
     defaultHook: (result, context) => (result.success ? undefined : fail(context, 400, explainIssues(result.error))),
   });
 
   app.onError((error, context) => {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
-    if (error instanceof UserError) return fail(context, statusOf(error.trouble), error.message);
+    if (error instanceof UserError) {
+      // The exit codes of `swarm` tell more than a status can.
+      if (/^\/api\/(?:runs|plans)(?:\/|$)/.test(context.req.path)) context.header(EXIT_CODE_HEADER, String(error.exitCode));
+      return fail(context, statusOf(error.trouble), error.message, error.code);
+    }
     if ("status" in error && error.status === 400) return fail(context, 400, "The body is not valid JSON.");
+    if ("status" in error && error.status === 415) return fail(context, 415, "This content type is not taken here.");
     const trouble = storeTrouble(error);
-    if (trouble) return fail(context, 503, trouble);
+    if (trouble) return fail(context, 503, trouble.message, trouble.code);
     log.error("a request failed", { path: context.req.path, error });
     return fail(context, 500, "Something went wrong inside IO. The log has the details: io logs.");
   });
   app.notFound((context) => fail(context, 404, "There is nothing at this address."));
 
+  app.use("*", closeUnread);
   app.use("*", guard.address);
-  const small = bodyLimit({ maxSize: MAX_BODY, onError: (context) => fail(context, 413, "The body is larger than 1 MB.") });
-  const large = bodyLimit({ maxSize: MAX_PAGE_BODY, onError: (context) => fail(context, 413, "A page is at most 10 MB.") });
-  app.use("/api/*", (context, next) =>
-    (/^\/api\/wiki\/(?:pages|sources)\//.test(context.req.path) ? large : small)(context, next),
-  );
+  app.use("*", plainAddress);
+  app.use("/api/login", loginReader);
   const health = createRoute({
     method: "get",
     path: "/api/health",
@@ -126,63 +170,84 @@ export function createHttp(parts: HttpDeps): Http {
 
   const afterSignIn = signInRoutes(app, guard);
   app.use("/api/*", guard.auth);
+  app.use("/api/*", bodyReader(app));
   afterSignIn();
 
-  const status = createRoute({
-    method: "get",
-    path: "/api/status",
-    summary: "What the daemon is doing",
-    responses: answers(200, Status),
-  });
-  app.openapi(status, (context) => context.json(parts.status(), 200));
-  const stop = createRoute({
-    method: "post",
-    path: "/api/stop",
-    summary: "Ends everything that runs and cancels what waits",
-    responses: answers(200, Stopped),
-  });
-  app.openapi(stop, (context) => context.json(parts.stopAll(), 200));
+  daemonRoutes(app, parts);
+  backupRoutes(app, parts);
   doctorRoutes(app, parts);
   messageRoutes(app, parts);
+  fileRoutes(app, parts);
   progressRoutes(app, parts);
   conversationRoutes(app, parts);
   callRoutes(app, parts);
+  changeRoutes(app, parts);
+  backgroundRoutes(app, parts);
   eventRoutes(app, parts);
-  approvalRoutes(app, parts);
+  approvalRoutes(app, parts, guard.cameBy);
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
+  tokenRoutes(app, parts);
+  mcpServerRoutes(app, parts);
+  editorRoutes(app, parts);
+  unattendedRoutes(app, parts, guard.cameBy);
   telegramRoutes(app, parts);
   workerRoutes(app, parts);
   wikiRoutes(app, parts, guard.cameBy);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
-  taskRoutes(app, parts);
-  runRoutes(app, parts);
-  planRoutes(app, parts);
-  app.get("/api/openapi.json", (context) =>
-    context.json(app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } })),
+  taskRoutes(app, parts, guard.cameBy);
+  runRoutes(app, parts, guard.cameBy);
+  planRoutes(app, parts, guard.cameBy);
+  app.get("/api/openapi.json", async (context) =>
+    context.body(await readFile(parts.descriptionFile, "utf8"), 200, { "content-type": "application/json" }),
   );
 
-  pageRoutes(app, { folder: parts.pageFolder, isSignedIn: guard.mayPass, messages: parts.messages });
+  forgeHook(app, parts);
+  programRoutes(app, parts, guard, () => isClosing);
+  pageRoutes(app, { folder: parts.pageFolder, isKnown: guard.isKnown });
 
   const server = createAdaptorServer({ fetch: app.fetch });
   return {
     name: "http",
     app,
     carries: ({ channel }) => CARRIED.includes(channel),
-    start: () =>
-      new Promise<void>((ready, failed) => {
-        server.once("error", (error) => failed(listenError(error, { host, port })));
-        server.listen(port, host, ready);
-      }),
+    async start() {
+      const listen = (at: number) =>
+        new Promise<void>((ready, failed) => {
+          server.once("error", failed);
+          server.listen(at, host, ready);
+        }).finally(() => server.removeAllListeners("error"));
+      await listen(port)
+        .catch((error: unknown) => {
+          if (!parts.anyPort || codeOf(error) !== "EADDRINUSE") throw error;
+          return listen(0);
+        })
+        .catch((error: unknown) => {
+          throw listenError(error, { host, port });
+        });
+    },
+    hasClients: () => new Promise((tell) => server.getConnections((error, count) => tell(error !== null || count > 0))),
     port: bound,
     /** Its clients come for what is theirs; the routes tell when one did. */
-    deliver: () => "kept",
+    deliver: (what) => ("news" in what ? "delivered" : "kept"),
     close: () =>
       new Promise<void>((closed) => {
+        // Clients that lose their connection now have not gone away.
+        isClosing = true;
         server.close(() => closed());
         if ("closeAllConnections" in server) server.closeAllConnections();
       }),
   };
+}
+
+/** What is done and told while nobody looks. */
+function unattendedRoutes(app: OpenAPIHono, parts: HttpDeps, cameBy: CameBy): void {
+  scheduleRoutes(app, parts, cameBy);
+  newsRoutes(app, parts);
+  pullRoutes(app, parts);
+  watchRoutes(app, parts);
+  ruleRoutes(app, parts, cameBy);
+  pageReviewRoutes(app, parts, cameBy);
 }

@@ -1,12 +1,14 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
-import type { LiveConfig } from "../../lib/live-config.ts";
-import { SquadSafety } from "../../lib/safety-config.ts";
+import type { LiveConfig } from "../../home/live-config.ts";
+import { protectionOf } from "../../home/modes.ts";
+import { SquadSafety } from "../../home/safety-config.ts";
 import { Analysis } from "../../protocol/analysis.ts";
+import { kindsIn } from "../../protocol/budgets.ts";
 import { Conversation } from "../../protocol/messages.ts";
-import { RunDiff } from "../../protocol/runs.ts";
 import {
   Activity,
   Agent,
+  CheckCommand,
   Decision,
   Isolation,
   ModelTier,
@@ -17,7 +19,9 @@ import {
   UniverseName,
 } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
+import type { Budgets } from "../../tools/budgets/budgets.ts";
 import { answers, body, pageOf } from "./shapes.ts";
+import type { CameBy } from "./wiki.ts";
 
 const Slug = z.object({ slug: z.string() });
 const Id = z.object({ id: z.string() });
@@ -27,17 +31,25 @@ const SquadView = Squad.extend({
   tasks: z.array(Task),
   conventions: ProjectConventions,
 }).meta({ id: "SquadView" });
-const { sandbox, approvals, budgets } = SquadSafety.shape;
+const { mode, sandbox, approvals, budgets, news } = SquadSafety.shape;
 /** null takes back what was said. */
 const SafetyChange = z.strictObject({
+  mode: mode.nullable(),
   sandbox: sandbox.nullable(),
   approvals: approvals.nullable(),
   budgets: budgets.nullable(),
+  news: news.nullable(),
 });
 const list = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
 const Limit = z.coerce.number().int().min(1).max(200);
 
-export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Squads; settings: LiveConfig }): void {
+export interface SquadRoutesDeps {
+  squads: Squads;
+  settings: LiveConfig;
+  budgets: Pick<Budgets, "limitsChanged">;
+}
+
+export function squadRoutes(app: OpenAPIHono, { squads, settings, budgets: limits }: SquadRoutesDeps): void {
   const all = createRoute({ method: "get", path: "/api/squads", summary: "All squads", responses: answers(200, list(Squad)) });
   app.openapi(all, (context) => context.json({ items: squads.list() }, 200));
 
@@ -80,7 +92,8 @@ export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Sq
   const change = createRoute({
     method: "patch",
     path: "/api/squads/{slug}",
-    summary: "Lets a squad work in another folder, or each task in a worktree of its own, or holds it tighter than all",
+    summary:
+      "Lets a squad work in another folder, or each task in a worktree of its own, or says how its project is checked, or holds it tighter than all",
     request: {
       params: Slug,
       body: body(
@@ -88,18 +101,22 @@ export function squadRoutes(app: OpenAPIHono, { squads, settings }: { squads: Sq
           projectPath: z.string().min(1).optional(),
           safety: SafetyChange.optional(),
           isolation: Isolation.optional(),
+          /** null: those that are found in the project. */
+          checks: z.array(CheckCommand).min(1).max(20).nullable().optional(),
         }),
       ),
     },
-    responses: answers(200, Squad),
+    responses: answers(200, SquadView),
   });
-  app.openapi(change, (context) => {
+  app.openapi(change, async (context) => {
     const { slug } = context.req.valid("param");
-    const { projectPath, safety, isolation } = context.req.valid("json");
+    const { projectPath, safety, isolation, checks } = context.req.valid("json");
+    if (checks !== undefined) squads.check(slug, checks);
     if (isolation !== undefined) squads.isolate(slug, isolation);
-    if (safety) squads.hold(slug, safety, settings.current());
+    if (safety) squads.hold(slug, safety, { ...settings.current(), ...protectionOf(settings.current()) });
+    if (safety?.budgets) limits.limitsChanged({ squad: slug, set: kindsIn(safety.budgets) });
     if (projectPath !== undefined) squads.move(slug, projectPath);
-    return context.json(squads.recall(slug), 200);
+    return context.json({ ...squads.recall(slug), conventions: await squads.conventions(slug) }, 200);
   });
 
   const remove = createRoute({
@@ -201,7 +218,7 @@ function decisionRoutes(app: OpenAPIHono, squads: Squads): void {
   );
 }
 
-export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): void {
+export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }, cameBy: CameBy): void {
   const delegate = createRoute({
     method: "post",
     path: "/api/squads/{slug}/tasks",
@@ -220,7 +237,9 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): vo
   });
   app.openapi(delegate, (context) => {
     const { task, agent, conversation } = context.req.valid("json");
-    const origin = { conversation, source: { channel: "api" as const } };
+    const by = cameBy(context);
+    const channel = by === "mcp" || by === "acp" ? by : ("api" as const);
+    const origin = { conversation, source: { channel } };
     const made = squads.delegate(context.req.valid("param").slug, { task, agent, origin });
     return made.joined ? context.json(made.task, 200) : context.json(made.task, 201);
   });
@@ -280,15 +299,6 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }): vo
       200,
     );
   });
-
-  const diff = createRoute({
-    method: "get",
-    path: "/api/tasks/{id}/diff",
-    summary: "What the project's files differ by since a task began, once it has ended",
-    request: { params: Id },
-    responses: answers(200, RunDiff),
-  });
-  app.openapi(diff, async (context) => context.json(await squads.diff(context.req.valid("param").id), 200));
 
   const cancel = createRoute({
     method: "post",

@@ -1,8 +1,11 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { readJsonInput } from "../../lib/input-json.ts";
 import { explainIssues } from "../../lib/validation.ts";
-import { type EditChannel, PageChange } from "../../protocol/pages.ts";
+import { Contradiction } from "../../protocol/page-review.ts";
+import { type ApiChannel, PageChange } from "../../protocol/pages.ts";
 import type { PageWriters } from "../../store/page-writers.ts";
+import type { Contradictions } from "../../wiki/noted-contradictions.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body } from "./shapes.ts";
@@ -15,6 +18,7 @@ const PageInfo = z.object({
   updatedAt: z.string(),
 });
 const Page = PageInfo.extend({ content: z.string() }).meta({ id: "Page" });
+const Written = PageInfo.extend({ contradictions: z.array(Contradiction) }).meta({ id: "WrittenPage" });
 const SourceInfo = z.object({ name: z.string(), bytes: z.number().int(), updatedAt: z.string() });
 const Source = SourceInfo.extend({ content: z.string() }).meta({ id: "Source" });
 const Content = z.strictObject({ content: z.string() });
@@ -46,7 +50,7 @@ const ROUTES_WITH_A_PATH = [
     path: "/api/wiki/pages/{path}",
     summary: "Makes (201) or replaces (200) a page, as JSON or text/markdown",
     request: { ...pageParams, body: contentBody },
-    responses: { ...answers(201, PageInfo), ...answers(200, PageInfo) },
+    responses: { ...answers(201, Written), ...answers(200, Written) },
   }),
   createRoute({
     method: "delete",
@@ -81,10 +85,24 @@ const ROUTES_WITH_A_PATH = [
 export interface WikiRoutesDeps {
   wiki: Wiki;
   pageWriters: PageWriters;
+  contradictions: Pick<Contradictions, "check">;
 }
 
 /** What a person came by who asks for something. */
-export type CameBy = (context: Context) => EditChannel;
+export type CameBy = (context: Context) => ApiChannel;
+
+function contradictionRoutes(app: OpenAPIHono, wiki: Wiki): void {
+  const contradictions = createRoute({
+    method: "get",
+    path: "/api/wiki/contradictions",
+    summary: "What a page says differently from other pages, or from another line of itself; found by search",
+    request: { query: z.object({ path: z.string().min(1).max(2_000) }) },
+    responses: answers(200, listOf(Contradiction)),
+  });
+  app.openapi(contradictions, async (context) =>
+    context.json({ items: await wiki.contradictions(context.req.valid("query").path) }, 200),
+  );
+}
 
 function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
   const changes = createRoute({
@@ -107,10 +125,11 @@ function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
 }
 
 /** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
-export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDeps, cameBy: CameBy): void {
+export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions }: WikiRoutesDeps, cameBy: CameBy): void {
   const edited = (context: Context, { path, updatedAt }: { path: string; updatedAt: string }) =>
     pageWriters.edited(path, "written", { channel: cameBy(context), at: updatedAt });
   changeRoutes(app, pageWriters);
+  contradictionRoutes(app, wiki);
   const list = createRoute({
     method: "get",
     path: "/api/wiki/pages",
@@ -160,7 +179,7 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDe
   app.put("/api/wiki/pages/*", async (context) => {
     const { created, changed, ...page } = wiki.write(rest(context, "/api/wiki/pages/"), await contentOf(context));
     if (changed) edited(context, page);
-    return context.json(page, created ? 201 : 200);
+    return context.json({ ...page, contradictions: await contradictions.check(page.path) }, created ? 201 : 200);
   });
   app.delete("/api/wiki/pages/*", (context) => {
     const page = wiki.delete(rest(context, "/api/wiki/pages/"));
@@ -183,10 +202,11 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters }: WikiRoutesDe
     request: { body: body(z.strictObject({ path: z.string().min(1), version: z.string().min(1) })) },
     responses: answers(200, PageInfo),
   });
-  app.openapi(restore, (context) => {
+  app.openapi(restore, async (context) => {
     const { path, version } = context.req.valid("json");
     const { changed, ...page } = wiki.restore(path, version);
     if (changed) edited(context, page);
+    await contradictions.check(page.path);
     return context.json(PageInfo.parse(page), 200);
   });
 
@@ -215,8 +235,12 @@ function rest(context: Context, prefix: string): string {
 
 async function contentOf(context: Context): Promise<string> {
   const type = context.req.header("content-type") ?? "";
-  if (/^text\/(?:markdown|plain)/.test(type)) return context.req.text();
-  const parsed = Content.safeParse(await context.req.json().catch(() => undefined));
+  const text = await context.req.text();
+  if (text.includes("\0")) throw new HttpError(400, "The body holds a NUL character.");
+  if (/^text\/(?:markdown|plain)/i.test(type)) return text;
+  const read = await readJsonInput(text);
+  if ("trouble" in read) throw new HttpError(400, `The body must be {"content": "…"} or text/markdown: it ${read.trouble}.`);
+  const parsed = Content.safeParse(read.value);
   if (!parsed.success)
     throw new HttpError(400, `The body must be {"content": "…"} or text/markdown: ${explainIssues(parsed.error)}`);
   return parsed.data.content;

@@ -1,5 +1,5 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
-import { ClusterConfig } from "../../lib/config.ts";
+import { ClusterConfig } from "../../home/config.ts";
 import { ClusterStatus, Invited, Worker, WorkerList } from "../../protocol/workers.ts";
 import { answers, body } from "./shapes.ts";
 

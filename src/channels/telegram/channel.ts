@@ -1,12 +1,15 @@
+import type { Pulls } from "../../forge/pulls.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { approvalKey } from "../../orchestrator/approval-news.ts";
+import { approvalKey, reminderKey } from "../../orchestrator/approval-news.ts";
+import type { Changes } from "../../orchestrator/changes.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
 import type { Steering } from "../../orchestrator/steering.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import type { Event } from "../../protocol/events.ts";
-import { type Message, type Source, shownFailure } from "../../protocol/messages.ts";
+import { type Attachment, type Message, type Source, shownFailure } from "../../protocol/messages.ts";
+import type { NewsLevel } from "../../protocol/news.ts";
 import type { Receipt } from "../../protocol/outbox.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
@@ -20,11 +23,14 @@ import { createTelegramSends } from "../../store/telegram-sends.ts";
 import { createTelegramUpdates } from "../../store/telegram-updates.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
-import type { Question, Reply } from "../channel.ts";
+import type { PageReviews } from "../../wiki/review.ts";
+import type { Wiki } from "../../wiki/wiki.ts";
+import type { Announcement, Question, Reply } from "../channel.ts";
 import type { Access } from "./access.ts";
 import { createAcquaintance } from "./acquaintance.ts";
 import { calling, createBot } from "./bot.ts";
 import { replyButtons } from "./buttons.ts";
+import { type Chat, isChat } from "./chat.ts";
 import { createCommands, OFFERED } from "./commands.ts";
 import { createComposer } from "./compose.ts";
 import { createDownloads } from "./downloads.ts";
@@ -35,10 +41,11 @@ import { createInterjections } from "./interjections.ts";
 import { createLive } from "./live.ts";
 import { createLiveStatus } from "./live-status.ts";
 import type { Content } from "./part.ts";
-import { isPlace, type Place } from "./place.ts";
 import { createPolling } from "./poll.ts";
 import { createPresses } from "./presses.ts";
+import { createProgress } from "./progress.ts";
 import { questionContent } from "./questions.ts";
+import { createReviewList } from "./reviews.ts";
 import { createStrangers } from "./strangers.ts";
 import { createTeller, type Teller } from "./teller.ts";
 import { createTopics } from "./topics.ts";
@@ -57,22 +64,30 @@ export interface TelegramDeps {
   messages: Messages;
   approvals: Approvals;
   squads: Squads;
-  swarm: Pick<Swarm, "list" | "running">;
+  changes: Changes;
+  pageReviews: PageReviews;
+  wiki: Pick<Wiki, "peek">;
+  swarm: Pick<Swarm, "list" | "running" | "show">;
+  pulls: Pick<Pulls, "request">;
   status: () => Status;
   stopAll: () => Stopped;
   /** Who is told the answer to a message. */
   addressOf: (messageId: string) => Source;
   /** Who asked for a message, a task or a run. */
   askerOf: (ownerId: string) => Source | undefined;
+  /** Whether news of a task or a run goes out now: what it is at is silent, and a warning is not. */
+  goesOut: (level: NewsLevel, ownerId: string) => boolean;
   /** Where what people send is put. */
   filesFolder: string;
+  /** Makes a file there an attachment of a message. */
+  adopt: (path: string, bytes: Uint8Array) => Attachment;
   transcribe: ((file: string) => Promise<string>) | undefined;
   log: Log;
 }
 
 /** The bot at work. */
 export interface OpenTelegram {
-  deliver(what: Reply | Question): Promise<Receipt>;
+  deliver(what: Reply | Question | Announcement): Promise<Receipt>;
   bot(): string | null;
   hasTopics(): boolean;
   /** Tells somebody that they are served now. */
@@ -85,7 +100,8 @@ const LAST_WORDS_MS = 3_000;
 
 /** Opens the channel: nothing here waits for Telegram, which may be away. */
 export function openTelegram(deps: TelegramDeps): OpenTelegram {
-  const { token, apiRoot, store, state, people, access, health, hub, inbox, messages, approvals, squads, swarm, log } = deps;
+  const { token, apiRoot, store, state, people, access, health, hub, inbox, messages, approvals, squads, swarm, goesOut, log } =
+    deps;
   const ending = new AbortController();
   const { signal } = ending;
   const api = createBot({ token, apiRoot, signal });
@@ -101,25 +117,19 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const teller = createTeller({ api, sends, onTurnedAway, signal, log });
   const { servesChat } = access;
   const live = createLive({ teller, shape, addressOf: deps.addressOf, servesChat, log });
+  const progress = createProgress({ teller, servesChat, log, askerOf: deps.askerOf, goesOut: (id) => goesOut("silent", id) });
   const topics = createTopics({ api, chats: createTelegramChats(store), messages, hasTopics: () => known.topics, look });
-  const presses = createPresses({ api, approvals, squads, teller, topics });
+  const reviewList = createReviewList({ pageReviews: deps.pageReviews, wiki: deps.wiki, teller, state });
+  const presses = createPresses({ api, approvals, squads, teller, topics, reviewList, pulls: deps.pulls });
   const liveStatus = createLiveStatus({
-    ...{
-      api,
-      teller,
-      sends,
-      state,
-      log,
-      status: deps.status,
-      open: messages.open,
-      conversationOf: topics.conversationOf,
-      servesChat,
-    },
+    ...{ api, teller, sends, state, log, servesChat },
+    ...{ status: deps.status, open: messages.open, conversationOf: topics.conversationOf },
     runningTasks: () => squads.tasks({ status: "running", limit: 10 }),
     runningRuns: () => swarm.running(),
   });
   const commands = createCommands({
-    ...{ status: deps.status, stopAll: deps.stopAll, inbox, messages, approvals, squads, swarm, topics, teller, liveStatus },
+    ...{ status: deps.status, stopAll: deps.stopAll, inbox, messages, approvals, squads, topics, teller, liveStatus },
+    ...{ swarm, changes: deps.changes, reviewList },
     userId: () => access.user()?.id,
   });
   const downloads = createDownloads({ api, token, apiRoot, folder: deps.filesFolder, signal });
@@ -129,18 +139,19 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
     onHeard: health.heard,
     strangers: createStrangers({ api, access, people, teller }),
     interjections: createInterjections({ api, messages, sends, updates, steering: deps.steering, log }),
-    compose: createComposer({ downloads, transcribe: deps.transcribe }),
+    compose: createComposer({ downloads, adopt: deps.adopt, transcribe: deps.transcribe }),
   });
   const polling = createPolling({ api, health, keep: intake.keep, onKept: intake.kick, log });
 
   const hear = (event: Event) => {
     live.hear(event);
+    progress.hear(event);
     if (event.type === "approval.decided") quietly(presses.renew(event.data));
     if (event.type === "budget.reached") {
       const { owner, kind } = event.data;
       const to = deps.askerOf(owner);
       const text = `Four fifths of the budget of this ${kind} are used. io budget show has the figures.`;
-      if (to && isPlace(to) && servesChat(to.chatId))
+      if (to && isChat(to) && servesChat(to.chatId) && goesOut("normal", owner))
         quietly(teller.show(`budget:${event.id}`, to, { pieces: plainPieces(text), once: true }));
     }
   };
@@ -164,14 +175,14 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
 
   return {
     async deliver(what) {
-      if (!isPlace(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
-      if ("approval" in what) return teller.show(approvalKey(what.approval.id), what.to, questionContent(what.approval));
+      if (!isChat(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
+      if (!("message" in what)) return showUnasked(teller, what, what.to);
       const { message, to } = what;
       // Nothing that could be sent twice is tried while Telegram is known to be away.
       if (!health.is("connected")) await look();
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
-      const buttons = replyButtons(message, (id) => taskIn(squads, id));
+      const buttons = replyButtons(message, { findTask: (id) => taskIn(squads, id), findRun: swarm.show });
       const content = { pieces, files, buttons, alarm: message.status === "failed" };
       return showReply({ teller, health }, message, to, content);
     },
@@ -190,6 +201,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
     async close() {
       unsubscribe();
       live.close();
+      progress.close();
       liveStatus.stop();
       const late = setTimeout(() => ending.abort(), LAST_WORDS_MS);
       await polling.stop();
@@ -212,10 +224,18 @@ function taskIn(squads: Squads, id: string): Task | undefined {
 
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
 
+/** A question, or news of IO's own. */
+function showUnasked(teller: Teller, what: Question | Announcement, to: Chat): Promise<Receipt> {
+  if ("news" in what) return teller.show(what.key, to, { pieces: plainPieces(what.news), silent: what.level === "silent" });
+  const { approval, isReminder = false } = what;
+  const key = isReminder ? reminderKey(approval.id) : approvalKey(approval.id);
+  return teller.show(key, to, questionContent(approval, { isReminder }));
+}
+
 async function showReply(
   { teller, health }: { teller: Teller; health: Health },
   message: Message,
-  to: Place,
+  to: Chat,
   content: Content,
 ): Promise<Receipt> {
   const show = () => teller.show(replyKey(message.id), to, content);

@@ -1,20 +1,24 @@
 import { UserError } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/quoted.ts";
+import type { Changes } from "../../orchestrator/changes.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import { approvalLine } from "../../protocol/approval-text.ts";
+import { tellFiles, tellUndo } from "../../protocol/change-text.ts";
+import { showState } from "../../protocol/shown-state.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
 import type { Messages } from "../../store/messages.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
-import { approvalButtons, taskButtons } from "./buttons.ts";
+import { approvalButtons, runButtons, taskButtons } from "./buttons.ts";
+import type { Chat } from "./chat.ts";
 import { pieceOf } from "./format/answer.ts";
 import { cutIntoPieces } from "./format/pieces.ts";
 import type { Run } from "./format/runs.ts";
 import type { LiveStatus } from "./live-status.ts";
 import type { Button } from "./part.ts";
-import type { Place } from "./place.ts";
+import type { ReviewList } from "./reviews.ts";
 import type { Teller } from "./teller.ts";
 import type { Command } from "./told.ts";
 import type { Topics } from "./topics.ts";
@@ -28,10 +32,12 @@ export interface CommandsDeps {
   messages: Pick<Messages, "open">;
   approvals: Pick<Approvals, "waiting" | "decide">;
   squads: Squads;
+  changes: Changes;
   swarm: Pick<Swarm, "list">;
   topics: Topics;
   teller: Teller;
   liveStatus: LiveStatus;
+  reviewList: ReviewList;
   userId: () => number | undefined;
 }
 
@@ -42,6 +48,9 @@ export const OFFERED = [
   { command: "tasks", description: "work in the background" },
   { command: "runs", description: "swarm runs" },
   { command: "approvals", description: "what waits for your decision" },
+  { command: "review", description: "what agents wrote into the wiki; keep, change or revert it" },
+  { command: "diff", description: "what the latest message, or the one named, changed in files" },
+  { command: "undo", description: "brings those files back; once more does it again" },
   { command: "cancel", description: "ends the answer that is being written" },
   { command: "stop", description: "ends everything that runs" },
   { command: "new", description: "begins another conversation; with a name, goes to that one" },
@@ -54,13 +63,15 @@ interface Reply {
 }
 
 const LATEST = 8;
+/** More of a difference is for a larger screen. */
+const MOST_DIFF = 3_000;
 const said = (text: string): Reply => ({ runs: [{ text }] });
 
 /** Commands, answered at once and without the model. */
 export function createCommands(deps: CommandsDeps) {
-  const { stopAll, inbox, messages, approvals, squads, swarm, topics, teller, liveStatus } = deps;
+  const { stopAll, inbox, messages, approvals, squads, changes, swarm, topics, teller, liveStatus, reviewList } = deps;
 
-  const answers: Record<string, (place: Place, rest: string) => Reply | Promise<Reply>> = {
+  const answers: Record<string, (place: Chat, rest: string) => Reply | Promise<Reply>> = {
     help: () => help(),
     start: () => help(),
     status: (place, rest) => liveStatus.command(place, rest),
@@ -78,10 +89,16 @@ export function createCommands(deps: CommandsDeps) {
       };
     },
     runs() {
-      const lines = swarm
-        .list({ limit: LATEST })
-        .map(({ id, status, outcome, issue }) => `• ${id} ${status}${outcome ? `, ${outcome}` : ""}: ${oneLine(issue, 80)}`);
-      return listed("Runs, newest first", lines, "There is no run yet.");
+      const runs = swarm.list({ limit: LATEST });
+      const lines = runs.map(({ id, status, outcome, issue }) => {
+        const { mark, words } = showState({ kind: "run", status, outcome });
+        return `${mark} ${id} ${words}: ${oneLine(issue, 80)}`;
+      });
+      const named = runs.flatMap((run) => [runButtons(run).map(({ text, data }) => ({ text: `${text} of ${run.id}`, data }))]);
+      return {
+        ...listed("Runs, newest first", lines, "There is no run yet."),
+        buttons: named.filter((row) => row.length > 0).slice(0, 4),
+      };
     },
     approvals() {
       const waiting = approvals.waiting();
@@ -95,8 +112,22 @@ export function createCommands(deps: CommandsDeps) {
         buttons: waiting.slice(0, 4).flatMap(({ id }) => approvalButtons(id, named(id))),
       };
     },
+    review: () => reviewList.reply(),
+    async change(_place, rest) {
+      const done = await reviewList.change(rest);
+      await reviewList.renew();
+      return said(done);
+    },
     allow: (_place, rest) => decide(rest, "allow"),
     deny: (_place, rest) => decide(rest, "deny"),
+    async diff(place, rest) {
+      const { text, files, notes, undone } = await changes.diff(await changedIn(place, rest));
+      if (files.length === 0) return said(["No change of a file is known.", ...notes].join("\n"));
+      const cut = text.length > MOST_DIFF ? `${text.slice(0, MOST_DIFF)}\n…` : text;
+      const head = `${undone ? "This was undone:\n" : ""}${tellFiles(files).join("\n")}\n`;
+      return { runs: [{ text: head }, { text: cut, pre: "diff" }] };
+    },
+    undo: async (place, rest) => said(tellUndo(await changes.undo(await changedIn(place, rest)))),
     cancel(place) {
       const conversation = topics.conversationOf(place);
       const open = messages.open().filter((each) => each.conversation === conversation);
@@ -110,6 +141,13 @@ export function createCommands(deps: CommandsDeps) {
     },
   };
 
+  /** The message or task that is named, or the latest of the conversation that changed a file. */
+  async function changedIn(place: Chat, rest: string): Promise<string> {
+    const id = rest.trim() || (await changes.latest(topics.conversationOf(place), 1))[0]?.id;
+    if (id === undefined) throw new UserError("No change of a file is known in this conversation.");
+    return id;
+  }
+
   function decide(rest: string, decision: "allow" | "deny"): Reply {
     const [id = "", ...note] = rest.split(/\s+/);
     const words = note.join(" ").trim();
@@ -118,7 +156,7 @@ export function createCommands(deps: CommandsDeps) {
     return said(`${id} is ${state}.`);
   }
 
-  async function begin(place: Place, rest: string, key: string): Promise<void> {
+  async function begin(place: Chat, rest: string, key: string): Promise<void> {
     const begun = await refusable(() => topics.begin(place, rest));
     if (begun && "refused" in begun) return void (await show(said(begun.refused), place, key));
     const text = begun
@@ -127,14 +165,17 @@ export function createCommands(deps: CommandsDeps) {
     await show(said(text), begun?.place ?? place, key);
   }
 
-  const show = ({ runs, buttons }: Reply, place: Place, key: string) =>
+  const show = ({ runs, buttons }: Reply, place: Chat, key: string) =>
     teller.show(key, place, { pieces: cutIntoPieces(runs).map(pieceOf), ...(buttons && { buttons }) });
 
   return {
-    async run({ name, rest }: Command, place: Place, key: string): Promise<void> {
+    async run({ name, rest }: Command, place: Chat, key: string): Promise<void> {
       // A command that was run by an earlier life is not run again.
       if (teller.placeOf(key)) return;
       if (name === "new") return begin(place, rest, key);
+      // Should this life end in the middle, the next finishes the undo and must not take it back.
+      if (name === "undo") await show(said("Undoing …"), place, key);
+      if (name === "review") reviewList.shownAs(key);
       const answer = Object.hasOwn(answers, name) ? answers[name] : undefined;
       await show(
         answer ? await safely(() => answer(place, rest)) : said(`There is no command /${name}. /help lists them.`),
@@ -174,6 +215,8 @@ function listed(title: string, lines: readonly string[], none: string): Reply {
   return lines.length === 0 ? said(none) : { runs: [{ text: title, bold: true }, { text: `\n${lines.join("\n")}` }] };
 }
 
-function taskLine({ id, squad, agent, status, description }: Task): string {
-  return `• ${id} ${status}: ${agent} of ${squad}, ${oneLine(description, 80)}`;
+function taskLine(task: Task): string {
+  const { id, squad, agent, description } = task;
+  const { mark, words } = showState({ kind: "task", task });
+  return `${mark} ${id} ${words}: ${agent} of ${squad}, ${oneLine(description, 80)}`;
 }

@@ -1,11 +1,14 @@
 import type { Message } from "grammy/types";
 import { quoted } from "../../lib/quoted.ts";
 import { fromOutside } from "../../lib/untrusted.ts";
+import type { Attachment } from "../../protocol/messages.ts";
 import type { Downloads } from "./downloads.ts";
 import { type Media, mediaOf } from "./media.ts";
 
 export interface ComposeDeps {
   downloads: Pick<Downloads, "fetch">;
+  /** Makes a file that is on disk an attachment. */
+  adopt: (path: string, bytes: Uint8Array) => Attachment;
   /** Turns speech into words; undefined where there is none. */
   transcribe: ((file: string) => Promise<string>) | undefined;
 }
@@ -14,20 +17,23 @@ export interface ComposeDeps {
 export interface Composed {
   text: string;
   hints: string[];
+  /** Ids of photos and documents, for models that see and for the words of texts. */
+  attachments: string[];
 }
 
 export const NO_TRANSCRIBER =
   "There is no transcriber, so I cannot hear this voice message; the file is kept. Set transcribeCommand in config.json to a program that turns speech into text.";
 
 /** One message, or the several of an album, with what they carry brought to disk. */
-export function createComposer({ downloads, transcribe }: ComposeDeps) {
-  async function attached(media: Media, conversation: string, hints: string[]): Promise<string[]> {
+export function createComposer({ downloads, adopt, transcribe }: ComposeDeps) {
+  async function attached(media: Media, conversation: string, { hints, attachments }: Omit<Composed, "text">): Promise<string[]> {
     const got = await downloads.fetch(media, conversation);
     if ("refused" in got) {
       hints.push(`${media.name} was not taken: ${got.refused}`);
       return [`(A ${media.kind}, ${quoted(media.name)}, could not be taken: ${got.refused})`];
     }
-    const line = `(Attached ${media.kind}${media.type ? `, ${quoted(media.type, 60)}` : ""}, ${got.bytes} bytes: ${got.path})`;
+    const line = `(Attached ${media.kind}${media.type ? `, ${quoted(media.type, 60)}` : ""}, ${got.bytes.length} bytes: ${got.path})`;
+    if (media.kind === "photo" || media.kind === "document") attachments.push(adopt(got.path, got.bytes).id);
     if (media.kind !== "voice message") return [line];
     return [line, await heard(got.path, hints)].filter((each) => each !== "");
   }
@@ -48,6 +54,7 @@ export function createComposer({ downloads, transcribe }: ComposeDeps) {
 
   return async (messages: readonly Message[], conversation: string): Promise<Composed> => {
     const hints: string[] = [];
+    const attachments: string[] = [];
     const lines: string[] = [];
     for (const message of messages) {
       const words = (message.text ?? message.caption ?? "").trim();
@@ -56,9 +63,9 @@ export function createComposer({ downloads, transcribe }: ComposeDeps) {
         lines.push(`(About: ${quoted(repliedTo, 500)})`);
       if (words !== "") lines.push(message.forward_origin ? fromOutside("a message that the user forwards", words) : words);
       const media = mediaOf(message);
-      if (media) lines.push(...(await attached(media, conversation, hints)));
+      if (media) lines.push(...(await attached(media, conversation, { hints, attachments })));
     }
-    return { text: lines.join("\n"), hints };
+    return { text: lines.join("\n"), hints, attachments };
   };
 }
 export type Compose = ReturnType<typeof createComposer>;

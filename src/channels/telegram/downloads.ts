@@ -13,7 +13,7 @@ import { TelegramTrouble, troubleOf } from "./trouble.ts";
 /** What Telegram lets a bot fetch. */
 export const MAX_BYTES = 20 * 1024 * 1024;
 
-export type Fetched = { path: string; bytes: number } | { refused: string };
+export type Fetched = { path: string; bytes: Uint8Array } | { refused: string };
 
 export interface DownloadsDeps {
   api: Api;
@@ -51,7 +51,7 @@ export function createDownloads({ api, token, apiRoot, folder, signal }: Downloa
           throw new TelegramTrouble("a file", { kind: "unknown", why: "it could not be fetched" });
         });
         if (!bytes) return { refused: TOO_LARGE };
-        return { path: place(join(folder, conversation), name, bytes), bytes: bytes.length };
+        return { path: place(join(folder, conversation), name, bytes), bytes };
       } catch (error) {
         const trouble = troubleOf(error);
         if (trouble?.kind !== "refused" || trouble.code !== 400) throw error;

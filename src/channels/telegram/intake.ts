@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Message, Update } from "grammy/types";
+import { createBreath } from "../../lib/breath.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { createLanes } from "../../lib/lanes.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
+import { isTemporary } from "../../store/faults.ts";
 import type { Messages } from "../../store/messages.ts";
-import { isBusy } from "../../store/open.ts";
 import type { StoredUpdate, TelegramUpdates } from "../../store/telegram-updates.ts";
 import type { Access } from "./access.ts";
+import type { Chat } from "./chat.ts";
 import type { Commands } from "./commands.ts";
 import type { Compose } from "./compose.ts";
 import { plainPieces } from "./format/answer.ts";
 import type { Interjections } from "./interjections.ts";
-import type { Place } from "./place.ts";
 import type { Presses } from "./presses.ts";
 import type { Strangers } from "./strangers.ts";
 import type { Teller } from "./teller.ts";
@@ -54,30 +55,18 @@ const TOO_LATE = "This message is being answered or was answered, so its change 
 
 /** Handles what Telegram told, once each, in the order of each chat; commands and buttons at once. */
 export function createIntake(deps: IntakeDeps) {
-  const {
-    botId,
-    updates,
-    access,
-    strangers,
-    commands,
-    presses,
-    compose,
-    interjections,
-    topics,
-    teller,
-    inbox,
-    messages,
-    onHeard,
-    log,
-  } = deps;
+  const { botId, updates, access, strangers, commands, presses, compose, interjections, topics } = deps;
+  const { teller, inbox, messages, onHeard, log } = deps;
   const { albumMs = ALBUM_MS } = deps;
   const tries = new Map<number, number>();
   const lanes = createLanes({
     async work(lane) {
       const due = () => dueOf(updates.waiting(lane), albumMs);
+      const breathe = createBreath();
       for (let next = due(); lanes.isOpen() && next; next = due()) {
         if (next.waitMs > 0) await sleep(next.waitMs);
         else await handleAll(next.all);
+        await breathe();
       }
     },
     onFailure: (lane, error) => log.warn("what Telegram told is handled later", { lane, error: messageOf(error) }),
@@ -90,7 +79,7 @@ export function createIntake(deps: IntakeDeps) {
       await handle(all);
     } catch (error) {
       const trouble = troubleOf(error);
-      if ((trouble && mayHeal(trouble)) || isBusy(error) || !lanes.isOpen()) throw error;
+      if ((trouble && mayHeal(trouble)) || isTemporary(error) || !lanes.isOpen()) throw error;
       tries.set(id, (tries.get(id) ?? 0) + 1);
       log.error("what Telegram told could not be handled", { error });
       if (tries.get(id)! < MAX_TRIES) throw error;
@@ -130,9 +119,9 @@ export function createIntake(deps: IntakeDeps) {
     const place = topics.placeOf(first);
     const conversation = topics.conversationOf(place);
     if (update && (await interjections.take({ message: first, keyOf, conversation, update }))) return;
-    const { text, hints } = await compose(said, conversation);
+    const { text, hints, attachments } = await compose(said, conversation);
     if (text === "") return hint([NOTHING_TO_READ], place, key);
-    inbox.submit({ text, conversation, source: place, idempotencyKey: keyOf(first) });
+    inbox.submit({ text, conversation, source: place, idempotencyKey: keyOf(first), attachments });
     await hint(hints, place, key);
   }
 
@@ -151,7 +140,7 @@ export function createIntake(deps: IntakeDeps) {
 
   const keyOf = ({ chat, message_id }: Pick<Message, "chat" | "message_id">) => `telegram:${botId()}:${chat.id}:${message_id}`;
 
-  async function hint(lines: readonly string[], place: Place, key: string): Promise<void> {
+  async function hint(lines: readonly string[], place: Chat, key: string): Promise<void> {
     if (lines.length > 0) await teller.show(key, place, { pieces: plainPieces(lines.join("\n")), silent: true });
   }
 

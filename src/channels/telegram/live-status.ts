@@ -8,9 +8,9 @@ import type { Task } from "../../protocol/squads.ts";
 import type { State } from "../../store/state.ts";
 import type { TelegramSends } from "../../store/telegram-sends.ts";
 import { calling } from "./bot.ts";
+import { type Chat, placeOf } from "./chat.ts";
 import { pieceOf } from "./format/answer.ts";
 import type { Run } from "./format/runs.ts";
-import { type Place, placeOf } from "./place.ts";
 import type { Teller } from "./teller.ts";
 
 export interface LiveStatusDeps {
@@ -22,7 +22,7 @@ export interface LiveStatusDeps {
   open: () => Message[];
   runningTasks: () => Task[];
   runningRuns: () => string[];
-  conversationOf: (place: Place) => string;
+  conversationOf: (place: Chat) => string;
   servesChat: (chatId: number) => boolean;
   log: Log;
   everyMs?: number;
@@ -38,8 +38,8 @@ export function createLiveStatus(deps: LiveStatusDeps) {
   const { everyMs = EVERY_MS } = deps;
   let timer: NodeJS.Timeout | undefined;
 
-  function lines(place?: Place): Run[] {
-    const { engine, queue, counts, version } = status();
+  function lines(place?: Chat): Run[] {
+    const { engine, queue, counts, disk, version } = status();
     const running = open().filter((each) => each.status === "running");
     const work = [
       ...running.map(({ conversation, text }) => `• ${conversation}: ${oneLine(text, 60)}`),
@@ -50,6 +50,7 @@ export function createLiveStatus(deps: LiveStatusDeps) {
     return [
       { text: `IO ${version}`, bold: true },
       { text: `\nModel: ${engine.model} (${engine.kind}, ${engine.state})` },
+      ...(disk?.detail ? [{ text: `\n${disk.detail}` }] : []),
       { text: `\nQueue: ${queue.running} running, ${queue.waiting} waiting` },
       ...(queue.owed > 0 ? [{ text: `, ${queue.owed} not delivered yet` }] : []),
       { text: work.length > 0 ? `\nRuns now:\n${work.slice(0, 10).join("\n")}` : "\nNothing runs." },
@@ -58,7 +59,7 @@ export function createLiveStatus(deps: LiveStatusDeps) {
     ];
   }
 
-  async function pin(place: Place): Promise<void> {
+  async function pin(place: Chat): Promise<void> {
     for (const { part } of sends.of(KEY)) sends.drop(KEY, part);
     state.set(PINNED, JSON.stringify([place.chatId, place.threadId ?? null]));
     await renew();
@@ -76,7 +77,7 @@ export function createLiveStatus(deps: LiveStatusDeps) {
   }
 
   return {
-    async command(place: Place, rest: string): Promise<{ runs: Run[] }> {
+    async command(place: Chat, rest: string): Promise<{ runs: Run[] }> {
       if (rest === "pin") {
         await pin(place);
         return { runs: [{ text: "Pinned. /status unpin ends it." }] };

@@ -1,11 +1,13 @@
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { oneLine } from "../../lib/quoted.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { Source } from "../../protocol/messages.ts";
+import { type CallState, callEnding, showState, stateAtTheEnd, tellRetry } from "../../protocol/shown-state.ts";
+import { type Chat, isChat } from "./chat.ts";
 import type { Shaped } from "./format/answer.ts";
 import { plainPieces } from "./format/answer.ts";
-import { isPlace, type Place } from "./place.ts";
 import type { Teller } from "./teller.ts";
 
 export interface LiveDeps {
@@ -23,9 +25,11 @@ export interface LiveDeps {
 
 /** A turn as it goes on. */
 interface Turn {
-  place: Place;
+  place: Chat;
   text: string;
-  tools: Map<string, { calls: number; state: string }>;
+  tools: Map<string, { calls: number; state: CallState; exitCode?: number | null | undefined }>;
+  /** The last try that came to nothing, until something is heard again. */
+  retry?: string | undefined;
   /** Something is not shown yet. */
   answerChanged: boolean;
   toolsChanged: boolean;
@@ -57,7 +61,7 @@ export function createLive(deps: LiveDeps): Live {
     const known = turns.get(id);
     if (known) return known;
     const place = addressOf(id);
-    if (!isPlace(place) || !servesChat(place.chatId)) return undefined;
+    if (!isChat(place) || !servesChat(place.chatId)) return undefined;
     const made: Turn = {
       ...{ place, text: "", tools: new Map(), answerChanged: false, toolsChanged: false, timer: undefined, given: false },
     };
@@ -98,15 +102,19 @@ export function createLive(deps: LiveDeps): Live {
     if (turns.get(id) === turn && (turn.answerChanged || turn.toolsChanged)) plan(id, turn, 0);
   }
 
-  const showTools = (id: string, { place, tools }: Turn, ended = false) =>
-    teller.show(toolsKey(id), place, { pieces: plainPieces(toolsLine(tools, ended)), silent: true, once: true });
+  const showTools = (id: string, { place, tools, retry }: Turn, ended = false) =>
+    teller.show(toolsKey(id), place, {
+      pieces: plainPieces(toolsLine(tools, ended ? undefined : retry, ended)),
+      silent: true,
+      once: true,
+    });
 
   function end(id: string): void {
     const turn = turns.get(id);
     if (!turn) return;
     turns.delete(id);
     clearTimeout(turn.timer);
-    if (turn.tools.size > 0 && teller.placeOf(toolsKey(id)))
+    if (teller.placeOf(toolsKey(id)))
       void showTools(id, turn, true).catch((error: unknown) =>
         log.debug("the line of tools stays as it is", { error: messageOf(error) }),
       );
@@ -115,19 +123,28 @@ export function createLive(deps: LiveDeps): Live {
   return {
     hear(event) {
       if (event.type === "message.finished") return end(event.data.id);
-      if (event.type !== "message.delta" && event.type !== "message.tool") return;
+      if (event.type !== "message.delta" && event.type !== "message.tool" && event.type !== "message.retried") return;
       const { id } = event.data;
       const turn = turnOf(id);
       if (!turn) return;
+      if (event.type === "message.retried") {
+        turn.retry = tellRetry(event.data);
+        turn.toolsChanged = true;
+        plan(id, turn, patienceMs / 2);
+        return;
+      }
+      turn.toolsChanged ||= turn.retry !== undefined;
+      turn.retry = undefined;
       if (event.type === "message.delta") {
         turn.text = event.data.restarted ? event.data.text : turn.text + event.data.text;
         turn.answerChanged = turn.text.trim() !== "";
         if (turn.answerChanged) plan(id, turn, patienceMs);
         return;
       }
-      const { tool, state } = event.data;
+      const { tool, state, exitCode } = event.data;
+      if (state === "running") return;
       const before = turn.tools.get(tool);
-      turn.tools.set(tool, { calls: (before?.calls ?? 0) + (state === "started" ? 1 : 0), state });
+      turn.tools.set(tool, { calls: (before?.calls ?? 0) + (state === "started" ? 1 : 0), state, exitCode });
       turn.toolsChanged = true;
       plan(id, turn, patienceMs / 2);
     },
@@ -139,12 +156,12 @@ export function createLive(deps: LiveDeps): Live {
   };
 }
 
-const SIGNS: Record<string, string> = { started: "…", done: "✓", failed: "✗" };
-
-function toolsLine(tools: Turn["tools"], ended: boolean): string {
-  const all = [...tools].map(([tool, { calls, state }]) => {
-    const sign = ended && state === "started" ? "" : (SIGNS[state] ?? "");
+function toolsLine(tools: Turn["tools"], retry: string | undefined, ended: boolean): string {
+  const all = [...tools].map(([tool, { calls, state, exitCode }]) => {
+    const known = ended ? stateAtTheEnd(state) : state;
+    const { mark, tone } = showState({ kind: "call", state: known, exitCode });
+    const sign = tone === "good" || tone === "busy" ? mark : `${mark} ${callEnding(known, exitCode)}`;
     return `${tool}${calls > 1 ? ` ×${calls}` : ""} ${sign}`.trimEnd();
   });
-  return `⚙ ${all.slice(-12).join(" · ")}`;
+  return `⚙ ${[...all.slice(-12), ...(retry ? [`! ${oneLine(retry, 300)}`] : [])].join(" · ") || "going on"}`;
 }

@@ -1,4 +1,5 @@
 import type { Message } from "grammy/types";
+import { safeName } from "../../lib/safe-name.ts";
 
 /** Something that came with a message. */
 export interface Media {
@@ -31,21 +32,4 @@ function made(
   type: string | undefined,
 ): Media {
   return { kind, fileId: file_id, name: safeName(name), size: file_size, type };
-}
-
-/** A name that is one name, without a path, hidden letters or a dot in front, and not too long. */
-export function safeName(name: string): string {
-  const last = name.split(/[/\\]/).at(-1) ?? "";
-  const plain = last
-    .normalize("NFC")
-    .replace(/[^\p{L}\p{N}\p{M}._() -]/gu, "_")
-    .replace(/\s+/g, " ")
-    .replace(/^[.\s-]+/, "")
-    .trim();
-  const dot = plain.lastIndexOf(".");
-  const ending = dot > 0 ? plain.slice(dot).slice(0, 16) : "";
-  const stem = dot > 0 ? plain.slice(0, dot) : plain;
-  let short = "";
-  for (const letter of stem) if (Buffer.byteLength(short + letter) <= 120) short += letter;
-  return `${short.trim() || "file"}${ending}`;
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { InlineKeyboardMarkup } from "grammy/types";
+import type { Chat } from "./chat.ts";
 import type { AttachedFile, Piece } from "./format/answer.ts";
 import { MAX_TEXT } from "./format/pieces.ts";
-import type { Place } from "./place.ts";
 
 export interface Button {
   text: string;
@@ -53,7 +53,7 @@ export function partsOf({ pieces, files = [], buttons = [], silent = false, alar
 const number = (index: number) => String(index).padStart(3, "0");
 
 /** What a reader has to know about a message besides its words. */
-export function notesOf(to: Place, place: Place, repeated: boolean): string[] {
+export function notesOf(to: Chat, place: Chat, repeated: boolean): string[] {
   return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
 }
 

@@ -1,7 +1,8 @@
 import type { Api } from "grammy";
 import type { CallbackQuery } from "grammy/types";
+import type { Pulls } from "../../forge/pulls.ts";
 import { UserError } from "../../lib/errors.ts";
-import { approvalKey } from "../../orchestrator/approval-news.ts";
+import { approvalKey, reminderKey } from "../../orchestrator/approval-news.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
@@ -12,6 +13,7 @@ import { pieceOf } from "./format/answer.ts";
 import { cutIntoPieces } from "./format/pieces.ts";
 import type { Run } from "./format/runs.ts";
 import { questionContent } from "./questions.ts";
+import type { ReviewList } from "./reviews.ts";
 import type { Teller } from "./teller.ts";
 import type { Topics } from "./topics.ts";
 import { troubleOf } from "./trouble.ts";
@@ -22,13 +24,15 @@ export interface PressesDeps {
   squads: Pick<Squads, "cancel" | "task">;
   teller: Teller;
   topics: Pick<Topics, "placeOf">;
+  reviewList: ReviewList;
+  pulls: Pick<Pulls, "request">;
 }
 
 /** What an alert of Telegram's holds. */
 const MAX_ALERT = 200;
 
 /** The buttons below messages. */
-export function createPresses({ api, approvals, squads, teller, topics }: PressesDeps) {
+export function createPresses({ api, approvals, squads, teller, topics, reviewList, pulls }: PressesDeps) {
   async function answer({ id }: CallbackQuery, text: string, alert: boolean): Promise<void> {
     const short = text.length <= MAX_ALERT ? text : `${text.slice(0, MAX_ALERT - 1)}…`;
     try {
@@ -52,9 +56,10 @@ export function createPresses({ api, approvals, squads, teller, topics }: Presse
 
   /** The question as it stands now, without its buttons once it is decided. */
   async function renew(approval: Approval): Promise<void> {
-    const key = approvalKey(approval.id);
-    const place = teller.placeOf(key);
-    if (place) await teller.show(key, place, questionContent(approval));
+    for (const key of [approvalKey(approval.id), reminderKey(approval.id)]) {
+      const place = teller.placeOf(key);
+      if (place) await teller.show(key, place, questionContent(approval));
+    }
   }
 
   async function ofTask(press: Extract<Press, { task: string }>, query: CallbackQuery, key: string): Promise<void> {
@@ -69,16 +74,44 @@ export function createPresses({ api, approvals, squads, teller, topics }: Presse
     await teller.show(key, topics.placeOf(message), { pieces, silent: true });
   }
 
+  /** What comes of it is told by itself: a question, that it is there, or why not. */
+  async function propose({ work }: Extract<Press, { work: string }>, query: CallbackQuery): Promise<void> {
+    const pull = pulls.request({ kind: work.startsWith("t_") ? "task" : "run", id: work }, {});
+    await answer(
+      query,
+      pull.url === null ? `The pull request of ${work} is being made.` : `It is brought up to date: ${pull.url}`,
+      false,
+    );
+  }
+
+  async function ofReview(press: Extract<Press, { review: string }>, query: CallbackQuery, key: string): Promise<void> {
+    if (press.does !== "change") {
+      await answer(query, await reviewList.decide(press.review, press.does), false);
+      return reviewList.renew();
+    }
+    const runs = reviewList.howToChange(press.review);
+    await answer(query, "", false);
+    if (query.message)
+      await teller.show(key, topics.placeOf(query.message), { pieces: cutIntoPieces(runs).map(pieceOf), silent: true });
+  }
+
   return {
     renew,
     async press(query: CallbackQuery, key: string): Promise<void> {
       const press = pressOf(query.data ?? "");
       if (!press) return answer(query, "This button does nothing any more.", true);
       try {
-        await ("approval" in press ? decide(press, query) : ofTask(press, query, key));
+        await ("approval" in press
+          ? decide(press, query)
+          : "work" in press
+            ? propose(press, query)
+            : "review" in press
+              ? ofReview(press, query, key)
+              : ofTask(press, query, key));
       } catch (error) {
         if (!(error instanceof UserError)) throw error;
         await answer(query, error.message, true);
+        if ("review" in press) await reviewList.renew();
         if ("approval" in press && error.trouble === "conflict") await renew(approvals.find(press.approval));
       }
     },

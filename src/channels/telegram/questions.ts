@@ -1,3 +1,4 @@
+import { withoutMiddle } from "../../lib/visible.ts";
 import { tellApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import { approvalButtons } from "./buttons.ts";
@@ -6,19 +7,20 @@ import { cutIntoPieces } from "./format/pieces.ts";
 import type { Content } from "./part.ts";
 
 const WORDS = { allow: "/allow", deny: "/deny" };
-/** A longer one comes as a file, with its beginning in the message. */
+/** A longer one comes as a file, with its beginning and its end in the message. */
 const MAX_SHOWN = 3_000;
 
 /** A question with its command, its folder and its diff; once it is decided, how that went and no buttons. */
-export function questionContent(approval: Approval): Content {
+export function questionContent(approval: Approval, { isReminder = false } = {}): Content {
   const [first = "", ...rest] = tellApproval(approval, WORDS).split("\n");
   const whole = rest.join("\n");
   const isLong = whole.length > MAX_SHOWN;
   const last = rest.at(-1) ?? "";
   const shown = isLong
-    ? `${whole.slice(0, MAX_SHOWN).replace(/[\ud800-\udbff]$/, "")}\n… (all of it: ${approval.id}.txt)\n${last}`
+    ? `${withoutMiddle(rest.slice(0, -1).join("\n"), MAX_SHOWN)}\n… (all of it: ${approval.id}.txt)\n${last}`
     : whole;
-  const runs = [{ text: first, bold: true }, { text: "\n" }, { text: shown, pre: "" }];
+  const head = isReminder && approval.state === "waiting" ? `Still waits for you. ${first}` : first;
+  const runs = [{ text: head, bold: true }, { text: "\n" }, { text: shown, pre: "" }];
   return {
     pieces: cutIntoPieces(runs).map(pieceOf),
     ...(isLong && { files: [{ name: `${approval.id}.txt`, content: `${first}\n${whole}\n` }] }),

@@ -4,8 +4,8 @@ import type { Message } from "grammy/types";
 import type { Log } from "../../lib/log.ts";
 import type { SentPart, TelegramSends } from "../../store/telegram-sends.ts";
 import { calling } from "./bot.ts";
+import { type Chat, placeOf } from "./chat.ts";
 import { ASTRAY, hashOf, hasRoom, notesOf, optionsOf, type Part, textOf } from "./part.ts";
-import { type Place, placeOf } from "./place.ts";
 import { troubleOf } from "./trouble.ts";
 import { isAboutBot, isAboutChat, type Trouble } from "./trouble-words.ts";
 
@@ -25,7 +25,7 @@ const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
 /** Sends, edits and deletes single messages, and writes down before and after what is known of them. */
 export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDeps) {
   /** `gone`: there is no such message any more, so that another has to be sent. */
-  async function edit(key: string, to: Place, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<Edited> {
+  async function edit(key: string, to: Chat, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<Edited> {
     const hash = hashOf(part);
     if (shown === hash || part.file) return "shown";
     const place = sends.placeOf(key) ?? to;
@@ -56,7 +56,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     return "shown";
   }
 
-  async function send(key: string, to: Place, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
+  async function send(key: string, to: Chat, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
     // Asked first, so that a server that is down is not sent the same thing over and over.
     if (mayBeThere) await calling("getMe", () => api.getMe());
     let asHtml = true;
@@ -88,7 +88,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     return "sent";
   }
 
-  function turnedAway(trouble: Trouble, { chatId }: Place): boolean {
+  function turnedAway(trouble: Trouble, { chatId }: Chat): boolean {
     if (trouble.kind !== "refused" || !isAboutChat(trouble)) return false;
     onTurnedAway(chatId, trouble.why);
     return true;
@@ -97,8 +97,8 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
   /** What to try after a call that was certainly not carried out. */
   async function after(
     trouble: Trouble,
-    tried: { asHtml: boolean; place: Place },
-  ): Promise<"later" | "refused" | { asHtml: boolean; place: Place }> {
+    tried: { asHtml: boolean; place: Chat },
+  ): Promise<"later" | "refused" | { asHtml: boolean; place: Chat }> {
     if (trouble.kind === "flood") {
       await sleep(trouble.seconds * 1_000, undefined, { signal });
       return tried;
@@ -117,7 +117,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
   /** Telegram may drop a message for a topic that is gone into the chat itself, and say nothing of it. */
   async function tellAstray(
     key: string,
-    { chatId, threadId }: Place,
+    { chatId, threadId }: Chat,
     part: Part,
     { messageId, repeated }: { messageId: number; repeated: boolean },
   ): Promise<void> {
@@ -128,7 +128,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     else await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 
-  async function takeAway(key: string, to: Place, part: string, messageId: number | null): Promise<void> {
+  async function takeAway(key: string, to: Chat, part: string, messageId: number | null): Promise<void> {
     if (messageId !== null)
       await calling("deleteMessage", () => api.deleteMessage(to.chatId, messageId)).catch((error: unknown) => {
         if (troubleOf(error)?.kind !== "refused") throw error;
@@ -139,13 +139,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
   return { edit, send, takeAway };
 }
 
-function sendPart(
-  api: Api,
-  part: Part,
-  { chatId, threadId }: Place,
-  notes: readonly string[],
-  asHtml: boolean,
-): Promise<Message> {
+function sendPart(api: Api, part: Part, { chatId, threadId }: Chat, notes: readonly string[], asHtml: boolean): Promise<Message> {
   const options = {
     ...optionsOf(part, asHtml),
     ...threadIn({ threadId }),
@@ -161,7 +155,7 @@ function sendPart(
 }
 
 /** Says apart from a message what there is no room for in it. */
-async function announce(api: Api, notes: readonly string[], place: Place): Promise<string> {
+async function announce(api: Api, notes: readonly string[], place: Chat): Promise<string> {
   const text = notes.join(" ");
   await calling("sendMessage", () => api.sendMessage(place.chatId, text, { ...threadIn(place), disable_notification: true }));
   return text;

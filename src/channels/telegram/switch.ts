@@ -1,5 +1,5 @@
-import type { Config } from "../../lib/config.ts";
-import type { LiveConfig } from "../../lib/live-config.ts";
+import type { Config } from "../../home/config.ts";
+import type { LiveConfig } from "../../home/live-config.ts";
 import type { Paired, TelegramStatus } from "../../protocol/channels.ts";
 import { createState } from "../../store/state.ts";
 import { createTelegramPeople } from "../../store/telegram-people.ts";

@@ -1,5 +1,5 @@
+import type { Chat } from "./chat.ts";
 import { type Content, partsOf } from "./part.ts";
-import type { Place } from "./place.ts";
 import { createSender, type SenderDeps } from "./sender.ts";
 
 /** Shows things in chats, each under a key: sent the first time, edited after that. */
@@ -8,9 +8,9 @@ export interface Teller {
    * Done when Telegram has confirmed all of it. Throws when that is to be tried again: then what has been shown stays, and what
    * may have been is sent once more, marked as perhaps a repeat. Undeliverable when Telegram refuses some of it; the rest is shown.
    */
-  show(key: string, to: Place, content: Content): Promise<"delivered" | "undeliverable">;
+  show(key: string, to: Chat, content: Content): Promise<"delivered" | "undeliverable">;
   /** Where something is shown under a key, as far as Telegram has confirmed it. */
-  placeOf(key: string): Place | undefined;
+  placeOf(key: string): Chat | undefined;
   /** Resolves when nothing is under way. */
   idle(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export function createTeller(deps: SenderDeps): Teller {
   const { edit, send, takeAway } = createSender(deps);
   const underWay = new Map<string, Promise<unknown>>();
 
-  async function showNow(key: string, to: Place, content: Content): Promise<"delivered" | "undeliverable"> {
+  async function showNow(key: string, to: Chat, content: Content): Promise<"delivered" | "undeliverable"> {
     const rows = new Map(sends.of(key).map((row) => [row.part, row]));
     const parts = partsOf(content);
     let refused = false;

@@ -4,7 +4,7 @@ import { Conversation } from "../../protocol/messages.ts";
 import type { Messages } from "../../store/messages.ts";
 import type { TelegramChats } from "../../store/telegram-chats.ts";
 import { calling } from "./bot.ts";
-import { type Place, placeOf } from "./place.ts";
+import { type Chat, placeOf } from "./chat.ts";
 
 /** The topic that cannot be deleted, whose messages are sent without naming it. */
 const GENERAL = 1;
@@ -30,14 +30,14 @@ export function createTopics({ api, chats, messages, hasTopics, look }: TopicsDe
       chat,
       message_thread_id,
       is_topic_message,
-    }: Pick<Message, "chat" | "message_thread_id" | "is_topic_message">): Place {
+    }: Pick<Message, "chat" | "message_thread_id" | "is_topic_message">): Chat {
       const isTopic = message_thread_id !== undefined && message_thread_id !== GENERAL && (is_topic_message || hasTopics());
       return placeOf(chat.id, isTopic ? message_thread_id : undefined);
     },
-    conversationOf: ({ chatId, threadId }: Place): string =>
+    conversationOf: ({ chatId, threadId }: Chat): string =>
       threadId === undefined ? chats.conversationOf(chatId) : `topic-${threadId}`,
     /** Begins another conversation, or goes back to one by its name; undefined for what is no name. */
-    async begin({ chatId }: Place, wanted: string): Promise<{ place: Place; conversation: string } | undefined> {
+    async begin({ chatId }: Chat, wanted: string): Promise<{ place: Chat; conversation: string } | undefined> {
       await look();
       if (hasTopics()) {
         const title = wanted.slice(0, 128) || `Conversation ${new Date().toISOString().slice(0, 16).replace("T", " ")}`;

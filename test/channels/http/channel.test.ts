@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { readEvents } from "../../../src/client/sse.ts";
-import { readDaemonFile } from "../../../src/lib/daemon-file.ts";
+import { readDaemonFile } from "../../../src/home/daemon-file.ts";
 import { tellApproval } from "../../../src/protocol/approval-text.ts";
 import type { Approval } from "../../../src/protocol/approvals.ts";
 import { type Message, shownFailure } from "../../../src/protocol/messages.ts";

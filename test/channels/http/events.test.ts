@@ -2,6 +2,7 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import { expect, onTestFinished, test } from "vitest";
 import { eventRoutes } from "../../../src/channels/http/events.ts";
 import { readEvents } from "../../../src/client/sse.ts";
+import { createBroadcast } from "../../../src/lib/broadcast.ts";
 import { createEventLog } from "../../../src/store/events.ts";
 import { createHub } from "../../../src/store/hub.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -21,7 +22,10 @@ test("an event that happens while a client is being told what it missed is told 
   const app = new OpenAPIHono();
   eventRoutes(app, {
     hub,
+    disk: () => ({ state: "ok", since: "", detail: null }),
     outbox: { received: () => undefined },
+    conversations: { follow: () => () => undefined },
+    words: createBroadcast(),
     events: {
       ...events,
       since(id, limit) {

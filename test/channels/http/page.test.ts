@@ -22,38 +22,17 @@ beforeAll(async () => {
   cookie = (signedIn.headers.get("set-cookie") ?? "").split(";", 1)[0]!;
 });
 
-test("the latest messages stand in the page as text, whatever they contain", async () => {
-  const hostile = `repeat: </div><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" 'too' $& $\` &amp;`;
-  await daemon.ask({ text: hostile, source: "web" });
-  const text = await (await page("/", { cookie })).text();
-  expect(text).toContain("&lt;/div&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;");
-  expect(text).toContain("&quot;quoted&quot; &#39;too&#39; $&amp; $` &amp;amp;");
-  expect(text.match(/<script/g)).toHaveLength(1);
-  expect(text).not.toContain("<img");
-  expect(text).toContain('<textarea rows="1" aria-label="Message"');
-});
-
-test("somebody who is not signed in gets none of them, nor does another address", async () => {
-  await daemon.ask({ text: "the secret word", source: "web" });
-  for (const [path, headers] of [
-    ["/", {}],
-    ["/", { cookie: "io_theme=dark" }],
-    ["/chat/main", { cookie: cookie.replace(/.$/, "") }],
-    ["/chat/another", { cookie }],
-    ["/squads", { cookie }],
-  ] as const) {
-    const text = await (await page(path, headers)).text();
-    expect(text).toContain('<div id="app">');
-    expect(text).not.toContain("the secret word");
+test("a cookie, which every port of this host is sent, shows the field to type into and nothing that was said", async () => {
+  await daemon.ask({ text: "repeat: the secret word", source: "web" });
+  for (const path of ["/", "/chat/main", "/chat/another", "/squads"]) {
+    const text = await (await page(path, { cookie })).text();
+    expect(text).toContain("data-signed-in");
+    expect(text).not.toContain("secret word");
+    expect(text.match(/<script/g)).toHaveLength(1);
   }
-  expect(await (await page("/chat/main", { cookie })).text()).toContain("the secret word");
-});
-
-test("of a long answer only the end stands there", async () => {
-  await daemon.ask({ text: `repeat: beginning ${"word ".repeat(2_000)}end`, conversation: "long", source: "web" });
-  const text = await (await page("/chat/long", { cookie })).text();
-  expect(text).toContain("word end</div>");
-  expect(text).not.toContain("beginning");
+  expect(await (await page("/", { cookie })).text()).toContain('<textarea rows="1" aria-label="Message"');
+  for (const headers of [{}, { cookie: cookie.replace(/.$/, "") }])
+    expect(await (await page("/", headers)).text()).not.toContain("<textarea");
 });
 
 test("a name in the address is no markup", async () => {

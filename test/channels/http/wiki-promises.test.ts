@@ -68,7 +68,7 @@ test("the wiki's routes take and answer what openapi.json says, each of them", a
     });
     const answer = (await response.json()) as Record<string, unknown>;
     const parameters = operation.parameters?.flatMap(({ name, in: place }) => (place === "query" ? [name] : [])) ?? [];
-    const promised = operation.responses[response.status] ?? (response.ok ? undefined : operation.responses.default);
+    const promised = operation.responses[response.status] ?? (response.ok ? undefined : operation.responses["4XX"]);
     const schema = promised?.content["application/json"]?.schema;
     expect({
       asked: `${method} ${template}`,
@@ -119,6 +119,9 @@ test("the wiki's routes take and answer what openapi.json says, each of them", a
   expect(await ask(200, "get", "/api/wiki/links")).toMatchObject({
     items: [{ links: [] }, { title: "Raft", links: ["pages/projects/boat.md"] }],
   });
+  expect(await ask(200, "get", "/api/wiki/contradictions", "", { query: { path: "projects/raft" } })).toEqual({ items: [] });
+  expect(await ask(200, "get", "/api/wiki/review")).toEqual({ items: [] });
+  await ask(404, "post", "/api/wiki/review", "", json({ path: "projects/boat", verdict: "keep" }));
   await ask(404, "get", page, "nobody");
   await ask(400, "put", page, "../x", markdown("# x"));
   await ask(400, "get", "/api/wiki/search", "", { query: { q: "" } });

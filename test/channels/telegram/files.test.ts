@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Message } from "../../../src/protocol/messages.ts";
 import { temporaryFolder } from "../../support/home.ts";
+import { picturesIn, png } from "../../support/images.ts";
 import { lastUserText } from "../../support/model.ts";
 import { callText, filesBelow, obedient } from "../../support/orchestrator.ts";
 import { ensureProgram } from "../../support/program.ts";
@@ -133,4 +134,27 @@ test("forwarded words are told to the model as somebody else's, and a file that 
   api.faults.clear();
   api.fail("file", { kind: "cut" });
   await owner.sees(/late\.txt\)/, 30_000);
+});
+
+test("a model that sees is shown photos and documents that are pictures, and reads the words of texts", async () => {
+  const { owner, daemon, home, model } = await telegraphed(undefined, { env: { COPILOT_MODEL: "scripted-vision" } });
+  owner.attach({ kind: "photo", content: png(1), caption: "the first" });
+  await owner.sees(/^You said: the first/);
+  expect(picturesIn(model.requests.at(-1))).toEqual([png(1)]);
+  owner.attach({ kind: "document", content: png(2), name: "plan.txt", caption: "the second" });
+  await owner.sees(/^You said: the second/);
+  expect(picturesIn(model.requests.at(-1))).toEqual([png(1), png(2)]);
+  owner.attach({ kind: "document", content: Buffer.from("the kettle is blue"), name: "note.txt", caption: "the third" });
+  await owner.sees(/^You said: the third/);
+  const said = lastUserText(model.requests.at(-1)!);
+  expect(said).toMatch(/--- data f_\w+\nthe kettle is blue\n--- end/);
+  expect(said.split(join(home, "files", "main", "note.txt"))).toHaveLength(2);
+  const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages");
+  expect(items.map(({ attachments }) => attachments.map(({ type }) => type))).toEqual([
+    ["text/plain"],
+    ["image/png"],
+    ["image/png"],
+  ]);
+  await daemon.json("DELETE", "/api/conversations/main");
+  expect(filesBelow(join(home, "files"))).toEqual([]);
 });

@@ -78,7 +78,7 @@ test("one that expired says so, one that was decided elsewhere loses its buttons
   await owner.sees(new RegExp(`^${third!.id} is denied already`));
 });
 
-test("a long diff comes as a file, with its beginning and the buttons in the message, and an allowance writes what it showed", async () => {
+test("a long diff comes as a file, with its beginning, its end and the buttons in the message, and an allowance writes what it showed", async () => {
   const folder = temporaryHome();
   const lines = Array.from({ length: 500 }, (_, index) => `line number ${index}`);
   const path = join(folder, "long.txt");
@@ -92,7 +92,9 @@ test("a long diff comes as a file, with its beginning and the buttons in the mes
   owner.send("write it");
   const file = await until("the file", () => owner.shown().find(({ document }) => document));
   const question = await owner.sees(/wants to use file_ops/);
-  expect(question.text).toMatch(/\+line number 0\n[\s\S]*… \(all of it: \w{5}\.txt\)/);
+  expect(question.text).toMatch(
+    /\+line number 0\n[\s\S]* … \(\d+ characters not shown\) … [\s\S]*\+line number 499\n[\s\S]*… \(all of it: \w{5}\.txt\)/,
+  );
   expect(question.text.length).toBeLessThanOrEqual(4_096);
   expect(file.document!.name).toMatch(/^\w{5}\.txt$/);
   expect(file.silent).toBe(true);
@@ -134,13 +136,21 @@ test("one conversation at two places: each is told what it asked for, a task, a 
   });
   expect(ends.conversation).toBe("main");
   owner.send("/runs");
-  await owner.sees(/^Runs, newest first\n• r_\w+ done, approved: Add a greeting/);
+  await owner.sees(/^Runs, newest first\n✓ r_\w+ approved: Add a greeting/);
   const told = owner.shown().map(({ text }) => text.split("\n")[0]);
   expect(told.filter((text) => !text!.startsWith("⚙"))).toEqual([
     "It is on its way.",
     "The end of the run.",
     "Runs, newest first",
   ]);
+  // Both offer to propose what is on the branch; this project has no forge, which is told.
+  const [run] = (await daemon.json<{ items: { id: string }[] }>("GET", "/api/runs")).items;
+  const list = owner.shown().find(({ text }) => text.startsWith("Runs, newest first"))!;
+  expect((await owner.answered(owner.press(list, /^Open a pull request of r_/))).text).toContain(
+    `The pull request of ${run!.id} is`,
+  );
+  expect(end.buttons.flat().map(({ text }) => text)).toEqual(["Open a pull request"]);
+  await owner.sees(new RegExp(`No pull request for ${run!.id}: .* has no remote on a forge`), 60_000);
 });
 
 test("a task comes with buttons to cancel it and to see its evidence, and its end comes to the chat that asked", async () => {
@@ -193,7 +203,7 @@ test("a task comes with buttons to cancel it and to see its evidence, and its en
   owner.press(told, /Evidence/);
   await owner.sees(/0 ← echo looked/);
   owner.send("/tasks");
-  await owner.sees(/Tasks, newest first\n• t_\w+ done/);
+  await owner.sees(/Tasks, newest first\n! t_\w+ done, unproven/);
 });
 
 test("a budget that is nearly used up is told in the chat that asked, and one that is used up asks there", async () => {

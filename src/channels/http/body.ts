@@ -1,0 +1,127 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context, MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { readJsonInput } from "../../lib/input-json.ts";
+import { fail, HttpError } from "./errors.ts";
+
+const MAX_BODY = 1_000_000;
+/** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
+const MAX_PAGE_BODY = 21_000_000;
+/** A file of 10 MB, and what a form puts around it. */
+const MAX_FILE_BODY = 10_100_000;
+/** A token or a ticket, and the JSON around it: all that is read of somebody who is not known yet. */
+const MAX_LOGIN_BODY = 4_000;
+/** No request has as many parts; checking each of them against the route's description takes longer than reading them. */
+const MAX_PARTS = 1_000;
+/** How long a client may go on sending what is not read any more before its connection is cut. */
+const LINGER_MS = 2_000;
+
+/** What a route takes, as openapi.json shows it. */
+interface BodyRule {
+  method: string;
+  path: string;
+  required: boolean;
+  types: string[];
+}
+
+const limited = (maxSize: number, message: string) => bodyLimit({ maxSize, onError: (context) => fail(context, 413, message) });
+
+/**
+ * Reads a request's body before its route does: no more of it than the route takes, of a type that it takes, and JSON only
+ * within the input budget. A body that is refused is not read to its end.
+ */
+export function bodyReader(app: OpenAPIHono): MiddlewareHandler {
+  const small = limited(MAX_BODY, "The body is larger than 1 MB.");
+  const large = limited(MAX_PAGE_BODY, "A page is at most 10 MB.");
+  const file = limited(MAX_FILE_BODY, "A file is at most 10 MB.");
+  let rules: BodyRule[] | undefined;
+  return async (context, next) => {
+    rules ??= rulesOf(app);
+    const rule = rules.find(({ method, path }) => method === context.req.method && fits(path, context.req.path));
+    // Whose type is decided by what it holds.
+    if (rule?.types.includes("*/*")) return file(context, next);
+    const reader = /^\/api\/wiki\/(?:pages|sources)\//.test(context.req.path) ? large : small;
+    if (rule && hasBody(context) && !rule.types.includes(typeOf(context))) throw unsupported(rule);
+    return reader(context, async () => {
+      // A page is read once, by the route that knows what to do with it.
+      if (rule && reader === small) await check(rule, hasBody(context) ? await context.req.text() : "");
+      await next();
+    });
+  };
+}
+
+/** The same for signing in, where nobody knows yet who asks: nothing longer than a token is read. */
+export const loginReader: MiddlewareHandler = async (context, next) => {
+  if (context.req.method !== "POST") return next();
+  const rule = { method: "POST", path: "/api/login", required: true, types: ["application/json"] };
+  if (hasBody(context) && !rule.types.includes(typeOf(context))) throw unsupported(rule);
+  return limited(MAX_LOGIN_BODY, "This is longer than any token.")(context, async () => {
+    await check(rule, hasBody(context) ? await context.req.text() : "");
+    await next();
+  });
+};
+
+async function check({ required }: BodyRule, text: string): Promise<void> {
+  if (text === "") {
+    if (required) throw new HttpError(400, "The body is missing: this takes a JSON object, with content-type application/json.");
+    return;
+  }
+  const read = await readJsonInput(text);
+  if ("trouble" in read) throw new HttpError(400, `The body ${read.trouble}.`);
+  const { value } = read;
+  if (typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length > MAX_PARTS)
+    throw new HttpError(400, "The body has more than 1,000 keys.");
+}
+
+/** Says that the connection ends with this answer where a body was not read to its end, and ends it so that the answer arrives. */
+export const closeUnread: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (context, next) => {
+  await next();
+  const incoming = context.env?.incoming;
+  if (!incoming || incoming.complete || !hasBody(context)) return;
+  context.header("connection", "close");
+  const { socket } = incoming;
+  // Closing at once would reset the connection under a client that still sends, and take the answer with it.
+  socket.destroySoon = () => {
+    if (socket.writable) socket.end();
+    socket.resume();
+    const late = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once("end", () => socket.destroy());
+    socket.once("close", () => clearTimeout(late));
+  };
+};
+
+/** NUL in an address is refused before any route meets it: neither SQLite nor the file system takes one in a name. */
+export const plainAddress: MiddlewareHandler = async (context, next) => {
+  if (/%00/.test(context.req.url)) return fail(context, 400, "The address holds a NUL character.");
+  await next();
+};
+
+function hasBody(context: Context): boolean {
+  const { method } = context.req;
+  if (method === "GET" || method === "HEAD") return false;
+  return context.req.header("transfer-encoding") !== undefined || Number(context.req.header("content-length") ?? 0) > 0;
+}
+
+const typeOf = (context: Context): string => (context.req.header("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
+
+function unsupported({ types }: BodyRule): HttpError {
+  return new HttpError(415, `This content type is not taken here. Send ${types.join(" or ")}.`);
+}
+
+function rulesOf(app: OpenAPIHono): BodyRule[] {
+  return app.openAPIRegistry.definitions.flatMap((definition) => {
+    if (definition.type !== "route" || !definition.route.request?.body) return [];
+    const { method, path, request } = definition.route;
+    const { required = false, content } = request.body!;
+    return [{ method: method.toUpperCase(), path, required, types: Object.keys(content) }];
+  });
+}
+
+/** Whether a path fits one of openapi.json. The last part of a wiki address may hold slashes. */
+function fits(template: string, path: string): boolean {
+  const wanted = template.split("/");
+  const parts = path.split("/");
+  if (template.startsWith("/api/wiki/") && wanted.at(-1)?.startsWith("{")) parts.splice(wanted.length);
+  return wanted.length === parts.length && wanted.every((part, at) => part.startsWith("{") || part === parts[at]);
+}

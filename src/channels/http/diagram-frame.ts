@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+
+/** Takes one script from the page around it, and runs it: by itself the frame could load none. */
+const SCRIPT = [
+  "addEventListener('message', ({ data, source }) => {",
+  "  if (source !== parent || typeof data !== 'string') return;",
+  "  const src = URL.createObjectURL(new Blob([data], { type: 'text/javascript' }));",
+  "  document.head.append(Object.assign(document.createElement('script'), { src }));",
+  "}, { once: true });",
+  "parent.postMessage('io: frame', '*');",
+].join("\n");
+const hash = createHash("sha256").update(SCRIPT).digest("base64");
+
+/**
+ * Where the page draws diagrams, which strangers wrote: a document without an origin, even if it is opened by itself, that can
+ * reach nothing and stands in no page but ours. Diagrams bring styles with them, which style nothing but the picture.
+ */
+export const FRAME_PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>IO draws a diagram</title><script>${SCRIPT}</script></head><body></body></html>`;
+export const FRAME_HEADERS = {
+  "content-security-policy": [
+    "sandbox allow-scripts",
+    "default-src 'none'",
+    `script-src 'sha256-${hash}' blob:`,
+    "style-src 'unsafe-inline'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join("; "),
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-cache",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
