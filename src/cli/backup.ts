@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Progress } from "../backup/progress.ts";
 import { ExitCode } from "../lib/errors.ts";
+import { named } from "../lib/quoted.ts";
 import { sizeText } from "../lib/size.ts";
+import type { Snapshot, SnapshotOptions } from "../store/snapshot.ts";
 import { confirm } from "./input.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
+import { throughOwner } from "./owner.ts";
 import { whileWorking } from "./working.ts";
 
 interface BackupOptions {
@@ -24,10 +27,20 @@ export function backupCommands(program: Command, shell: Shell): void {
     .action(async (file: string, { json, yes }: BackupOptions) => {
       if (existsSync(file)) await confirm(shell, `${resolve(file)} is there already. Replace it?`, yes);
       leaveOnInterrupt();
-      const { backUp } = await import("../backup/backup.ts");
-      const made = await whileWorking(shell, "backing up", (tell) =>
-        backUp({ paths: shell.paths, file, onProgress: (done) => tell(told(done)) }),
-      );
+      const { backUp, checkPlace } = await import("../backup/backup.ts");
+      const { paths } = shell;
+      checkPlace(paths, file);
+      const made = await whileWorking(shell, "backing up", (tell) => {
+        const onProgress = (done: Progress) => tell(told(done));
+        return throughOwner(shell, {
+          ask(client) {
+            const snapshot = (target: string, options: SnapshotOptions) =>
+              client.request<Snapshot>("POST", "/api/backup/snapshot", { folder: basename(dirname(target)), ...options });
+            return backUp({ paths, file, snapshot, onProgress });
+          },
+          here: ({ snapshot }) => backUp({ paths, file, snapshot, onProgress }),
+        });
+      });
       const count = `${made.files} files, ${sizeText(made.bytes)}`;
       const text = [
         `${made.file} holds all of ${made.home} (${count}).`,
@@ -55,10 +68,22 @@ export function backupCommands(program: Command, shell: Shell): void {
       const text = [
         `${made.home} is as ${made.from} was at ${made.createdAt} (${made.files} files).`,
         ...(made.aside === null ? [] : [`What was there before is in ${made.aside}.`]),
+        // A worktree has links of its own, to what its checkout has installed.
+        ...toldLinks(made.linksOutside.filter(({ path }) => !path.startsWith("runs/"))),
         '"io start" takes up what was under way then. Let only one of the two homes work on the same projects.',
       ];
       shell.print(made, text.join("\n"), { json });
     });
+}
+
+const MOST_LINKS = 5;
+
+/** A backup can hold links that make IO write elsewhere; the person who restores it should know. */
+function toldLinks(links: readonly { path: string; target: string }[]): string[] {
+  if (links.length === 0) return [];
+  const shown = links.slice(0, MOST_LINKS).map(({ path, target }) => `${named(path)} -> ${named(target)}`);
+  const more = links.length > MOST_LINKS ? ` and ${links.length - MOST_LINKS} more` : "";
+  return [`Links in it that lead outside of the data folder: ${shown.join(", ")}${more}.`];
 }
 
 function told({ step, files, bytes }: Progress): string {

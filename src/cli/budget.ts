@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from "commander";
+import type { Limit } from "../home/safety-config.ts";
 import { usageError } from "../lib/errors.ts";
-import type { Limit } from "../lib/safety-config.ts";
 import { AMOUNTS, type Amount, BudgetKind, type BudgetReport, type BudgetUse } from "../protocol/budgets.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 import { inNumbers, tableOf } from "./table.ts";
@@ -32,9 +32,9 @@ export function budgetCommands(program: Command, shell: Shell): void {
       if (off === Object.keys(given).length > 0)
         throw usageError("Say what the limit is, with --tokens, --calls or --money, or take it away with --off.");
       const client = shell.client();
-      const { [kind]: before, ...others } = (await client.request<BudgetReport>("GET", "/api/budgets")).limits;
-      const limits = off ? others : { ...others, [kind]: { ...before, ...given } };
-      const report = await client.request<BudgetReport>("PUT", "/api/budgets", limits);
+      const before = (await client.request<BudgetReport>("GET", "/api/budgets")).limits[kind];
+      const limits = off ? {} : { [kind]: { ...before, ...given } };
+      const report = await client.request<BudgetReport>("PUT", `/api/budgets?kind=${kind}`, limits);
       shell.print(report, () => tell(report), { json });
     });
 }

@@ -1,26 +1,43 @@
 import { fstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
+import { openConversation } from "../client/open-conversation.ts";
 import { engineLine } from "../client/status.ts";
-import { ExitCode } from "../lib/errors.ts";
+import { ExitCode, usageError } from "../lib/errors.ts";
 import { howToType } from "../lib/invocation.ts";
 import type { Status } from "../protocol/api.ts";
 import { plainChat } from "../tui/plain.ts";
+import type { ChatOptions } from "./chat-options.ts";
 import { startInBackground } from "./daemon.ts";
-import { createShell, type Shell } from "./output.ts";
+import { createShell, folderHere, type Shell } from "./output.ts";
 
 /** How long something has to come on standard input before it is clear that nobody talks there. */
 const FIRST_WORD_MS = 3_000;
 
 /** The client of the daemon that serves, or of one that is started now. */
 export async function reachDaemon(shell: Shell = createShell()): Promise<Client> {
-  if (!shell.daemon()) await startInBackground(shell);
-  return shell.client();
+  if (!shell.daemon()) {
+    await startInBackground(shell);
+    return shell.client();
+  }
+  const client = shell.client();
+  // One that was started for a run would end after it.
+  await client.request<Status>("POST", "/api/stay");
+  return client;
 }
 
 /** Plain lines in and out, without a terminal or on one that can do no more. */
-export async function openPlainChat(shell: Shell): Promise<void> {
+export async function openPlainChat(shell: Shell, options: ChatOptions): Promise<void> {
+  if (options.resume === true)
+    throw usageError("To choose a conversation takes a terminal. Name it: io --resume <name> (io conversation list names all).");
+  const wanted = {
+    name: options.resume ?? options.conversation,
+    exists: options.resume !== undefined,
+    last: options.continue === true,
+    mode: options.mode,
+  };
   const client = await reachDaemon(shell);
+  const { name: conversation } = await openConversation(client, { ...wanted, folder: folderHere() });
   const isTyped = process.stdin.isTTY === true;
   if (isTyped) {
     const status = await client.request<Status>("GET", "/api/status");
@@ -30,7 +47,7 @@ export async function openPlainChat(shell: Shell): Promise<void> {
     shell.note("Type a message, /help for commands, Ctrl-D to leave; IO goes on in the background (io stop ends it).");
   }
   const { stdin: input, stdout: output } = process;
-  const isGood = await plainChat({ client, conversation: "main", input, output, isTyped, note: shell.note });
+  const isGood = await plainChat({ client, conversation, input, output, isTyped, note: shell.note });
   process.exitCode = isGood ? ExitCode.done : ExitCode.failed;
 }
 

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { sizeText } from "../lib/size.ts";
-import type { CleanItem } from "../swarm/run/clean.ts";
+import type { Cleaned, CleanItem } from "../protocol/runs.ts";
 import { confirm, spanMs } from "./input.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
+import { throughOwner } from "./owner.ts";
 
 interface CleanOptions {
   yes?: boolean;
@@ -28,39 +29,45 @@ export function cleanCommand(parent: Command, shell: Shell): void {
 
 async function clean(shell: Shell, ids: readonly string[], options: CleanOptions): Promise<void> {
   const before = options.olderThan === undefined ? undefined : new Date(Date.now() - spanMs("--older-than", options.olderThan));
-  const { openCleaner } = await import("../daemon/clean.ts");
-  const cleaner = openCleaner(shell.env);
-  try {
-    const found = await cleaner.survey(ids, { unmerged: options.unmerged, before });
-    const bytes = found.reduce((sum, item) => sum + item.bytes, 0);
-    if (options.dryRun || found.length === 0) {
-      shell.print({ items: found, bytes, removed: false }, () => tell(found, bytes, "would be removed"), options);
-      return;
-    }
-    if (!options.yes) shell.note(tell(found, bytes, "to remove"));
-    await confirm(
-      shell,
-      `Remove this (${sizeText(bytes)}) for good? Runs that failed or were cancelled cannot be resumed then.`,
-      options.yes,
-    );
-    const items = await cleaner.clean(
-      found.map(({ run }) => run),
-      options,
-    );
-    shell.print({ items, bytes, removed: true }, () => tell(items, bytes, "removed"), options);
-  } finally {
-    cleaner.close();
-  }
+  const unmerged = options.unmerged === true;
+  const changes = ids.length === 0;
+  const ask = (runs: readonly string[], dryRun: boolean): Promise<Cleaned> =>
+    throughOwner(shell, {
+      ask: (client) =>
+        client.request("POST", "/api/runs/clean", {
+          ...{ runs, unmerged, dryRun, changes },
+          ...(before && { before: before.toISOString() }),
+        }),
+      here: async (home) => ({
+        ...(await home.cleaner()(runs, { unmerged, dryRun, before })),
+        ...(changes && { changes: await home.cleanChanges({ before, dryRun }) }),
+      }),
+    });
+  const found = await ask(ids, true);
+  if (options.dryRun || (found.items.length === 0 && !found.changes))
+    return shell.print(found, () => tell(found, "would be removed"), options);
+  if (!options.yes) shell.note(tell(found, "to remove"));
+  await confirm(
+    shell,
+    `Remove this (${sizeText(found.bytes)}) for good? Runs that failed or were cancelled cannot be resumed then.`,
+    options.yes,
+  );
+  const removed = await ask(
+    found.items.map(({ run }) => run),
+    false,
+  );
+  shell.print(removed, () => tell(removed, "removed"), options);
 }
 
-function tell(items: readonly CleanItem[], bytes: number, what: string): string {
-  if (items.length === 0) return "Runs have left nothing that could be removed.";
+function tell({ items, bytes, changes = 0 }: Cleaned, what: string): string {
+  const undo = changes === 0 ? [] : [`${changes} ${changes === 1 ? "record" : "records"} for undo ${what}.`];
+  if (items.length === 0) return undo.join("") || "Runs have left nothing that could be removed.";
   const lines = items.flatMap((item) => [
     `${item.run}  ${item.status.padEnd(11)} ${sizeText(item.bytes).padStart(9)}  ${partsOf(item)}  (${item.projectPath})`,
     ...item.kept.map((each) => `    stays: ${each}`),
   ]);
   const stays = items.some(({ kept }) => kept.length > 0) ? ["What stays goes with --unmerged, unless it is checked out."] : [];
-  return [...lines, `${sizeText(bytes)} ${what}.`, ...stays].join("\n");
+  return [...lines, ...undo, `${sizeText(bytes)} ${what}.`, ...stays].join("\n");
 }
 
 function partsOf({ worktrees, branches, refs, sessions }: CleanItem): string {

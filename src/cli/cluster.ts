@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { clusterLines } from "../client/status.ts";
-import { loadConfig, rawConfig, updateConfig } from "../lib/config.ts";
+import { loadConfig, rawConfig, updateConfig } from "../home/config.ts";
+import { ensureHome } from "../home/paths.ts";
 import { usageError } from "../lib/errors.ts";
-import { ensureHome } from "../lib/paths.ts";
 import type { ClusterStatus } from "../protocol/workers.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -15,7 +15,10 @@ export function clusterCommands(program: Command, shell: Shell): void {
   cluster
     .command("start")
     .description("start a nats-server and keep it alive, or use the one in the config; a running daemon follows at once")
-    .option("--host <name>", "the name or address by which workers reach this host")
+    .option(
+      "--host <name>",
+      "the name or address by which workers reach this host; without it the server listens on loopback alone",
+    )
     .option("--port <port>", "the server's port (4222, or any that is free)")
     .option(...JSON_OPTION)
     .action(async ({ host, port, json }: Json & { host?: string; port?: string }) => {
@@ -26,7 +29,7 @@ export function clusterCommands(program: Command, shell: Shell): void {
       }
       ensureHome(shell.paths);
       const { url, server } = loadConfig(shell.paths.config).cluster ?? {};
-      const { findServer } = await import("../cluster/program.ts");
+      const { findServer } = await import("../workers/cluster/program.ts");
       const found = url === undefined ? await findServer(shell.env, shell.paths.home, server) : undefined;
       const status = configure(shell, { ...changes, enabled: true }, found?.version);
       shell.print(status, shell.typed('It is written into config.json: the cluster starts with the daemon ("io start").'), {
@@ -58,9 +61,13 @@ export function clusterCommands(program: Command, shell: Shell): void {
 
 const tell = (status: ClusterStatus): string => `${clusterLines(status).join("\n")}${detailsOf(status)}`;
 
-function detailsOf({ managed, pid, version }: ClusterStatus): string {
+function detailsOf({ managed, pid, version, url }: ClusterStatus): string {
   if (!managed) return "\nThe server is the one in config.json (cluster.url).";
-  return `\nnats-server ${version ?? "?"}${pid === null ? "" : `, pid ${pid}`}. To add a worker: io worker invite`;
+  const near = /^tls:\/\/(?:127\.|localhost|\[::1\])/.test(url ?? "");
+  const alone = near
+    ? "\nOnly this host can reach it: io cluster start --host <address> opens it to the network of that address."
+    : "";
+  return `\nnats-server ${version ?? "?"}${pid === null ? "" : `, pid ${pid}`}. To add a worker: io worker invite${alone}`;
 }
 
 /** For the next start of the daemon; nothing is written where there is nothing to switch off. */

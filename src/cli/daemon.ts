@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { describeStatus, engineLine } from "../client/status.ts";
-import { type DaemonFile, readDaemonFile } from "../lib/daemon-file.ts";
+import { endLeftoverRuntimes } from "../engine/runtime/leftovers.ts";
+import { loadConfig } from "../home/config.ts";
+import { type DaemonFile, readDaemonFile } from "../home/daemon-file.ts";
+import { ensureHome } from "../home/paths.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
-import { ensureHome, packageRoot } from "../lib/paths.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import { waitForExit } from "../process/processes.ts";
 import type { Status } from "../protocol/api.ts";
 import { lockHolder } from "../store/lock.ts";
 import type { Shell } from "./output.ts";
+import { occupied } from "./owner.ts";
 import { serve } from "./serve.ts";
 import { whileWorking } from "./working.ts";
 
@@ -27,6 +31,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
       if (options.foreground) return serve(shell, options);
       const running = shell.daemon();
+      if (running && (await stays(shell))) return tellStart(shell, options, running);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
       await startAndTell(shell, options);
@@ -62,29 +67,60 @@ export function daemonCommands(program: Command, shell: Shell): void {
 }
 
 async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
-  const started = await whileWorking(shell, "starting", () => startInBackground(shell, options.selfEdit === true));
+  const started = await whileWorking(shell, "starting", () => startInBackground(shell, { selfEdit: options.selfEdit === true }));
   await tellStart(shell, options, started);
 }
 
-/** Stops the daemon if one runs, and starts it in the background. */
+/** Keeps a daemon that was started for one run and would end after it. False: it was started to stay. */
+async function stays(shell: Shell): Promise<boolean> {
+  const client = shell.client();
+  const { endsWhenIdle } = await client.request<Status>("GET", "/api/status");
+  if (endsWhenIdle) await client.request<Status>("POST", "/api/stay");
+  return endsWhenIdle;
+}
+
+/** Stops the daemon if one runs, and starts it in the background. What the start would refuse is told before anything stops. */
 export async function restartDaemon(shell: Shell, selfEdit = false): Promise<DaemonFile> {
+  const { checkStart } = await import("../daemon/check-start.ts");
+  await checkStart(shell.env).catch((error: unknown) => {
+    if (!(error instanceof UserError) || !shell.daemon()) throw error;
+    throw new UserError(`${error.message}\nThe daemon was not stopped and goes on as it was.`, {
+      exitCode: error.exitCode,
+      cause: error,
+    });
+  });
   if (await settledDaemon(shell)) await stopDaemon(shell);
-  return startInBackground(shell, selfEdit);
+  return startInBackground(shell, { selfEdit });
 }
 
 async function tellStart(shell: Shell, options: { json?: boolean }, { host, port, pid }: DaemonFile): Promise<void> {
   const status = await shell.client().request<Status>("GET", "/api/status");
+  const { port: wanted } = shell.env.IO_PORT ? { port } : loadConfig(shell.paths.config);
+  if (wanted !== 0 && wanted !== port)
+    shell.note(`Port ${wanted} is taken by another program, so this data folder is served on port ${port}.`);
   shell.print(status, shell.typed(`IO serves at http://${host}:${port} (pid ${pid}). ${engineLine(status)}`), options);
 }
 
+interface StartOptions {
+  selfEdit?: boolean;
+  /** It is started for one piece of work and ends when nothing is left to do. */
+  untilIdle?: boolean;
+  /** What it is started with, if not with everything that this command has. */
+  env?: NodeJS.ProcessEnv;
+  /** Ends the daemon if it does not serve yet. */
+  signal?: AbortSignal;
+}
+
 /** Starts a daemon that outlives this command, and waits until it serves. */
-export async function startInBackground(shell: Shell, selfEdit = false): Promise<DaemonFile> {
-  const { paths, env } = shell;
+export async function startInBackground(shell: Shell, options: StartOptions = {}): Promise<DaemonFile> {
+  const { selfEdit = false, untilIdle = false, env = shell.env, signal } = options;
+  const { paths } = shell;
   ensureHome(paths);
   const outFile = join(paths.logs, "daemon.out");
   rmSync(outFile, { force: true });
   const out = openSync(outFile, "a", 0o600);
-  const args = [join(packageRoot, "bin", "io.js"), "--daemon", "--background", ...(selfEdit ? ["--self-edit"] : [])];
+  const flags = ["--daemon", "--background", ...(selfEdit ? ["--self-edit"] : []), ...(untilIdle ? ["--until-idle"] : [])];
+  const args = [join(packageRoot, "bin", "io.js"), ...flags];
   const child = spawn(process.execPath, args, { env, detached: true, stdio: ["ignore", out, out] });
   closeSync(out);
   let code: number | null | undefined;
@@ -103,6 +139,10 @@ export async function startInBackground(shell: Shell, selfEdit = false): Promise
         exitCode: code === ExitCode.usage ? ExitCode.usage : ExitCode.failed,
       });
     }
+    if (signal?.aborted) {
+      child.kill("SIGKILL");
+      throw new UserError("Interrupted.", { exitCode: ExitCode.interrupted });
+    }
     await sleep(25);
   }
   throw new UserError(`The daemon (pid ${child.pid}) does not serve after ${READY_MS / 1000} s. See ${outFile} and "io logs".`);
@@ -119,18 +159,21 @@ export async function stopDaemon(shell: Shell): Promise<DaemonFile> {
   return daemon;
 }
 
+/** Ends the daemon of a home that is to go, with its runtime, whatever they are doing. */
+export async function endDaemon({ daemon, paths }: Shell, withinMs: number): Promise<void> {
+  const found = daemon();
+  if (found) process.kill(found.pid, "SIGTERM");
+  if (found && !(await waitForExit(found.pid, withinMs))) process.kill(found.pid, "SIGKILL");
+  await endLeftoverRuntimes(paths.sessions, { warn: () => undefined });
+}
+
 /** The daemon that serves, once one that is just starting or ending has done so. */
-async function settledDaemon({ daemon, paths }: Shell): Promise<DaemonFile | undefined> {
+export async function settledDaemon(shell: Shell): Promise<DaemonFile | undefined> {
   const until = performance.now() + STOP_MS;
   for (;;) {
-    const found = daemon();
-    const holder = lockHolder(paths.lock);
-    if (found || !holder) return found;
-    if (performance.now() > until)
-      throw new UserError(
-        `A daemon${holder.pid ? ` (pid ${holder.pid})` : ""} holds ${paths.home} and does not serve: it is still starting, or cannot end. See "io logs", or end its process yourself.`,
-        { exitCode: ExitCode.unreachable },
-      );
+    const found = shell.daemon();
+    if (found || !lockHolder(shell.paths.lock)) return found;
+    if (performance.now() > until) throw occupied(shell);
     await sleep(50);
   }
 }

@@ -1,7 +1,11 @@
 import type { Command } from "commander";
 import { ExitCode, UserError } from "../lib/errors.ts";
+import type { McpServer } from "../protocol/mcp.ts";
 import type { Shell } from "./output.ts";
 import { whileWorking } from "./working.ts";
+
+const serversOf = (shell: Shell) => async () =>
+  (await shell.client().request<{ items: McpServer[] }>("GET", "/api/mcp?everywhere=true")).items;
 
 export function doctorCommand(program: Command, shell: Shell): void {
   program
@@ -16,7 +20,7 @@ export function doctorCommand(program: Command, shell: Shell): void {
       const { signal } = interrupt;
       const { paths, env } = shell;
       const report = await whileWorking(shell, "looking at everything", () =>
-        examine({ paths, env, fix: options.fix === true, signal }),
+        examine({ paths, env, fix: options.fix === true, signal, ...(shell.daemon() && { servers: serversOf(shell) }) }),
       );
       if (signal.aborted) throw new UserError("Interrupted. Not everything was looked at.", { exitCode: ExitCode.interrupted });
       const signs = { ok: "ok  ", warning: "warn", failed: "FAIL" };

@@ -61,7 +61,8 @@ export interface Answers {
   close(): void;
 }
 
-export function openAnswers(isTerminal: boolean): Answers {
+/** `onInterrupt` is called for Ctrl-C, also while nothing is asked: a terminal that is read sends no signal for it. */
+export function openAnswers(isTerminal: boolean, { onInterrupt }: { onInterrupt?: () => void } = {}): Answers {
   let quiet = false;
   const output = new Writable({
     write(chunk, _encoding, done) {
@@ -75,6 +76,7 @@ export function openAnswers(isTerminal: boolean): Answers {
   lines.on("SIGINT", () => {
     interrupted = true;
     lines.close();
+    onInterrupt?.();
   });
   return {
     async next(question, { hidden = false } = {}) {

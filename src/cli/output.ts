@@ -1,16 +1,16 @@
 import { type Client, connect } from "../client/client.ts";
-import { type DaemonFile, findDaemon } from "../lib/daemon-file.ts";
+import { type DaemonFile, findDaemon } from "../home/daemon-file.ts";
+import type { Paths } from "../home/paths.ts";
+import { pathsOf } from "../home/paths.ts";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { systemError } from "../lib/file-errors.ts";
 import { asTyped, type Invocation, invocationOf } from "../lib/invocation.ts";
-import type { Paths } from "../lib/paths.ts";
-import { pathsOf } from "../lib/paths.ts";
 import { stackOf } from "../lib/stack.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { ApiError } from "../protocol/api.ts";
 import { errorBody, statusOf } from "../protocol/errors.ts";
+import { storeTrouble } from "../store/faults.ts";
 import { lockHolder } from "../store/lock.ts";
-import { storeTrouble } from "../store/open.ts";
 
 /** Every command takes it. */
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
@@ -54,16 +54,16 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
     isTerminal,
     colour: process.stdout.isTTY === true && !env.NO_COLOR,
     daemon,
-    client: () => connect({ paths, env, daemon, ...folderHere() }),
+    client: () => connect({ paths, env, daemon, folder: folderHere() }),
   };
 }
 
 /** Where the person stands; a folder that was removed under them is none. */
-function folderHere(): { folder?: string } {
+export function folderHere(): string | undefined {
   try {
-    return { folder: process.cwd() };
+    return process.cwd();
   } catch {
-    return {};
+    return undefined;
   }
 }
 
@@ -76,7 +76,7 @@ function forReader(text: string, env: NodeJS.ProcessEnv): string {
 }
 
 function invocationHere(env: NodeJS.ProcessEnv): Invocation {
-  return invocationOf({ env, cwd: folderHere().folder ?? "/" });
+  return invocationOf({ env, cwd: folderHere() ?? "/" });
 }
 
 /** What happens when nobody reads any more what is written, or it cannot be kept. */
@@ -103,8 +103,7 @@ export function report(thrown: unknown, { json }: { json: boolean }): void {
 }
 
 function databaseError(thrown: unknown): UserError | undefined {
-  const trouble = thrown instanceof UserError ? undefined : storeTrouble(thrown);
-  return trouble === undefined ? undefined : new UserError(trouble, { cause: thrown });
+  return thrown instanceof UserError ? undefined : storeTrouble(thrown);
 }
 
 /** A command line that makes no sense: a person has been told already, a program reads it here. */

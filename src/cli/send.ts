@@ -1,9 +1,14 @@
 import type { Command } from "commander";
 import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
+import { isForAll } from "../protocol/approval-text.ts";
+import type { Approval } from "../protocol/approvals.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
+import { tellDisk, tellRetry } from "../protocol/shown-state.ts";
+import { createToolNotes } from "../tui/tool-notes.ts";
 import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";
+import { createQuestionsHere } from "./questions-here.ts";
 
 export function sendCommand(program: Command, shell: Shell): void {
   program
@@ -24,19 +29,43 @@ export function sendCommand(program: Command, shell: Shell): void {
       }
       const streams = process.stdout.isTTY === true && !options.json;
       let streamed = false;
+      let isInLine = false;
+      const note = (text: string) => {
+        shell.note(isInLine ? `\n${text}` : text);
+        isInLine = false;
+      };
       const interrupt = new AbortController();
       process.once("SIGINT", () => interrupt.abort());
-      const answer = await client.ask(message, {
-        signal: interrupt.signal,
-        ...(streams && {
-          onDelta: (delta: string) => {
-            streamed = true;
-            process.stdout.write(terminalSafe(delta));
-          },
-        }),
+      const questions = createQuestionsHere({
+        isOurs: (approval) => holdsUp(approval, options.conversation),
+        decide: (id, decision) => client.request("POST", `/api/approvals/${id}`, decision),
+        note,
+        input: process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined,
       });
+      const answer = await client
+        .ask(message, {
+          signal: interrupt.signal,
+          onApproval: questions.update,
+          onTool: createToolNotes(note),
+          onRetry: (retry) => note(`! ${tellRetry(retry)}`),
+          onDisk: (disk) => note(`! ${tellDisk(disk)}`),
+          ...(streams && {
+            onDelta: (delta: string) => {
+              streamed = true;
+              isInLine = !delta.endsWith("\n");
+              process.stdout.write(terminalSafe(delta));
+            },
+          }),
+        })
+        .finally(questions.close);
       show(answer, streamed, options, shell);
     });
+}
+
+/** Messages of a conversation are answered one after another, so a question of an earlier one holds up a later one too. */
+function holdsUp(approval: Approval, conversation: string): boolean {
+  const isHere = approval.conversation === conversation;
+  return isForAll(approval) || (isHere && (approval.owner.kind === "message" || approval.kind === "budget"));
 }
 
 function show(answer: Message, streamed: boolean, options: { json?: boolean }, shell: Shell): void {

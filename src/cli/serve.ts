@@ -8,7 +8,10 @@ import type { Shell } from "./output.ts";
 const CLOSE_MS = 7_000;
 
 /** Runs the daemon in this process until a signal ends it. */
-export async function serve(shell: Shell, { selfEdit = false, background = false }: ServeOptions): Promise<void> {
+export async function serve(
+  shell: Shell,
+  { selfEdit = false, background = false, untilIdle = false }: ServeOptions,
+): Promise<void> {
   // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
   const stopping = new AbortController();
@@ -19,17 +22,20 @@ export async function serve(shell: Shell, { selfEdit = false, background = false
 
   const { startDaemon } = await import("../daemon/start.ts");
   const echo = background ? {} : { echo: (line: string) => shell.note(readableLine(line)) };
-  const daemon = await startDaemon({ env: shell.env, selfEdit, signal: stopping.signal, ...echo }).catch((error: unknown) => {
-    if (error !== stopping.signal.reason) throw error;
-    shell.note("IO was stopped before it served.");
-    process.exit(ExitCode.done);
-  });
+  const daemon = await startDaemon({ env: shell.env, selfEdit, untilIdle, signal: stopping.signal, ...echo }).catch(
+    (error: unknown) => {
+      if (error !== stopping.signal.reason) throw error;
+      shell.note("IO was stopped before it served.");
+      process.exit(ExitCode.done);
+    },
+  );
   shell.note(`IO serves at ${daemon.url}; its data is in ${daemon.paths.home}.`);
   shell.note(`Model: ${daemon.choice.why}.`);
   if (daemon.choice.kind === "rehearsal") shell.note(CONNECT);
   const how = background ? undefined : howToType({ env: shell.env, cwd: process.cwd() });
   if (how) shell.note(how);
-  await ended;
+  await Promise.race([ended, daemon.idle]);
+  setTimeout(() => giveUp(shell, "it took too long"), CLOSE_MS).unref();
   await daemon.stop().catch((error: unknown) => giveUp(shell, messageOf(error)));
   process.exit();
 }
@@ -38,6 +44,8 @@ interface ServeOptions {
   selfEdit?: boolean | undefined;
   /** Nobody watches: the log goes to its file alone. */
   background?: boolean | undefined;
+  /** It was started for one piece of work, and ends when nothing is left to do. */
+  untilIdle?: boolean | undefined;
 }
 
 /** Stop stops: what cannot be put away in order is left to the next start, which finishes it as after a crash. */

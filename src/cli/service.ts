@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type Command, Option } from "commander";
-import { ensureHome } from "../lib/paths.ts";
+import { ensureHome } from "../home/paths.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 import type { ServiceKind, ServiceStatus } from "./service-manager.ts";
 

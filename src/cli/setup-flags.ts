@@ -1,5 +1,5 @@
 import type { EngineKind } from "../engine/port.ts";
-import { loadConfig } from "../lib/config.ts";
+import { loadConfig } from "../home/config.ts";
 import { usageError } from "../lib/errors.ts";
 import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";

@@ -1,9 +1,9 @@
-import { findGitHubLogin, type GitHubLogin } from "../engine/github.ts";
-import { createOllama } from "../engine/ollama.ts";
-import { PRESETS, type Preset } from "../engine/presets.ts";
+import { findGitHubLogin, type GitHubLogin } from "../engine/models/github.ts";
+import { createOllama } from "../engine/models/ollama.ts";
+import { PRESETS, type Preset } from "../engine/models/presets.ts";
 import { createProxyChoice } from "../engine/wire/proxy.ts";
 import { createHttpTransport } from "../engine/wire/transport.ts";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 
 /** What a model could come from on this machine, without asking anybody over the network. */
 export interface Found {

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import * as prompts from "@clack/prompts";
-import { PRESETS } from "../engine/presets.ts";
-import { findCopilotProgram } from "../engine/runtime-path.ts";
-import type { Config } from "../lib/config.ts";
+import { PRESETS } from "../engine/models/presets.ts";
+import { findCopilotProgram } from "../engine/runtime/path.ts";
+import type { Config } from "../home/config.ts";
 import { ExitCode, messageOf, UserError } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import type { Shell } from "./output.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "../lib/config.ts";
+import type { Config } from "../home/config.ts";
 import { messageOf, usageError } from "../lib/errors.ts";
 import { openAnswers } from "./input.ts";
 import type { Shell } from "./output.ts";

@@ -1,10 +1,10 @@
-import { isVariable, keyAdvice } from "../engine/keys.ts";
-import type { ModelFacts } from "../engine/models.ts";
-import { nearestModels } from "../engine/models.ts";
-import { offerModels } from "../engine/offer.ts";
-import { PRESETS, type Preset, presetAt } from "../engine/presets.ts";
-import { endpointOf, type Provider, typeOf } from "../engine/provider.ts";
-import { nearest, type ProviderConfig } from "../lib/config.ts";
+import { isVariable, keyAdvice } from "../engine/models/keys.ts";
+import type { ModelFacts } from "../engine/models/models.ts";
+import { nearestModels } from "../engine/models/models.ts";
+import { offerModels } from "../engine/models/offer.ts";
+import { PRESETS, type Preset, presetAt } from "../engine/models/presets.ts";
+import { endpointOf, type Provider, typeOf } from "../engine/models/provider.ts";
+import { nearest, type ProviderConfig } from "../home/config.ts";
 import { usageError } from "../lib/errors.ts";
 
 /** Asks until an answer fits. An empty one is the fallback, and so is the end of the answers. */

@@ -1,5 +1,5 @@
 import type { EngineKind } from "../engine/port.ts";
-import { type Config, type ConfigKey, loadConfig, parseConfig } from "../lib/config.ts";
+import { type Config, type ConfigKey, loadConfig, parseConfig } from "../home/config.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import type { Shell } from "./output.ts";
 

@@ -1,8 +1,9 @@
 import { type Command, Option } from "commander";
-import { loadConfig, updateConfig } from "../lib/config.ts";
+import { modeLine } from "../client/status.ts";
+import { loadConfig, updateConfig } from "../home/config.ts";
+import { ensureHome } from "../home/paths.ts";
 import { ExitCode, UserError } from "../lib/errors.ts";
 import { howToType } from "../lib/invocation.ts";
-import { ensureHome } from "../lib/paths.ts";
 import type { Finding } from "../protocol/doctor.ts";
 import { JSON_OPTION, type Shell } from "./output.ts";
 import type { SetupFlags } from "./setup-flags.ts";
@@ -85,6 +86,7 @@ async function finish(
     saidOf(shell, changed),
     ...(finding ? [tellTrial(finding)] : []),
     ...(installed ? [installed] : []),
+    modeLine(loadConfig(paths.config).mode),
     ...[howToType({ env: shell.env, cwd: process.cwd() })].filter((line) => line !== undefined),
   ].join("\n");
   shell.print({ path: paths.config, changed, ...(finding && { model: finding }) }, shell.typed(text), { json });

@@ -123,8 +123,8 @@ function tellAnalysis(analysis: Analysis): string {
     ...named("Package managers", packageManagers),
     ...named("Test tools", testTools),
     ...commands.map(
-      ({ purpose, command, cwd, isGuess }) =>
-        `${purpose}: ${command}${cwd === "." ? "" : ` (in ${cwd})`}${isGuess ? " (a guess: no file says so)" : ""}`,
+      ({ purpose, command, cwd, from, isGuess }) =>
+        `${purpose}: ${command}${cwd === "." ? "" : ` (in ${cwd})`}${isGuess ? " (a guess: no file says so)" : `, from ${from}`}`,
     ),
     ...problems.map(({ file, message }) => `warning: ${file}: ${message}`),
     "Suggested agents:",

@@ -6,7 +6,7 @@ import type { Agent, Decision, ProjectConventions, Squad, Task } from "../protoc
 import { JSON_OPTION, type Shell } from "./output.ts";
 import { delegateCommand } from "./squad-delegate.ts";
 import { squadRoute } from "./squad-route.ts";
-import { safetyCommands, tellIsolation, tellSafety } from "./squad-safety.ts";
+import { safetyCommands, tellChecks, tellIsolation, tellSafety } from "./squad-safety.ts";
 import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
 import { taskLine } from "./task.ts";
 
@@ -103,6 +103,7 @@ function tell(view: View): string {
     `${slug}: ${name}, ${placeOf(view)} (${status}, ${universe})`,
     `Held: ${tellSafety(safety)}`,
     `Works: ${tellIsolation(view)}`,
+    `Checks: ${tellChecks(view)}`,
     `Conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}`,
     ...conventions.refused.map((why) => `  not read: ${why}`),
     ...section(

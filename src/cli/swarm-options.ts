@@ -8,8 +8,14 @@ import type { Shell } from "./output.ts";
 import { createProgress } from "./progress.ts";
 
 export const STAND_INS_OPTION = ["--stand-ins", "let other models serve for named ones that are not there"] as const;
+export const DETACH_OPTION = ["--detach", "let it work in the background and return at once"] as const;
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
 export const VERBOSE_OPTION = ["-v, --verbose", "show what the agents say"] as const;
+export const WITH_OPTION = [
+  "--with <project>",
+  "change another project too, as one piece of work: its folder, or a squad's slug (can be repeated)",
+  (name: string, before: string[] = []) => [...before, name],
+] as const;
 export const ISSUE_ARGUMENT = ["[issue...]", "the issue, in words; else ISSUE_BODY"] as const;
 
 /** The settings of a command that needs an issue: from a plan, from words, or from the environment. */
@@ -24,6 +30,16 @@ function readPlan(file: string): string {
   const text = readFileSync(path, "utf8");
   if (text.trim() === "") throw usageError(`${path}: the plan is empty.`);
   return text;
+}
+
+export function pathOf(runId: string): string {
+  return `/api/runs/${encodeURIComponent(runId)}`;
+}
+
+/** Another project as the daemon finds it: a folder by its whole path, anything else by its name. */
+export function otherProject(name: string): string {
+  const folder = resolve(name);
+  return existsSync(folder) || name.includes("/") || name.startsWith(".") ? folder : name;
 }
 
 /** The project that the person stands in. */

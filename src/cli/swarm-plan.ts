@@ -1,8 +1,17 @@
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
-import { standIns } from "../swarm/run/served.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
+import type { Status } from "../protocol/api.ts";
+import type { Approval } from "../protocol/approvals.ts";
+import type { Event } from "../protocol/events.ts";
+import type { Planning } from "../protocol/plans.ts";
+import type { Words } from "../protocol/runs.ts";
+import { tellDisk } from "../protocol/shown-state.ts";
+import { standIns } from "../swarm/agents/served.ts";
+import { tellPlannedChecks } from "../swarm/checks/planned-checks.ts";
 import type { Shell } from "./output.ts";
-import { withSwarm } from "./swarm-engine.ts";
+import { createQuestionsHere } from "./questions-here.ts";
+import { approvalsOf, interruption, joinDaemon, variablesIn } from "./swarm-daemon.ts";
 import {
   ISSUE_ARGUMENT,
   JSON_OPTION,
@@ -41,39 +50,75 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
   const asker = createAsker(shell);
   const isTold = options.verbose || settings.verbose;
   let working: WorkingLine | undefined;
-  const stop = new AbortController();
-  process.once("SIGINT", () => {
-    stop.abort();
-    asker.close();
+  const stop = interruption();
+  stop.addEventListener("abort", () => asker.close());
+  const early: Planning[] = [];
+  let follow = (planning: Planning) => void early.push(planning);
+  let hear = (_: Event) => {};
+  let onWords = (_: Words) => {};
+  const { client, news } = await joinDaemon(shell, stop, {
+    hear(event) {
+      hear(event);
+      if (event.type === "plan.changed") follow(event.data);
+    },
+    ...(isTold && { onWords: (words) => onWords(words) }),
   });
-  await withSwarm(shell, {}, async ({ swarm, choice }) => {
-    shell.note(`Model: ${choice.why}.`);
-    const planned = await swarm.plan({
-      projectPath,
-      issue: settings.issue,
-      settings,
-      ask: (questions) => {
-        working?.end();
-        return asker.question(questions);
-      },
-      standIns: options.standIns,
-      signal: stop.signal,
-      onModel: (model) => standIns([model]).forEach(shell.note),
-      onTurn: (agent) => {
-        progress.end();
-        working?.end();
-        shell.note(`${agent} reads and thinks …`);
-        if (!isTold) working = startWorking(shell, agent);
-      },
-      ...(isTold && { onSay: progress.say }),
+  try {
+    const { engine } = await client.request<Status>("GET", "/api/status");
+    shell.note(`Model: ${engine.why}.`);
+    // A plan calls no tool that would be asked about: only a budget can hold it up. Lines typed here are answers to the pm.
+    const isOurs = ({ kind }: Approval) => kind === "budget";
+    const approvals = approvalsOf(client);
+    const questions = createQuestionsHere({ isOurs, decide: approvals.decide, note: shell.note });
+    (await approvals.waiting()).forEach(questions.update);
+    hear = (event) => {
+      questions.hear(event);
+      if (event.type === "disk.changed") shell.note(`! ${tellDisk(event.data)}`);
+    };
+    const { id } = await client.request<Planning>("POST", "/api/plans", {
+      ...{ projectPath, issue: settings.issue, standIns: options.standIns, variables: variablesIn(shell.env) },
+    });
+    onWords = (words) => void (words.owner === id && progress.say(words));
+    const answer = async (asked: string) => {
+      working?.end();
+      const text = await asker.question(asked);
+      if (!stop.aborted) await client.request("POST", `/api/plans/${id}/answer`, { text });
+    };
+    const planned = await new Promise<Planning>((end, lose) => {
+      let seen: Planning | undefined;
+      follow = (planning) => {
+        if (planning.id !== id) return;
+        if (planning.model && !seen?.model) standIns([planning.model]).forEach(shell.note);
+        if (planning.agent !== null && planning.turns > (seen?.turns ?? 0)) {
+          progress.end();
+          working?.end();
+          shell.note(`${planning.agent} reads and thinks …`);
+          if (!isTold) working = startWorking(shell, planning.agent);
+        }
+        if (planning.questions !== null && planning.round > (seen?.round ?? 0)) answer(planning.questions).catch(lose);
+        seen = planning;
+        if (planning.finishedAt !== null) end(planning);
+      };
+      early.splice(0).forEach(follow);
+      const cancel = () => void client.request("POST", `/api/plans/${id}/cancel`).catch(lose);
+      if (stop.aborted) cancel();
+      else stop.addEventListener("abort", cancel, { once: true });
+      news.ended.catch(lose);
     });
     progress.end();
     working?.end();
-    shell.print(planned, `The plan is in ${planned.path}. Run it with: swarm run -p ${planned.path}`, options);
-  }).finally(() => {
+    const { result, status, error } = planned;
+    if (!result)
+      throw new UserError(error ?? "planning ended early", {
+        exitCode: status === "cancelled" ? ExitCode.interrupted : ExitCode.failed,
+      });
+    const told = [`The plan is in ${result.path}. Run it with: swarm run -p ${result.path}`, ...tellPlannedChecks(result.checks)];
+    shell.print(result, told.join("\n"), options);
+  } finally {
+    news.leave();
     working?.end();
     asker.close();
-  });
+  }
 }
 
 /** Puts questions to a person, or reads the answers from a pipe; an empty line or the end of input means: use your judgement. */

@@ -1,13 +1,17 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { ExitCode, missing } from "../lib/errors.ts";
-import type { ProjectConventions } from "../protocol/squads.ts";
+import { ExitCode, messageOf } from "../lib/errors.ts";
+import type { PlannedCheck } from "../protocol/plans.ts";
+import type { Run, RunSummary } from "../protocol/runs.ts";
+import type { ProjectConventions, Squad } from "../protocol/squads.ts";
+import { type ChosenChecks, chosenBy, tellPlannedChecks } from "../swarm/checks/planned-checks.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
-import type { RunRecords } from "../swarm/run/records.ts";
-import { describeRun } from "../swarm/tools.ts";
+import { describeRun, stateOf } from "../swarm/tools.ts";
 import type { Shell } from "./output.ts";
-import { JSON_OPTION, projectHere } from "./swarm-options.ts";
+import { throughOwner } from "./owner.ts";
+import { JSON_OPTION, pathOf, projectHere } from "./swarm-options.ts";
 
 interface Options {
   json?: boolean;
@@ -26,53 +30,44 @@ export function recordCommands(swarm: Command, shell: Shell): void {
     .command("list")
     .description("the runs, the latest first")
     .option(...JSON_OPTION)
-    .action((options: Options) =>
-      withRecords(shell, (records) => {
-        const items = records.list();
-        const lines = items.map(
-          ({ id, status, outcome, createdAt, issue }) =>
-            `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${(outcome ?? status).padEnd(11)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
-        );
-        shell.print({ items }, lines.join("\n") || "There are no runs yet.", options);
-      }),
-    );
+    .action(async (options: Options) => {
+      const list = await throughOwner<{ items: RunSummary[] }>(shell, {
+        ask: (client) => client.request("GET", "/api/runs"),
+        here: ({ records }) => ({ items: records().list() }),
+      });
+      const lines = list.items.map(
+        ({ id, status, outcome, createdAt, issue }) =>
+          `${id}  ${createdAt.slice(0, 16).replace("T", " ")}  ${stateOf({ kind: "run", status, outcome }).padEnd(13)} ${(issue.trim().split("\n", 1)[0] ?? "").slice(0, 80)}`,
+      );
+      shell.print(list, lines.join("\n") || "There are no runs yet.", options);
+    });
 
   swarm
     .command("show")
     .description("one run: phases, streams, verdicts, evidence")
     .argument("<run>")
     .option(...JSON_OPTION)
-    .action((id: string, options: Options) =>
-      withRecords(shell, (records) => {
-        const run = records.show(id);
-        if (!run) throw missing(`There is no run "${id}". List the runs with: swarm list`);
-        shell.print(run, () => describeRun(run), options);
-      }),
-    );
+    .action(async (id: string, options: Options) => {
+      const run = await throughOwner<Run>(shell, {
+        ask: (client) => client.request<Run>("GET", pathOf(id)),
+        here: ({ records }) => records().view(id),
+      });
+      shell.print(run, () => describeRun(run), options);
+    });
 
   swarm
     .command("cancel")
     .description("end a run, wherever it works")
     .argument("<run>")
     .option(...JSON_OPTION)
-    .action((id: string, options: Options) =>
-      withRecords(shell, (records) => {
-        const run = records.cancel(id);
-        const [is, then] =
-          run.status === "running" ? ["is being cancelled", "When it has ended, remove"] : [run.status, "Remove"];
-        shell.print(run, `Run ${id}: ${is}.\n${then} what it left with: swarm clean ${id}`, options);
-      }),
-    );
-}
-
-async function withRecords(shell: Shell, work: (records: RunRecords) => void): Promise<void> {
-  const { openRunRecords } = await import("../daemon/run-records.ts");
-  const { records, close } = openRunRecords(shell.env);
-  try {
-    work(records);
-  } finally {
-    close();
-  }
+    .action(async (id: string, options: Options) => {
+      const run = await throughOwner<Run>(shell, {
+        ask: (client) => client.request<Run>("POST", `${pathOf(id)}/cancel`),
+        here: ({ records }) => records().cancel(id),
+      });
+      const [is, then] = run.status === "running" ? ["is being cancelled", "When it has ended, remove"] : [run.status, "Remove"];
+      shell.print(run, `Run ${id}: ${is}.\n${then} what it left with: swarm clean ${id}`, options);
+    });
 }
 
 async function validate(shell: Shell, file: string | undefined, options: Options): Promise<void> {
@@ -82,9 +77,12 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   const { createPipelines } = await import("../swarm/run/pipelines.ts");
   try {
     const pipelines = createPipelines();
-    const plan = await pipelines.validate({ projectPath, settings, pipelineFile: file && resolve(file) });
+    const of = { projectPath, settings, pipelineFile: file && resolve(file) };
+    const plan = await pipelines.validate(of);
     const conventions = await pipelines.conventions(projectPath);
-    shell.print({ valid: true, problems: [], ...plan, conventions }, () => describePlan(plan, conventions), options);
+    const commands = await pipelines.checks(of, await checkFinders(shell, pipelines.open(projectPath)));
+    const document = { valid: true, problems: [], ...plan, commands, conventions };
+    shell.print(document, () => describePlan(plan, { conventions, commands }), options);
   } catch (error) {
     if (!options.json || !(error instanceof WrongPipeline)) throw error;
     shell.print({ valid: false, problems: error.problems, notes: [] }, error.message, options);
@@ -92,7 +90,33 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   }
 }
 
-function describePlan(plan: Plan, conventions: ProjectConventions): string {
+/** How the checks of a project are found: what a squad of it was given, else what its files say. */
+async function checkFinders(shell: Shell, projectPath: string) {
+  const { findChecksAlone } = await import("../daemon/git-alone.ts");
+  const chosen = !existsSync(shell.paths.database)
+    ? null
+    : await throughOwner<ChosenChecks | null>(shell, {
+        async ask(client) {
+          const { items } = await client.request<{ items: Squad[] }>("GET", "/api/squads");
+          return chosenBy(items.find((squad) => squad.projectPath === projectPath));
+        },
+        here: ({ chosenChecks }) => chosenChecks(projectPath),
+      }).catch((error: unknown) => {
+        shell.note(`Whether a squad has checks of its own for this project is not known: ${messageOf(error)}`);
+        return null;
+      });
+  return {
+    findChecks: (folder: string) => findChecksAlone(shell.env, folder),
+    chosenChecks: () => chosen,
+  };
+}
+
+interface AboutProject {
+  conventions: ProjectConventions;
+  commands: readonly PlannedCheck[];
+}
+
+function describePlan(plan: Plan, { conventions, commands }: AboutProject): string {
   const phases = plan.phases.flatMap(({ phase, condition, agents, maxCalls, perTask }) => [
     `${phase}${condition ? ` (if ${condition})` : ""}: at most ${maxCalls} calls${perTask ? " a task" : ""}`,
     ...agents.map(
@@ -102,7 +126,8 @@ function describePlan(plan: Plan, conventions: ProjectConventions): string {
   const costs = plan.maxCalls.map(({ tasks, calls }) => `${calls} with ${tasks} task${tasks === 1 ? "" : "s"}`).join(", ");
   return [
     `${plan.file} is in order.`,
-    `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}. Checks: ${plan.checks?.join("; ") ?? "found in the project"}.`,
+    `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}.`,
+    ...tellPlannedChecks(commands),
     "Whether the models are there is looked up when a run begins, before any of them is asked.",
     `The project's conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}.`,
     ...conventions.refused.map((why) => `  not read: ${why}`),

@@ -1,26 +1,35 @@
 import type { Command } from "commander";
-import { nearest } from "../lib/config.ts";
-import { UserError, usageError } from "../lib/errors.ts";
+import type { Client } from "../client/client.ts";
+import { nearest } from "../home/config.ts";
+import { ExitCode, messageOf, UserError, usageError } from "../lib/errors.ts";
+import type { Status } from "../protocol/api.ts";
+import { isForAll } from "../protocol/approval-text.ts";
+import type { Approval } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
-import type { Run, Said } from "../protocol/runs.ts";
+import type { BegunRun, Run, RunStatus, Words } from "../protocol/runs.ts";
+import { tellDisk } from "../protocol/shown-state.ts";
+import { standIns } from "../swarm/agents/served.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
-import type { RunHandle } from "../swarm/run/lives.ts";
-import { standIns } from "../swarm/run/served.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";
 import { askYesNo } from "./input.ts";
 import type { Shell } from "./output.ts";
-import { createQuestionsHere } from "./swarm-approvals.ts";
-import { type OpenSwarm, withSwarm } from "./swarm-engine.ts";
+import { isGood, pullsOf, tellPull } from "./pr.ts";
+import { createQuestionsHere } from "./questions-here.ts";
+import { approvalsOf, interruption, joinDaemon, variablesIn } from "./swarm-daemon.ts";
 import {
+  DETACH_OPTION,
   ISSUE_ARGUMENT,
   JSON_OPTION,
+  otherProject,
+  pathOf,
   plainProgress,
   projectHere,
   STAND_INS_OPTION,
   settingsFor,
   VERBOSE_OPTION,
   viewHere,
+  WITH_OPTION,
 } from "./swarm-options.ts";
 import { planCommand } from "./swarm-plan.ts";
 import { recordCommands } from "./swarm-records.ts";
@@ -30,11 +39,16 @@ interface RunOptions {
   verbose?: boolean;
   apply?: boolean;
   standIns?: boolean;
+  requireChecks?: boolean;
   yes?: boolean;
+  detach?: boolean;
+  pr?: boolean;
+  draft?: boolean;
+  with?: string[];
   json?: boolean;
 }
 
-/** `io swarm …`, also known as `swarm …`: the pipeline in this process, with or without a daemon, on the same store. */
+/** `io swarm …`, also known as `swarm …`: the pipeline, worked on by the daemon or by one that is started for it. */
 export function swarmCommands(program: Command, shell: Shell): void {
   const swarm = program
     .command("swarm")
@@ -47,20 +61,26 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option("-p, --plan <file>", "take the issue from a plan, as `swarm plan` writes it")
     .option(...VERBOSE_OPTION)
     .option("--apply", "merge the result into the checkout when everything is approved")
+    .option("--pr", "end it with a pull request: push its branch and open one with the evidence")
+    .option("--draft", "with --pr: open it as a draft")
+    .option(...WITH_OPTION)
+    .option("--require-checks", "ask no model unless the project's checks can run here (exit code 2 otherwise)")
     .option("--yes", "outside git, work on a folder however large it is")
     .option(...STAND_INS_OPTION)
+    .option(...DETACH_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions, command: Command) => {
       if (command.parent?.args[0] !== "run") await makeSure(shell, swarm, words, options);
       const settings = settingsFor(shell, words, options.plan);
       const projectPath = await projectHere();
-      const about = [`Project: ${projectPath}`];
-      await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (open) =>
-        open.start({
-          ...{ projectPath, issue: settings.issue, settings },
-          ...{ apply: options.apply, standIns: options.standIns, large: options.yes },
-          onNote: (text) => about.push(text),
-          plan: options.plan !== undefined,
+      const others = (options.with ?? []).map(otherProject);
+      const about = [`Project: ${projectPath}`, ...others.map((path) => `With: ${path}`)];
+      await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (client) =>
+        client.request<BegunRun>("POST", "/api/runs", {
+          ...{ projectPath, issue: settings.issue, ...asHere(shell, options), ...(others.length > 0 && { with: others }) },
+          ...(options.pr && { pull: { ...(options.draft && { draft: true }) } }),
+          ...{ apply: options.apply, requireChecks: options.requireChecks },
+          ...{ large: options.yes, plan: options.plan !== undefined },
         }),
       );
     });
@@ -73,14 +93,20 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .argument("<run>")
     .option(...VERBOSE_OPTION)
     .option(...STAND_INS_OPTION)
+    .option(...DETACH_OPTION)
     .option(...JSON_OPTION)
     .action((id: string, options: RunOptions) => {
       const settings = settingsIn(shell.env);
       const verbose = options.verbose || settings.verbose === true;
-      return follow(shell, { ...options, verbose }, (open) =>
-        open.resume(id, { settings, issue: settings.issue, standIns: options.standIns }),
+      return follow(shell, { ...options, verbose }, (client) =>
+        client.request<BegunRun>("POST", `${pathOf(id)}/resume`, { issue: settings.issue, ...asHere(shell, options) }),
       );
     });
+}
+
+/** What a request says of this command: its settings, and whether it stays. */
+function asHere({ env }: Shell, { standIns, detach = false }: RunOptions) {
+  return { standIns, attended: !detach, variables: variablesIn(env), stepSummary: env.GITHUB_STEP_SUMMARY || undefined };
 }
 
 /** One lower-case word is more likely a mistyped command than an issue: a pipeline is not begun by mistake. */
@@ -100,46 +126,80 @@ async function makeSure(shell: Shell, swarm: Command, words: readonly string[], 
 async function follow(
   shell: Shell,
   options: RunOptions & { about?: string[] },
-  begin: (swarm: OpenSwarm["swarm"]) => Promise<RunHandle>,
+  begin: (client: Client) => Promise<BegunRun>,
 ): Promise<void> {
+  const stop = interruption();
+  const early: Event[] = [];
+  // The daemon tells of every run, so nothing is shown before the id of this one is known.
+  let hear = (event: Event) => void early.push(event);
+  let look = () => {};
+  let onWords = (_: Words) => {};
+  const { client, news } = await joinDaemon(shell, stop, {
+    hear: (event) => hear(event),
+    onBack: () => look(),
+    ...(options.verbose && { onWords: (words) => onWords(words) }),
+  });
+  const approvals = approvalsOf(client);
+  const { engine } = await client.request<Status>("GET", "/api/status");
+  const about = [...(options.about ?? []), `Model: ${engine.why}.`];
+  const { id, remarks, ...begun } = await begin(client).catch((error: unknown) => {
+    news.leave();
+    about.forEach(shell.note);
+    throw error;
+  });
+  if (options.detach) {
+    news.leave();
+    shell.note(`run ${id}`);
+    [...standIns(begun.models), ...about, ...remarks].forEach(shell.note);
+    return shell.print({ id, ...begun }, `It works in the background. See how it stands: swarm show ${id}`, options);
+  }
   const view = await viewHere(shell);
   const progress = view ?? plainProgress(shell);
-  const onSay = options.verbose ? { onSay: (said: Said) => progress.say(said) } : {};
+  const note = (text: string) => progress.note(text);
+  onWords = (words) => void (words.owner === id && progress.say(words));
+  const input = view?.answers ?? (process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined);
+  const isOurs = (approval: Approval) => approval.owner.id === id || isForAll(approval);
+  const questions = createQuestionsHere({ isOurs, decide: approvals.decide, note, input });
+  try {
+    const ended = new Promise<void>((end, lose) => {
+      const stopped = (status: RunStatus) => void (status !== "running" && end());
+      look = () => void client.request<Run>("GET", pathOf(id)).then(({ status }) => stopped(status), lose);
+      hear = (event) => {
+        questions.hear(event);
+        if (event.type === "disk.changed") note(`! ${tellDisk(event.data)}`);
+        if (!isOf(event, id)) return;
+        progress.hear(event);
+        // Scripts read the run's id from the first line.
+        if (event.type === "run.started") [...standIns(event.data.models), ...about, ...remarks].forEach(note);
+        if (event.type === "run.finished") end();
+      };
+      early.splice(0).forEach(hear);
+      const interrupt = () => void client.request<Run>("POST", `${pathOf(id)}/interrupt`).then(() => end(), lose);
+      if (stop.aborted) interrupt();
+      else stop.addEventListener("abort", interrupt, { once: true });
+      news.ended.catch((error: unknown) => lose(left(id, error)));
+    });
+    // The run may be held up by what others were asked before it began.
+    (await approvals.waiting()).forEach(questions.update);
+    await ended;
+  } finally {
+    news.leave();
+    questions.close();
+    progress.end();
+  }
+  const run = await client.request<Run>("GET", `${pathOf(id)}?settled=true`);
+  const pulls = options.pr ? await pullsOf(shell, run, options) : [];
+  shell.print(run, () => [ending(run), ...pulls.map(tellPull)].join("\n"), options);
   const { exitCodeOf } = await import("../swarm/run/swarm.ts");
-  await withSwarm(shell, onSay, async ({ swarm, hub, approvals, choice }) => {
-    const about = [...(options.about ?? []), `Model: ${choice.why}.`];
-    // The hub also tells of runs in other processes, so nothing is shown before this run's id is known.
-    const early: Event[] = [];
-    let hear = (event: Event) => void early.push(event);
-    const unsubscribe = hub.subscribe((event) => hear(event));
-    const handle = await begin(swarm).catch((error: unknown) => {
-      about.forEach(shell.note);
-      throw error;
-    });
-    const note = (text: string) => progress.note(text);
-    const input = view?.answers ?? (process.stdin.isTTY && process.stderr.isTTY ? process.stdin : undefined);
-    const questions = createQuestionsHere({ runId: handle.id, decide: approvals.decide, note, input });
-    hear = (event) => {
-      questions.hear(event);
-      if (!isOf(event, handle.id)) return;
-      progress.hear(event);
-      // Scripts read the run's id from the first line.
-      if (event.type === "run.started") [...standIns(event.data.models), ...about, ...handle.notes].forEach(note);
-    };
-    early.forEach(hear);
-    const interrupt = () => void swarm.close();
-    process.once("SIGINT", interrupt);
-    process.once("SIGTERM", interrupt);
-    const run = await handle.finished.finally(async () => {
-      // The last of it may wait for another process that holds the database.
-      await hub.settled();
-      unsubscribe();
-      questions.close();
-      progress.end();
-    });
-    shell.print(run, () => ending(run), options);
-    process.exitCode = exitCodeOf(run);
-  });
+  process.exitCode = exitCodeOf(run) || (pulls.every(isGood) ? ExitCode.done : ExitCode.failed);
+}
+
+/** What becomes of a run whose daemon has gone. */
+function left(id: string, cause: unknown): UserError {
+  return new UserError(
+    `The daemon that works on run ${id} has ended or does not answer (${messageOf(cause)}). See how it stands: swarm show ${id}    Go on with it: swarm resume ${id}`,
+    { exitCode: ExitCode.unreachable, cause },
+  );
 }
 
 function isOf(event: Event, id: string): boolean {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Client } from "../client/client.ts";
+import { callOf, showCommand, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { Shell } from "./output.ts";
 
@@ -41,7 +42,7 @@ export function taskCommands(program: Command, shell: Shell): void {
     .option("--json", "print one JSON document")
     .action(async (id: string, options: { json?: boolean }) => {
       const ended = await shell.client().request<Task>("POST", `${at(id)}/cancel`);
-      shell.print(ended, `${ended.id} is ${ended.status}.`, options);
+      shell.print(ended, `${ended.id} is ${showState({ kind: "task", task: ended }).words}.`, options);
     });
 }
 
@@ -61,10 +62,12 @@ async function latest(client: Client, id: string): Promise<{ items: Activity[]; 
 }
 
 /** A task in a line. */
-export function taskLine({ id, squad, agent, status, description, evidence }: Task): string {
+export function taskLine(task: Task): string {
+  const { id, squad, agent, description, evidence } = task;
   const line = description.replace(/\s+/g, " ");
-  const doubt = evidence?.verdict?.includes(", but ") ? ` (${evidence.verdict})` : "";
-  return `${id}  ${status}${doubt}  ${squad}/${agent}  ${line.length > 80 ? `${line.slice(0, 79)}…` : line}`;
+  const { mark, words, tone } = showState({ kind: "task", task });
+  const doubt = tone === "doubt" && evidence?.verdict ? ` (${evidence.verdict})` : "";
+  return `${id}  ${mark} ${words}${doubt}  ${squad}/${agent}  ${line.length > 80 ? `${line.slice(0, 79)}…` : line}`;
 }
 
 function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earlier: number }): string {
@@ -77,19 +80,28 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
       : [`done by the worker ${task.worker}, begun ${task.attempts === 1 ? "once" : `${task.attempts} times`}`]),
     `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`,
     ...(earlier > 0 ? [`  … ${earlier} earlier`] : []),
-    ...items.map(({ createdAt, summary }) => `  ${createdAt.slice(11, 19)} ${summary}`),
+    ...items.map((each) => `  ${each.createdAt.slice(11, 19)} ${seen(each)}`),
     ...(evidence
       ? [
           ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
           `files changed: ${evidence.filesChanged.join(", ") || noFiles(evidence)}`,
-          ...evidence.commands.map(
-            ({ command, exitCode }) => `  $ ${command.replace(/\s+/g, " ")} → ${exitCode ?? "no exit code"}`,
-          ),
+          ...evidence.commands.map((each) => {
+            const { mark, words } = showCommand(each);
+            return `  ${mark} $ ${each.command.replace(/\s+/g, " ")} → ${each.exitCode ?? words}`;
+          }),
         ]
       : []),
     ...(task.error ? [`error: ${task.error.message}`] : []),
     ...(task.result ? ["", task.result] : []),
   ].join("\n");
+}
+
+/** A line of its record: a call has the mark and the word that it has everywhere. */
+function seen(activity: Activity): string {
+  const call = callOf(activity);
+  if (!call) return activity.summary;
+  const { mark, words, tone } = showState(call);
+  return `${mark} ${activity.summary}${tone === "good" || tone === "busy" ? "" : `  ${words}`}`;
 }
 
 const noFiles = ({ treeBefore, treeAfter }: TaskEvidence) =>

@@ -1,27 +1,59 @@
 import { existsSync } from "node:fs";
-import { pathsOf } from "../lib/paths.ts";
+import { join } from "node:path";
+import type { Client } from "../client/client.ts";
+import { openConversation } from "../client/open-conversation.ts";
+import { RESTORE_NOTE, RESTORE_ROOM } from "../home/data-folder.ts";
+import { pathsOf } from "../home/paths.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
+import type { ConversationList } from "../protocol/conversations.ts";
 import { Terminal } from "../tui/terminal.ts";
+import { type ChatOptions, chatOptionsIn } from "./chat-options.ts";
 
 /** The first thing that is loaded: the chat's prompt is there before the rest of IO is, and every other command is left to that. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
   const { stdin: input, stdout: output, env } = process;
   const { home } = pathsOf(env);
-  if (!existsSync(home) && !(await mended(home))) return;
-  const isChat = program === "io" && args.length === 0 && input.isTTY && output.isTTY && env.TERM !== "dumb";
-  if (!isChat) return (await import("./io.ts")).main(program, args);
+  if (existsSync(join(home, RESTORE_ROOM, RESTORE_NOTE)) && !(await mended(home))) return;
+  const options = program === "io" ? chatOptionsIn(args) : undefined;
+  if (!options || !input.isTTY || !output.isTTY || env.TERM === "dumb") return (await import("./io.ts")).main(program, args);
   // A terminal that is gone takes no more words.
   output.on("error", () => process.exit());
-  const connect = async () => (await import("./chat.ts")).reachDaemon();
+  const reach = async () => (await import("./chat.ts")).reachDaemon();
   try {
-    await new Terminal({ connect, conversation: "main", home, env, input, output }).run();
+    const chosen = options.resume === undefined ? undefined : await resumed(await reach(), options.resume);
+    const name = chosen?.name ?? options.conversation;
+    const open = (client: Client) =>
+      openConversation(client, { name, last: options.continue === true, folder: folderHere(), mode: options.mode });
+    if (options.resume === undefined || chosen) await new Terminal({ connect: reach, open, home, env, input, output }).run();
   } catch (error) {
     (await import("./output.ts")).report(error, { json: false });
   }
   process.exit();
 }
 
-/** A home that is missing may only wait for the last step of a restore. False: it could not be seen to. */
+/** The conversation of that name, or the one that the person chooses; undefined if they choose none. */
+async function resumed(client: Client, wanted: NonNullable<ChatOptions["resume"]>): Promise<{ name: string } | undefined> {
+  if (wanted !== true) return openConversation(client, { name: wanted, exists: true });
+  const { pickConversation } = await import("../tui/picker.ts");
+  const search = (words: string, after?: string) => {
+    const query = new URLSearchParams({ limit: "50", ...(words && { q: words }), ...(after !== undefined && { before: after }) });
+    return client.request<ConversationList>("GET", `/api/conversations?${query}`);
+  };
+  const { stdin: input, stdout: output, env } = process;
+  const name = await pickConversation({ search, env, input, output });
+  return name === undefined ? undefined : { name };
+}
+
+/** Where the person stands; a folder that was removed under them is none. */
+function folderHere(): string | undefined {
+  try {
+    return process.cwd();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A restore that was killed at its last step is finished first. False: it could not be seen to. */
 async function mended(home: string): Promise<boolean> {
   try {
     const told = (await import("../backup/interrupted.ts")).finishRestore(home);

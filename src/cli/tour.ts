@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { ExitCode, usageError } from "../lib/errors.ts";
+import { ExitCode, UserError, usageError } from "../lib/errors.ts";
 import { howToType, quotedForShell } from "../lib/invocation.ts";
 import { realOf } from "../lib/real-path.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import { withoutEnd } from "../lib/trim.ts";
-import { startInBackground, stopDaemon } from "./daemon.ts";
+import { endDaemon, startInBackground } from "./daemon.ts";
 import { openAnswers } from "./input.ts";
 import { createShell, JSON_OPTION, type Shell } from "./output.ts";
 import type { Scene } from "./tour-scenes.ts";
@@ -17,6 +17,9 @@ interface TourOptions {
   keep?: boolean;
   json?: boolean;
 }
+
+/** How long the daemon has for a stop in good order: Ctrl-C ends the tour within 5 s in all. */
+const END_MS = 2_000;
 
 /** `io tour`: everything once, on a sample project and the rehearsal model, in a home of its own. */
 export function tourCommand(program: Command, shell: Shell): void {
@@ -30,35 +33,52 @@ export function tourCommand(program: Command, shell: Shell): void {
 }
 
 async function tour(shell: Shell, { folder, keep = folder !== undefined, json }: TourOptions): Promise<void> {
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  // Heard until everything is put away: another Ctrl-C must not leave half of it.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
   const place = placeFor(folder);
   const project = join(place, "greeter");
   const own = createShell(environmentOf(shell.env, join(place, "home")));
   const show = (text: string) => (json ? shell.note(text) : void process.stdout.write(`${terminalSafe(shell.typed(text))}\n`));
-  const answers = shell.isTerminal && !json ? openAnswers(true) : undefined;
-  const leave = () => process.exit(ExitCode.interrupted);
-  process.once("SIGINT", leave);
-  process.once("exit", () => {
-    const daemon = own.daemon();
-    if (daemon) process.kill(daemon.pid, "SIGKILL");
-    if (!keep) rmSync(place, { recursive: true, force: true, maxRetries: 5 });
-  });
-  try {
+  const answers = shell.isTerminal && !json ? openAnswers(true, { onInterrupt: interrupt }) : undefined;
+  const prepare = async () => {
     show(`A tour of IO, on the rehearsal model: it only plays, but everything else is real.\nThe sample project: ${project}\n`);
     const { makeSampleProject } = await import("../daemon/sample.ts");
     await makeSampleProject(project, own.env);
-    await startInBackground(own);
-    const scenes = await playAll(own, project, {
-      show,
+    await startInBackground(own, { signal: stop.signal });
+  };
+  const preparing = prepare();
+  const play = async () => {
+    await preparing;
+    return playAll(own, project, {
+      show: (text) => void (stop.signal.aborted || show(text)),
       next: answers && (async () => void (await answers.next("Enter goes on, Ctrl-C leaves. "))),
     });
+  };
+  try {
+    const scenes = await Promise.race([play(), interrupted(stop.signal)]);
     const document = { place, home: own.paths.home, project, kept: keep, scenes };
     const branch = /on the branch (\S+)\.$/.exec(scenes.at(-1)?.proof ?? "")?.[1];
     shell.print(document, shell.typed(ending(shell, { place, project, branch, keep })), { json });
   } finally {
     answers?.close();
-    if (own.daemon()) await stopDaemon(own);
-    process.off("SIGINT", leave);
+    // Nothing may be begun behind our back in a folder that is gone.
+    await preparing.catch(() => undefined);
+    await endDaemon(own, END_MS);
+    if (!keep) rmSync(place, { recursive: true, force: true, maxRetries: 5 });
+    // A scene that was cut off may still wait for a daemon that will not come back.
+    if (stop.signal.aborted) process.exit(ExitCode.interrupted);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, interrupt);
   }
+}
+
+function interrupted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = () => reject(new UserError("Interrupted.", { exitCode: ExitCode.interrupted }));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
 }
 
 interface Showing {

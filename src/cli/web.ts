@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 import type { Command } from "commander";
+import { writeFileAtomic } from "../lib/atomic.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 export function webCommand(program: Command, shell: Shell): void {
@@ -16,18 +18,34 @@ export function webCommand(program: Command, shell: Shell): void {
       shell.print({ url, ticket, expiresAt }, url, options);
       if (options.json || !shell.isTerminal || !options.open) return;
       shell.note("The address is good once, for a minute.");
-      openBrowser(url);
+      openAddress(shell, url);
     });
 }
 
-/** What opens an address on this system; where there is nothing, the person has the address. */
-function openBrowser(url: string): void {
-  const openers: [string, string[]][] =
+/** Opens an address that only this user is to see. */
+export function openAddress({ paths, env }: Shell, url: string): void {
+  const page = join(paths.home, "open-page.html");
+  writeFileAtomic(page, redirectTo(url.replaceAll("&", "&amp;").replaceAll('"', "&quot;")), 0o600);
+  openBrowser(page, env);
+}
+
+/**
+ * Every user of a machine can read what programs are started with, and a ticket signs in whoever has it. So the browser is
+ * started with the name of a file that only this user can read.
+ */
+const redirectTo = (url: string): string =>
+  `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url}"><title>IO</title>\n`;
+
+/** What opens a file on this system; where there is nothing, the person has the address. */
+function openBrowser(file: string, { BROWSER, SystemRoot = "C:\\Windows" }: NodeJS.ProcessEnv): void {
+  const openers: [string, string[]][] = [
+    ...(BROWSER && isAbsolute(BROWSER) ? [[BROWSER, [file]] satisfies [string, string[]]] : []),
     process.platform === "darwin"
-      ? [["/usr/bin/open", [url]]]
+      ? ["/usr/bin/open", [file]]
       : process.platform === "win32"
-        ? [[`${process.env.SystemRoot ?? "C:\\Windows"}\\System32\\rundll32.exe`, ["url.dll,FileProtocolHandler", url]]]
-        : [["/usr/bin/xdg-open", [url]]];
+        ? [`${SystemRoot}\\System32\\rundll32.exe`, ["url.dll,FileProtocolHandler", file]]
+        : ["/usr/bin/xdg-open", [file]],
+  ];
   const found = openers.find(([path]) => existsSync(path));
   if (!found) return;
   const child = spawn(found[0], found[1], { stdio: "ignore", detached: true });

@@ -1,5 +1,7 @@
 import type { Command } from "commander";
+import { usageError } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
+import { type Contradiction, type PageReview, tellChange } from "../protocol/page-review.ts";
 import { confirm, readContent, wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -9,6 +11,7 @@ interface PageInfo {
   bytes: number;
   updatedAt: string;
 }
+type Written = PageInfo & { contradictions: Contradiction[] };
 interface PageList {
   items: PageInfo[];
   total: number;
@@ -65,8 +68,9 @@ export function wikiCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (path: string, given: string | undefined, { json, file }: Json & { file?: string }) => {
       const content = await readContent(given, file);
-      const page = await shell.client().request<PageInfo>("PUT", pageRoute(path), { content });
-      shell.print(page, () => `Saved ${page.path} ("${page.title}", ${page.bytes} bytes).`, { json });
+      const page = await shell.client().request<Written>("PUT", pageRoute(path), { content });
+      const saved = `Saved ${page.path} ("${page.title}", ${page.bytes} bytes).`;
+      shell.print(page, () => [saved, ...page.contradictions.map(contradictionLines)].join("\n"), { json });
     });
 
   wiki
@@ -99,6 +103,7 @@ export function wikiCommands(program: Command, shell: Shell): void {
       shell.print(page, () => `Deleted ${page.path}. "io wiki history ${path}" shows what can be restored.`, { json });
     });
 
+  reviewCommand(wiki, shell);
   wiki
     .command("history")
     .description("earlier versions of a page, the newest first")
@@ -179,4 +184,52 @@ function sourceRoute(name: string): string {
 function queryOf(values: Record<string, string | undefined>): string {
   const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}
+
+const VERDICTS = { keep: "Kept", change: "Changed", revert: "Reverted" } as const;
+type ReviewOptions = Json & { file?: string };
+
+/** What agents wrote, for a person who looks through it. */
+function reviewCommand(wiki: Command, shell: Shell): void {
+  wiki
+    .command("review")
+    .description(
+      "what agents, or others outside IO, wrote since you last looked; keep it, change it, or bring back what stood there before",
+    )
+    .argument("[verdict]", "keep, change or revert; without it, all pages are listed")
+    .argument("[path]", "the page")
+    .argument("[content]", 'with change: what it says instead; "-" reads standard input')
+    .option("--file <file>", "with change: take the page from a file")
+    .option(...JSON_OPTION)
+    .action(async (verdict: string | undefined, path: string | undefined, given: string | undefined, options: ReviewOptions) => {
+      if (verdict === undefined) {
+        const list = await shell.client().request<{ items: PageReview[] }>("GET", "/api/wiki/review");
+        shell.print(
+          list,
+          () => list.items.map(reviewLine).join("\n") || "Nobody changed anything since you last looked.",
+          options,
+        );
+        return;
+      }
+      const said = Object.hasOwn(VERDICTS, verdict) ? VERDICTS[verdict as keyof typeof VERDICTS] : undefined;
+      const isChange = verdict === "change";
+      if (said === undefined || path === undefined || (!isChange && (given !== undefined || options.file !== undefined)))
+        throw usageError(
+          "Say what to do with which page: io wiki review keep <path>, change <path> <content>, or revert <path>.",
+        );
+      const body = { path, verdict, ...(isChange && { content: await readContent(given, options.file) }) };
+      const done = await shell.client().request<PageReview>("POST", "/api/wiki/review", body);
+      shell.print(done, `${said} ${done.path}.`, options);
+    });
+}
+
+function contradictionLines({ says, otherPath, otherSays }: Contradiction): string {
+  return `  contradicts ${otherPath}: ${otherSays}\n    it says: ${says}`;
+}
+
+function reviewLine(review: PageReview): string {
+  const { path, by, said, at, fromOutside, contradictions } = review;
+  const mark = fromOutside && by === "agent" ? "  [after reading text from outside]" : "";
+  const line = `${path}  ${tellChange(review)}, ${at.slice(0, 16).replace("T", " ")} UTC${mark}${said ? `  asked: ${said.slice(0, 80)}` : ""}`;
+  return [line, ...contradictions.map(contradictionLines)].join("\n");
 }

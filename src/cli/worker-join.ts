@@ -1,15 +1,15 @@
 import { availableParallelism, hostname } from "node:os";
-import { readInviteUrl } from "../cluster/invitation.ts";
-import { joinCluster } from "../cluster/join.ts";
-import { workerUser } from "../cluster/rights.ts";
-import { readWorkerFile, writeWorkerFile } from "../cluster/worker-file.ts";
 import { runWorker } from "../daemon/worker.ts";
+import { ensureHome } from "../home/paths.ts";
 import { UserError, usageError } from "../lib/errors.ts";
-import { ensureHome } from "../lib/paths.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { explainIssues } from "../lib/validation.ts";
 import { packageVersion } from "../lib/version.ts";
 import { WorkerCapacity, WorkerLabels, WorkerName } from "../protocol/workers.ts";
+import { readInviteUrl } from "../workers/cluster/invitation.ts";
+import { joinCluster } from "../workers/cluster/join.ts";
+import { workerUser } from "../workers/cluster/rights.ts";
+import { readWorkerFile, writeWorkerFile } from "../workers/cluster/worker-file.ts";
 import type { Json, Shell } from "./output.ts";
 
 export interface JoinOptions extends Json {
@@ -46,11 +46,19 @@ async function joinAnew(shell: Shell, url: string, options: JoinOptions) {
   if (options.ca !== undefined && ca === undefined) throw usageError(`--ca: ${options.ca} is no file that can be read.`);
   const invitation = readInviteUrl(url);
   const version = packageVersion();
-  const { access, keyToAdd } = await joinCluster({ invitation, code, name, labels, capacity, version, ...(ca && { ca }) });
-  const file = { access, labels, capacity };
+  const { access, daemon, keyToAdd } = await joinCluster({
+    invitation,
+    code,
+    name,
+    labels,
+    capacity,
+    version,
+    ...(ca && { ca }),
+  });
+  const file = { access, daemon, labels, capacity };
   writeWorkerFile(shell.paths.worker, file);
   if (keyToAdd !== null) {
-    const user = JSON.stringify(workerUser({ publicKey: keyToAdd, name, labels }));
+    const user = JSON.stringify(workerUser({ publicKey: keyToAdd, name }));
     throw new UserError(
       `Joined as ${name}. The server is one of your own, so its keeper has to let this worker in: add this to the users of its configuration and reload it, then run "io worker join" here.\n${user}`,
     );

@@ -1,27 +1,55 @@
 import type { Client } from "../client/client.ts";
 import type { Agent, Squad } from "../protocol/squads.ts";
-import { COMMAND_NAMES } from "./commands/index.ts";
 import { type Action, meaningOf } from "./input/bindings.ts";
 import { commonStart, complete } from "./input/completion.ts";
-import { type Draft, edit, emptyDraft, hasLineAbove, hasLineBelow, insert, replace, typed, withText } from "./input/editor.ts";
+import {
+  type Draft,
+  type Edit,
+  edit,
+  emptyDraft,
+  hasLineAbove,
+  hasLineBelow,
+  insert,
+  replace,
+  typed,
+  withText,
+} from "./input/editor.ts";
+import { FoldedPastes } from "./input/folded.ts";
 import { History } from "./input/history.ts";
 import type { Kept } from "./input/kept.ts";
 import type { Key } from "./input/keys.ts";
-import { dim, type Line } from "./text/style.ts";
+import { coloured, dim, type Line } from "./text/style.ts";
 import { widthOf } from "./text/width.ts";
 import { safe } from "./transcript/blocks.ts";
 
 export interface ComposerDeps {
   kept: Kept;
-  conversation: string;
   cwd: string;
   client: () => Client | undefined;
+  /** Every command that can be typed now, with what it does. */
+  commands: () => readonly { name: string; help: string }[];
+  /** Whether a turn runs, which Ctrl-C cancels. */
+  isBusy: () => boolean;
   onChange: () => void;
 }
 
-/** What a key asks of the terminal, once the line itself has been seen to. */
-export type Wanted = Exclude<Action, "newLine" | "complete" | "previous" | "next" | "interrupt" | "endOfInput"> | "leave";
+/** Completions in sight, and the one that stands in the line. */
+interface Menu {
+  from: number;
+  to: number;
+  options: string[];
+  at: number;
+}
 
+/** What a key asks of the terminal, once the line itself has been seen to. */
+export type Wanted =
+  | Exclude<Action, "newLine" | "complete" | "previous" | "next" | "interrupt" | "endOfInput" | "search">
+  | "leave";
+
+/** Where a draft is kept that was typed before it was known for which conversation. */
+const NOWHERE = "";
+/** How many completions are in sight at once. */
+const MENU_ROWS = 8;
 const AGAIN = "Ctrl-C again leaves; IO goes on in the background";
 
 /** The line being typed: its history, its completion, and the drafts of other conversations. */
@@ -30,7 +58,10 @@ export class Composer {
   readonly #history: History;
   readonly #drafts: Record<string, string>;
   #draft: Draft = emptyDraft;
-  #options: string[] = [];
+  readonly #pastes = new FoldedPastes();
+  #menu: Menu | undefined;
+  /** What is looked for in the history, where it was found, and the line before that. */
+  #search: { words: string; at: number | undefined; before: Draft } | undefined;
   #isLeaving = false;
   #isPrefixed = false;
 
@@ -38,14 +69,20 @@ export class Composer {
     this.#deps = deps;
     this.#history = new History(deps.kept.history());
     this.#drafts = deps.kept.drafts();
-    this.write(this.#drafts[deps.conversation] ?? "");
+    this.write(this.#drafts[NOWHERE] ?? "");
   }
 
   get draft(): Draft {
     return this.#draft;
   }
+  /** What would be sent: large pastes are whole in it. */
   get text(): string {
-    return this.#draft.text;
+    return this.#pastes.expand(this.#draft.text);
+  }
+
+  /** Whether nothing was ever sent from here. */
+  get isNew(): boolean {
+    return this.#history.isEmpty;
   }
 
   write(text: string): void {
@@ -57,6 +94,12 @@ export class Composer {
     const { text } = this;
     if (text.trim() !== "" && this.#history.add(text)) setImmediate(() => this.#deps.kept.remember(text));
     this.#draft = { ...emptyDraft, cut: this.#draft.cut };
+  }
+
+  /** The conversation is known: its draft is taken up, unless something was typed meanwhile. */
+  open(conversation: string): void {
+    delete this.#drafts[NOWHERE];
+    if (this.text === "") this.write(this.#drafts[conversation] ?? "");
   }
 
   goTo(from: string, to: string): void {
@@ -76,20 +119,67 @@ export class Composer {
     const wasPrefixed = this.#isPrefixed;
     this.#isLeaving = false;
     this.#isPrefixed = false;
-    this.#options = [];
+    if (this.#search && this.#searched(key)) return undefined;
+    const menu = this.#menu;
+    this.#menu = undefined;
     if (key.kind === "text" || key.kind === "paste") {
-      this.#draft = insert(this.#draft, typed(key.text));
+      const text = typed(key.text);
+      this.#draft = insert(this.#draft, key.kind === "paste" ? this.#pastes.fold(text) : text);
       return undefined;
     }
     if (key.kind !== "key") return undefined;
+    if (menu && key.name === "escape") return undefined;
+    if (menu && key.name === "tab" && !key.shift) {
+      this.#choose(menu);
+      return undefined;
+    }
     if (key.ctrl && key.name === "letter:x") {
       this.#isPrefixed = true;
       return undefined;
     }
     if (wasPrefixed && key.ctrl && key.name === "letter:e") return "externalEditor";
     const meaning = meaningOf(key);
-    if (meaning && "edit" in meaning) this.#draft = edit(this.#draft, meaning.edit);
+    if (meaning && "edit" in meaning) this.#edit(meaning.edit);
     return meaning && "action" in meaning ? this.#act(meaning.action, wasLeaving) : undefined;
+  }
+
+  /** A large paste goes as a whole, and what went of one can be put back. */
+  #edit(step: Edit): void {
+    const { text, caret } = this.#draft;
+    const marker = step === "backspace" ? this.#pastes.endOf(text.slice(0, caret)) : undefined;
+    const next = marker ? replace(this.#draft, caret - marker.length, caret, "") : edit(this.#draft, step);
+    const broken = this.#pastes.brokenBy(text, next.text);
+    this.#draft = broken === undefined ? next : { ...next, cut: broken };
+  }
+
+  /** Goes on with the search; false for a key that ends it and means what it always means. */
+  #searched(key: Key): boolean {
+    const search = this.#search!;
+    const look = (words: string, from?: number) => {
+      const at = this.#history.find(words, from);
+      this.#search = { ...search, words, at: at ?? (from === undefined ? undefined : search.at) };
+      const found = this.#search.at;
+      if (found !== undefined) this.#draft = withText(this.#draft, this.#history.at(found));
+      return true;
+    };
+    if (key.kind === "text") return look(search.words + key.text);
+    if (key.kind !== "key") return false;
+    if (key.name === "backspace") return look(search.words.slice(0, -1));
+    if (key.ctrl && key.name === "letter:r") return look(search.words, search.at);
+    this.#search = undefined;
+    if (key.name === "escape" || (key.ctrl && /^letter:[cg]$/.test(key.name))) {
+      this.#draft = search.before;
+      return true;
+    }
+    return key.name === "enter" || key.name === "tab";
+  }
+
+  /** Puts the next option of the menu into the line. */
+  #choose(menu: Menu): void {
+    const at = (menu.at + 1) % menu.options.length;
+    const option = menu.options[at]!;
+    this.#draft = replace(this.#draft, menu.from, menu.to, option);
+    this.#menu = { ...menu, at, to: menu.from + option.length };
   }
 
   #act(action: Action, wasLeaving: boolean): Wanted | undefined {
@@ -110,7 +200,13 @@ export class Composer {
       case "interrupt":
         if (draft.text === "" && wasLeaving) return "leave";
         this.#isLeaving = draft.text === "";
+        if (draft.text === "" && this.#deps.isBusy()) return "cancel";
+        // Up brings back what was cleared.
+        if (draft.text.trim() !== "") this.#history.add(this.text);
         this.#draft = { ...emptyDraft, cut: draft.cut };
+        return undefined;
+      case "search":
+        this.#search = { words: "", at: undefined, before: draft };
         return undefined;
       case "endOfInput":
         if (draft.text === "") return "leave";
@@ -127,25 +223,21 @@ export class Composer {
     }
   }
 
-  /** Completions in a row or two, or that a second Ctrl-C leaves. */
+  /** A menu of completions, the search, or that a second Ctrl-C leaves. */
   hint(width: number): Line[] {
     if (this.#isLeaving) return [[dim(`  ${AGAIN}`)]];
-    if (this.#options.length === 0) return [];
-    const shown: string[] = [];
-    let used = 2;
-    for (const option of this.#options.map((each) => safe(each))) {
-      used += widthOf(option) + 2;
-      if (used > width - 6) break;
-      shown.push(option);
+    if (this.#search) {
+      const { words, at } = this.#search;
+      const found = words !== "" && at === undefined ? "  (nothing like it)" : "";
+      return [[dim(`  search: ${safe(words)}${found}  ·  Ctrl-R older, Enter takes it, Escape goes back`)]];
     }
-    const more = this.#options.length - shown.length;
-    return [[dim(`  ${shown.join("  ")}${more > 0 ? `  +${more}` : ""}`)]];
+    return this.#menu ? menuLines(this.#menu, this.#deps.commands(), width) : [];
   }
 
   async #complete(): Promise<void> {
     const before = this.#draft;
     const found = await complete(before, {
-      commands: COMMAND_NAMES,
+      commands: this.#deps.commands().map(({ name }) => name),
       argumentsOf: (command) => this.#argumentsOf(command),
       people: () => this.#people(),
       cwd: this.#deps.cwd,
@@ -156,7 +248,7 @@ export class Composer {
     const isWhole = others.length === 0;
     const text = isWhole ? `${only}${only!.endsWith("/") ? "" : " "}` : commonStart(found.options);
     this.#draft = replace(before, found.from, found.to, text);
-    this.#options = isWhole ? [] : found.options;
+    this.#menu = isWhole ? undefined : { from: found.from, to: found.from + text.length, options: found.options, at: -1 };
     this.#deps.onChange();
   }
 
@@ -195,4 +287,18 @@ export class Composer {
     );
     return [...items.map(({ slug }) => slug), ...agents.flat()];
   }
+}
+
+/** The options around the one in the line, each with what it does. */
+function menuLines({ options, at }: Menu, commands: readonly { name: string; help: string }[], width: number): Line[] {
+  const start = Math.max(0, Math.min(at - MENU_ROWS + 2, options.length - MENU_ROWS));
+  const shown = options.slice(start, start + MENU_ROWS);
+  const wide = Math.min(32, Math.max(...shown.map((option) => widthOf(safe(option)))));
+  const lines = shown.map((option, index): Line => {
+    const help = commands.find(({ name }) => `/${name}` === option)?.help ?? (option.endsWith("/") ? "folder" : "");
+    const text = `${safe(option)}${" ".repeat(Math.max(0, wide - widthOf(safe(option))))}  ${safe(help)}`.slice(0, width);
+    return start + index === at ? [coloured(`› ${text}`, "cyan")] : [dim(`  ${text}`)];
+  });
+  const more = options.length - shown.length;
+  return more > 0 ? [...lines, [dim(`  +${more}`)]] : lines;
 }

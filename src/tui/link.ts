@@ -1,20 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
+import type { Mode } from "../home/mode-words.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
 import type { Status } from "../protocol/api.ts";
+import { concerns } from "../protocol/approval-text.ts";
 import type { Approval } from "../protocol/approvals.ts";
+import type { ConversationInfo } from "../protocol/conversations.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Message } from "../protocol/messages.ts";
+import type { TodoItem, TodoList } from "../protocol/todo.ts";
+import type { ContextUse } from "../protocol/turns.ts";
+import { modeOf } from "./commands/control.ts";
 import type { StatusFacts } from "./screen/status-line.ts";
 
 export interface LinkDeps {
   /** Finds the daemon, or starts it. */
   connect: () => Promise<Client>;
   /** Told once, when the daemon has answered for the first time. */
-  onWelcome: (status: Status, url: string) => void;
+  onWelcome: (status: Status, url: string, mode: Mode) => void;
   /** The last turns of a conversation, oldest first. */
   onRecall: (messages: Message[]) => void;
   onEvent: (event: Event) => void;
-  onFacts: (facts: Partial<StatusFacts>) => void;
+  onFacts: (facts: Partial<StatusFacts> & { todo?: TodoItem[] }) => void;
   onApprovals: (waiting: Approval[]) => void;
   onLost: () => void;
   onBack: () => void;
@@ -35,7 +42,7 @@ export class Link {
   #following = new AbortController();
   #refreshing: NodeJS.Timeout | undefined;
   #isWelcome = false;
-  #conversation = "main";
+  #conversation = "";
 
   constructor(deps: LinkDeps) {
     this.#deps = deps;
@@ -45,21 +52,50 @@ export class Link {
     return this.#client;
   }
 
+  /** Finds the daemon and the conversation that is wanted, then shows and follows that; `onOpen` is told which it is. */
+  async begin(
+    open: (client: Client) => Promise<ConversationInfo>,
+    onOpen: (conversation: ConversationInfo) => void,
+  ): Promise<void> {
+    const { signal } = this.#following;
+    try {
+      this.#client ??= await this.#deps.connect();
+      const conversation = await this.#opened(this.#client, open, signal);
+      if (signal.aborted || !conversation) return;
+      onOpen(conversation);
+      await this.follow(conversation.name);
+    } catch (error) {
+      this.#deps.onFailed(error);
+    }
+  }
+
+  /** A daemon that goes away meanwhile is waited for; what it refuses is an error. */
+  async #opened(client: Client, open: (client: Client) => Promise<ConversationInfo>, signal: AbortSignal) {
+    for (let isTold = false; !signal.aborted; ) {
+      try {
+        return await open(client);
+      } catch (error) {
+        if (error instanceof UserError && error.exitCode !== ExitCode.unreachable) throw error;
+        if (!isTold) this.#lost();
+        isTold = true;
+        await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
   /** Leaves the conversation that was followed, and shows and follows this one. */
   async follow(conversation: string): Promise<void> {
     this.#following.abort();
     this.#following = new AbortController();
     this.#conversation = conversation;
     const { signal } = this.#following;
-    try {
-      this.#client ??= await this.#deps.connect();
-    } catch (error) {
-      return this.#deps.onFailed(error);
-    }
+    const client = this.#client;
+    if (!client) return;
     let isTold = false;
     while (!signal.aborted) {
       try {
-        return await this.#hear(this.#client, conversation, signal);
+        return await this.#hear(client, conversation, signal);
       } catch {
         // The daemon went away while the conversation was being opened.
         if (!isTold && !signal.aborted) this.#lost();
@@ -93,7 +129,8 @@ export class Link {
     const after = running ? Math.max(0, at - BACK) : at;
     const news = client.events({ ...this.#options(conversation, signal), after });
     for await (const event of news) {
-      if (event.id <= at && !(running && isOf(event, running.id))) continue;
+      const isOld = event.id <= at && event.type !== "disk.changed";
+      if (isOld && !(running && isOf(event, running.id))) continue;
       this.#deps.onEvent(event);
       if (!/^message\.(delta|tool|steered)$|^task\.progress$/.test(event.type)) this.refresh();
     }
@@ -136,7 +173,8 @@ export class Link {
     if (!client) return;
     const { onFacts, onApprovals, onWelcome } = this.#deps;
     const conversation = this.#conversation;
-    const [status, runs, usage, approvals] = await Promise.all([
+    const at = `/api/conversations/${encodeURIComponent(conversation)}`;
+    const [status, runs, usage, approvals, mode, { context }, { items: todo }] = await Promise.all([
       client.request<Status>("GET", "/api/status"),
       client.request<{ items: { status: string }[] }>("GET", "/api/runs?limit=20"),
       client.request<{ items: { name: string; inputTokens: number; outputTokens: number }[] }>(
@@ -144,17 +182,24 @@ export class Link {
         "/api/usage?by=conversation",
       ),
       client.request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting"),
+      modeOf(client, conversation),
+      client.request<{ context: ContextUse | null }>("GET", `${at}/context`),
+      client.request<TodoList>("GET", `${at}/todo`),
     ]);
-    if (!this.#isWelcome) onWelcome(status, client.url);
+    if (!this.#isWelcome) onWelcome(status, client.url, mode);
     this.#isWelcome = true;
     const used = usage.items.find(({ name }) => name === conversation);
-    onApprovals(approvals.items.filter((each) => each.conversation === null || each.conversation === conversation));
+    onApprovals(approvals.items.filter((each) => concerns(each, conversation)));
     onFacts({
       engine: status.engine,
+      mode,
+      context,
+      todo,
       queue: status.queue.waiting,
       tasks: (status.counts.tasksRunning ?? 0) + (status.counts.tasksQueued ?? 0),
       runs: runs.items.filter((run) => run.status === "running").length,
       approvals: status.counts.approvalsWaiting ?? 0,
+      isDiskFull: status.disk?.state === "full",
       tokens: used ? used.inputTokens + used.outputTokens : 0,
     });
   }

@@ -5,7 +5,10 @@ import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import { tellApproval } from "../protocol/approval-text.ts";
 import { shownFailure } from "../protocol/messages.ts";
+import { isFromElsewhere } from "../protocol/news.ts";
+import { tellDisk, tellRetry } from "../protocol/shown-state.ts";
 import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
+import { createToolNotes } from "./tool-notes.ts";
 
 export interface PlainChatDeps {
   client: Client;
@@ -36,7 +39,8 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
             said += delta;
             say(delta);
           },
-          onTool: (tool, state) => void (state === "started" && note(`· ${tool}`)),
+          onTool: createToolNotes(note),
+          onRetry: (retry) => note(`! ${tellRetry(retry)}`),
           wait: "for ever",
         },
       );
@@ -60,6 +64,8 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
     for await (const event of client.events({ conversation, signal, wait: "for ever", onLost, onBack })) {
       // A question is shown at once: the answer may be waiting for it.
       if (event.type === "approval.asked") say(`\n${tellApproval(event.data, { allow: "/allow", deny: "/deny" })}\n`);
+      if (event.type === "news.told" && isFromElsewhere(event.data, conversation)) note(`· ${event.data.text}`);
+      if (event.type === "disk.changed") note(`! ${tellDisk(event.data)}`);
       if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
       const { source, reply } = event.data;
       const text = shownFailure(event.data) ?? reply ?? "";

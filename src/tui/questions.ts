@@ -12,6 +12,8 @@ export class Questions {
   #waiting: { approval: Approval; seenSince?: number }[] = [];
   /** Those that were too long for the live region and were printed whole. */
   readonly #printed = new Set<string>();
+  /** Those that were answered here, and that nobody has decided yet. */
+  readonly #answered = new Set<string>();
 
   constructor(now: () => number) {
     this.#now = now;
@@ -41,7 +43,14 @@ export class Questions {
   /** The one that a bare yes or no answers, and whether it has been in sight for long enough to be meant. */
   current(): { approval: Approval; isSeen: boolean } | undefined {
     const first = this.#waiting[0];
-    return first && { approval: first.approval, isSeen: this.#now() - (first.seenSince ?? this.#now()) >= READ_MS };
+    if (!first || this.#answered.has(first.approval.id)) return undefined;
+    return { approval: first.approval, isSeen: this.#now() - (first.seenSince ?? this.#now()) >= READ_MS };
+  }
+
+  /** One key is one answer: another one is not taken for the same question, unless the first did not arrive. */
+  answered(id: string, arrived = true): void {
+    if (arrived) this.#answered.add(id);
+    else this.#answered.delete(id);
   }
 
   /** The question in sight. One that has not enough room is handed to `print`, whole, and only its answer line stays. */
@@ -57,7 +66,8 @@ export class Questions {
     }
     const shown = this.#printed.has(approval.id) ? [`${approval.id}: see above`, text.at(-1)!] : text;
     const more = this.#waiting.length - 1;
-    const hint = `y or n and Enter answers too; words behind it are told to the model${more > 0 ? ` · ${more} more: /approvals` : ""}`;
+    const keys = this.current()?.isSeen ? `y allows, n denies; /deny ${approval.id} <why> says why` : "…";
+    const hint = `${keys}${more > 0 ? ` · ${more} more: /approvals` : ""}`;
     return [
       ...shown.map((line, index): Line => (index === 0 ? [coloured("? ", "yellow"), { text: line }] : [{ text: `  ${line}` }])),
       [dim(`  ${hint}`)],

@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
+import { expandCommand, type OwnCommand } from "../home/own-command.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Event } from "../protocol/events.ts";
+import { type NamedPicture, picturesIn, withAttachments } from "./attach.ts";
 import { decideApproval } from "./commands/control.ts";
 import { Conversations } from "./commands/conversations.ts";
 import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
 import type { Composer, Wanted } from "./composer.ts";
 import { type Questions, yesOrNo } from "./questions.ts";
-import { type Block, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
+import type { Reviews } from "./reviews.ts";
+import { type Block, differenceBlock, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
 import type { JournalCall } from "./transcript/tools.ts";
 import { matching, type Transcript } from "./transcript/transcript.ts";
 
@@ -17,13 +20,29 @@ export interface SpeakerDeps {
   client: () => Client | undefined;
   transcript: () => Transcript;
   questions: Questions;
+  reviews: Pick<Reviews, "begin">;
   conversation: () => string;
+  /** The commands that the person or the project wrote. */
+  ownCommands: () => OwnCommand[];
+  /** Where paths begin that a person types. */
+  cwd: string;
   composer: Composer;
   say: (block: Block) => void;
   write: (bytes: string) => void;
   goTo: (conversation: string) => void;
   leave: () => void;
   onChange: () => void;
+}
+
+/** A message on its way, which may have to be sent again. */
+interface Sending {
+  text: string;
+  /** With the text of the files that it names. */
+  whole: string;
+  key: string;
+  pictures: NamedPicture[];
+  /** The ids of the pictures, once they are with the daemon. */
+  attachments?: string[];
 }
 
 const AWAY = "not sent: the daemon does not answer. Your line is kept; Enter sends it once the daemon is back.";
@@ -35,7 +54,7 @@ export class Speaker {
   readonly #sending = new Map<string, { text: string; onHeard: () => void }>();
   /** What has been said and has not arrived yet. */
   readonly #onItsWay = new Set<Promise<unknown>>();
-  #unsure: { text: string; key: string } | undefined;
+  #unsure: Sending | undefined;
 
   constructor(deps: SpeakerDeps) {
     this.#deps = deps;
@@ -57,14 +76,12 @@ export class Speaker {
 
   hear(event: Event): void {
     if (!event.type.startsWith("message.") || !("id" in event.data)) return;
-    const { id } = event.data;
     if (event.type === "message.queued" && event.data.source.channel === "tui") {
       const { text } = event.data;
       const own = [...this.#sending].find(([, sent]) => sent.text === text);
       own?.[1].onHeard();
       if (own) this.#sending.delete(own[0]);
     }
-    if (event.type === "message.tool") void this.#journal(String(id)).then((calls) => this.#describe(String(id), calls));
   }
 
   submit(how: "send" | "queue"): void {
@@ -79,17 +96,28 @@ export class Speaker {
     // Whoever was just typing "yes" has not read the question: the line waits for another Enter.
     if (answer && !question.isSeen) return;
     composer.sent();
-    if (command) return void this.#command(command.name, command.rest);
-    if (answer) return void this.#decide(question.approval.id, answer);
+    const own = command && this.#ownCommand(command.name);
+    if (command && !own) return void this.#command(command.name, command.rest);
+    if (answer) return void this.answer(question.approval.id, answer);
+    const words = own ? expandCommand(own, command.rest) : text;
     const { turn } = transcript();
-    if (turn && how === "send") void this.#follow(this.#steer(turn.id, text));
-    else this.#send(text);
+    // Pictures can only come with a message of their own.
+    if (turn && how === "send" && picturesIn(words, this.#deps.cwd).length === 0) void this.#follow(this.#steer(turn.id, words));
+    else this.#send(words);
+  }
+
+  /** One that is written by somebody; those of IO itself go before it. */
+  #ownCommand(name: string): OwnCommand | undefined {
+    const isKnown =
+      ["help", "new", "conversation", "copy", "quit", "exit"].includes(name) || ASKED.some((each) => each.name === name);
+    return isKnown ? undefined : this.#deps.ownCommands().find((each) => each.name === name);
   }
 
   act(action: Wanted): void {
     const { transcript, say } = this.#deps;
     const { turn, waiting, lastCall } = transcript();
-    if (action === "cancel" && turn) void this.#try((client) => client.request("POST", `/api/messages/${turn.id}/cancel`));
+    if (action === "cancel" && turn) void this.attempt((client) => client.request("POST", `/api/messages/${turn.id}/cancel`));
+    if (action === "mode") void this.#command("mode", "next");
     if (action === "takeBack") {
       const last = waiting.filter(({ source }) => source === "tui").at(-1);
       if (last) void this.#takeBack(last.id, last.text);
@@ -105,22 +133,29 @@ export class Speaker {
    * events. A message that nobody knows of goes back into the line, and keeps its key for the next try.
    */
   #send(text: string): void {
-    const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
+    const again = this.#unsure?.text === text ? this.#unsure : undefined;
+    const { cwd, onChange } = this.#deps;
+    const sent = again ?? { key: randomUUID(), text, whole: withAttachments(text, cwd), pictures: picturesIn(text, cwd) };
     this.#unsure = undefined;
-    const heard = new Promise<void>((onHeard) => this.#sending.set(key, { text, onHeard }));
-    this.#deps.onChange();
-    void this.#follow(Promise.race([heard, this.#deliver(text, key)]));
+    const heard = new Promise<void>((onHeard) => this.#sending.set(sent.key, { text: sent.whole, onHeard }));
+    onChange();
+    void this.#follow(Promise.race([heard, this.#deliver(sent)]));
   }
 
-  async #deliver(text: string, key: string): Promise<void> {
+  async #deliver(sent: Sending): Promise<void> {
     const { conversation, composer, client, onChange } = this.#deps;
+    const { text, whole, key, pictures } = sent;
     try {
-      const body = { text, conversation: conversation(), source: "tui", idempotencyKey: key };
-      await client()?.request("POST", "/api/messages?wait=true", body);
+      const to = client();
+      // The same files under the same key are the same message.
+      if (to) sent.attachments ??= await Promise.all(pictures.map(async ({ name, bytes }) => (await to.upload(name, bytes)).id));
+      const { attachments = [] } = sent;
+      const body = { text: whole, conversation: conversation(), source: "tui", idempotencyKey: key };
+      await to?.request("POST", "/api/messages?wait=true", { ...body, ...(attachments.length > 0 && { attachments }) });
     } catch (error) {
       if (!this.#sending.has(key)) return;
       this.#trouble(error);
-      this.#unsure = { text, key };
+      this.#unsure = sent;
       if (composer.text === "") composer.write(text);
     } finally {
       this.#sending.delete(key);
@@ -128,15 +163,19 @@ export class Speaker {
     }
   }
 
-  async #decide(id: string, answer: { decision: "allow" | "deny"; words: string[] }): Promise<void> {
-    await this.#try((client) => decideApproval(client, { id, ...answer }));
+  /** Answers a question, once. */
+  async answer(id: string, answer: { decision: "allow" | "deny"; words: string[] }): Promise<void> {
+    const { questions } = this.#deps;
+    questions.answered(id);
+    const told = await this.attempt((client) => decideApproval(client, { id, ...answer }));
+    if (told === undefined) questions.answered(id, false);
   }
 
   /** A turn that has just ended takes no more words: then it is a message of its own. */
   async #steer(id: string, text: string): Promise<void> {
     const client = this.#deps.client();
     try {
-      await client?.request("POST", `/api/messages/${id}/steer`, { text });
+      await client?.request("POST", `/api/messages/${id}/steer`, { text: withAttachments(text, this.#deps.cwd) });
     } catch (error) {
       if (error instanceof UserError && error.code === "conflict") return void this.#send(text);
       this.#trouble(error);
@@ -146,7 +185,7 @@ export class Speaker {
 
   async #takeBack(id: string, text: string): Promise<void> {
     const { composer, onChange } = this.#deps;
-    const done = await this.#try((client) => client.request("POST", `/api/messages/${id}/cancel`));
+    const done = await this.attempt((client) => client.request("POST", `/api/messages/${id}/cancel`));
     if (done === undefined) return;
     composer.write(composer.text === "" ? text : `${text}\n${composer.text}`);
     onChange();
@@ -168,28 +207,25 @@ export class Speaker {
     return (await asked?.catch(() => undefined))?.items ?? [];
   }
 
-  #describe(id: string, calls: readonly JournalCall[]): void {
-    this.#deps.transcript().describe(id, calls);
-    this.#deps.onChange();
-  }
-
   async #command(name: string, rest: string): Promise<void> {
     const { say, leave, transcript, write, conversation } = this.#deps;
     const args = rest.split(/\s+/).filter(Boolean);
     if (name === "quit" || name === "exit") return leave();
-    if (name === "help") return say(plainBlock(helpText()));
+    if (name === "help") return say(plainBlock(helpText(this.#deps.ownCommands())));
     if (name === "copy") {
       const { lastReply } = transcript();
       if (lastReply === "") return say(noteBlock("there is no answer to copy yet"));
       write(`\x1b]52;c;${Buffer.from(lastReply).toString("base64")}\x07`);
       return say(noteBlock(`copied: ${lastReply.length} characters`));
     }
-    if (name === "new") return this.#conversations.begin(args[0]);
-    if (name === "conversation") return void this.#try((client) => this.#conversations.goOrList(client, args[0]));
+    if (name === "new") return void this.attempt((client) => this.#conversations.begin(client, args[0]));
+    if (name === "conversation") return void this.attempt((client) => this.#conversations.goOrList(client, args[0]));
+    if (name === "review" && rest === "") return void this.attempt((client) => this.#deps.reviews.begin(client));
     const command = ASKED.find((each) => each.name === name);
     if (!command) return say(noteBlock(unknownCommand(name)));
-    await this.#try(async (client) => {
-      say(plainBlock(await command.run({ client, conversation: conversation(), args, rest })));
+    await this.attempt(async (client) => {
+      const told = await command.run({ client, conversation: conversation(), args, rest });
+      say(command.name === "diff" ? differenceBlock(told) : plainBlock(told));
     });
   }
 
@@ -200,7 +236,7 @@ export class Speaker {
   }
 
   /** What goes wrong is said; the answer is then undefined. */
-  async #try<T>(work: (client: Client) => Promise<T>): Promise<T | undefined> {
+  async attempt<T>(work: (client: Client) => Promise<T>): Promise<T | undefined> {
     const client = this.#deps.client();
     try {
       if (!client) throw new UserError("The daemon does not answer just now.");

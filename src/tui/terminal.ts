@@ -1,16 +1,21 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Client } from "../client/client.ts";
-import { engineLine } from "../client/status.ts";
+import { ownCommands } from "../home/own-commands.ts";
 import { messageOf } from "../lib/errors.ts";
-import { howToType } from "../lib/invocation.ts";
-import type { Approval } from "../protocol/approvals.ts";
+import { concerns } from "../protocol/approval-text.ts";
+import type { ConversationInfo } from "../protocol/conversations.ts";
 import type { Event } from "../protocol/events.ts";
+import { isFromElsewhere, type Notice } from "../protocol/news.ts";
+import { tellDisk } from "../protocol/shown-state.ts";
+import type { TodoItem } from "../protocol/todo.ts";
+import { commandList } from "./commands/index.ts";
 import { Composer } from "./composer.ts";
 import { createKept } from "./input/kept.ts";
 import type { Key } from "./input/keys.ts";
 import { Link } from "./link.ts";
 import { editOutside, runOwn } from "./outside.ts";
 import { Questions } from "./questions.ts";
+import { Reviews } from "./reviews.ts";
 import { activityLines } from "./screen/activity.ts";
 import { createAttention } from "./screen/attention.ts";
 import { layOutLive } from "./screen/layout.ts";
@@ -22,11 +27,13 @@ import { Speaker } from "./speaker.ts";
 import { paint } from "./text/style.ts";
 import { type Block, joined, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
 import { Transcript } from "./transcript/transcript.ts";
+import { welcomeLines } from "./welcome.ts";
 
 export interface TerminalDeps {
   /** Finds the daemon, or starts it; asked once the prompt is there. */
   connect: () => Promise<Client>;
-  conversation: string;
+  /** Which conversation is opened, asked once the daemon is there. */
+  open: (client: Client) => Promise<ConversationInfo>;
   home: string;
   env: NodeJS.ProcessEnv;
   input: ReadStream;
@@ -34,6 +41,8 @@ export interface TerminalDeps {
   now?: () => number;
 }
 
+/** Where an answer nobody waits for comes from: whether it calls for a person is said by its news. */
+const UNASKED: readonly string[] = ["schedule", "background"];
 /** No more frames than the eye can follow. */
 const FRAME_MS = 30;
 const TICK_MS = 120;
@@ -43,17 +52,24 @@ const LAST_WORDS_MS = 3_000;
 /** The terminal chat: finished blocks printed once, and below them what is under way, the line being typed and the status. */
 export class Terminal {
   readonly #env: NodeJS.ProcessEnv;
+  readonly #home: string;
   readonly #now: () => number;
   readonly #looks: ReturnType<typeof looksOf>;
   readonly #tty: Tty;
   readonly #screen: Screen;
   readonly #attention: ReturnType<typeof createAttention>;
   readonly #link: Link;
+  readonly #open: TerminalDeps["open"];
   readonly #composer: Composer;
   readonly #speaker: Speaker;
   readonly #questions: Questions;
+  readonly #reviews: Reviews;
   #transcript: Transcript;
   #facts: StatusFacts;
+  /** The project that the conversation works in. */
+  #folder: string | null = null;
+  /** The steps that the model keeps. */
+  #todo: TodoItem[] = [];
   #isAway = false;
   #isOver = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
@@ -61,13 +77,21 @@ export class Terminal {
   #ticking: NodeJS.Timeout | undefined;
   #end: (error?: unknown) => void = () => {};
 
-  constructor({ connect, conversation, home, env, input, output, now = () => performance.now() }: TerminalDeps) {
+  constructor({ connect, open, home, env, input, output, now = () => performance.now() }: TerminalDeps) {
     this.#env = env;
+    this.#home = home;
     this.#now = now;
+    this.#open = open;
     this.#looks = looksOf(env);
-    this.#facts = { connection: "connecting", conversation, queue: 0, tasks: 0, runs: 0, approvals: 0, tokens: 0 };
+    this.#facts = { connection: "connecting", conversation: "", queue: 0, tasks: 0, runs: 0, approvals: 0, tokens: 0 };
     this.#transcript = new Transcript({ links: this.#looks.links, now });
     this.#questions = new Questions(now);
+    this.#reviews = new Reviews({
+      say: (block) => this.#say(block),
+      edit: (text) => this.#editPage(text),
+      attempt: (work) => this.#speaker.attempt(work),
+      onChange: () => this.#soon(),
+    });
     this.#tty = openTty({
       input,
       output,
@@ -85,18 +109,18 @@ export class Terminal {
     this.#attention = createAttention(write);
     this.#link = new Link({
       connect,
-      onWelcome: (status, url) => {
-        const words = "Type a message; /help lists commands and keys; Ctrl-C twice leaves, and IO goes on in the background.";
-        const how = howToType({ env, cwd: process.cwd() });
-        const about = `IO ${status.version}, API at ${url}. ${engineLine(status)}`;
-        this.#say(joined(...[about, how, words].flatMap((each) => (each === undefined ? [] : [noteBlock(each)]))));
+      onWelcome: (status, url, mode) => {
+        const { conversation } = this.#facts;
+        const lines = welcomeLines({ status, url, mode, conversation, folder: this.#folder, env, isFirst: this.#composer.isNew });
+        this.#say(joined(...lines.map(noteBlock)));
       },
       onRecall: (messages) => {
         for (const message of messages) this.#transcript.recall(message);
         this.#soon();
       },
       onEvent: (event) => this.#hear(event),
-      onFacts: (facts) => {
+      onFacts: ({ todo, ...facts }) => {
+        this.#todo = todo ?? this.#todo;
         this.#facts = { ...this.#facts, ...facts };
         this.#soon();
       },
@@ -110,16 +134,19 @@ export class Terminal {
     });
     this.#composer = new Composer({
       kept: createKept(home),
-      conversation,
       cwd: process.cwd(),
       client: () => this.#link.client,
+      commands: () => commandList(this.#ownCommands()),
+      isBusy: () => this.#transcript.turn !== undefined,
       onChange: () => this.#draw(),
     });
     this.#speaker = new Speaker({
       client: () => (this.#facts.connection === "connected" ? this.#link.client : undefined),
       transcript: () => this.#transcript,
-      questions: this.#questions,
+      ...{ questions: this.#questions, reviews: this.#reviews },
       conversation: () => this.#facts.conversation,
+      ownCommands: () => this.#ownCommands(),
+      cwd: process.cwd(),
       composer: this.#composer,
       say: (block) => this.#say(block),
       write,
@@ -136,7 +163,12 @@ export class Terminal {
     });
     this.#tty.take();
     this.#draw();
-    void this.#link.follow(this.#facts.conversation);
+    void this.#link.begin(this.#open, ({ name, folder }) => {
+      this.#facts = { ...this.#facts, conversation: name };
+      this.#folder = folder;
+      this.#composer.open(name);
+      this.#soon();
+    });
     for (const signal of ["SIGTERM", "SIGHUP"] as const) process.once(signal, () => this.leave());
     await ended;
   }
@@ -170,7 +202,7 @@ export class Terminal {
   #hear(event: Event): void {
     this.#transcript.hear(event);
     this.#speaker.hear(event);
-    if (event.type === "approval.asked" && this.#concerns(event.data) && this.#questions.ask(event.data)) {
+    if (event.type === "approval.asked" && concerns(event.data, this.#facts.conversation) && this.#questions.ask(event.data)) {
       this.#count(1);
       this.#attention.call(`IO asks: ${event.data.summary}`);
     }
@@ -179,10 +211,25 @@ export class Terminal {
       if (told) this.#count(-1);
       if (told) this.#transcript.print(told);
     }
-    if (event.type === "message.finished") this.#attention.call("IO has answered");
+    if (event.type === "message.finished" && !UNASKED.includes(event.data.source.channel))
+      this.#attention.call("IO has answered");
+    if (event.type === "news.told") this.#tell(event.data);
+    if (event.type === "todo.changed" && event.conversation === this.#facts.conversation) this.#todo = event.data.items;
     if (event.type === "budget.reached")
       this.#transcript.calmly(noteBlock(`the ${event.data.kind}'s budget is nearly used up (/usage)`));
+    if (event.type === "disk.changed") {
+      this.#facts = { ...this.#facts, isDiskFull: event.data.state === "full" };
+      this.#transcript.calmly(noteBlock(tellDisk(event.data)));
+    }
     this.#soon();
+  }
+
+  /** News by its level: what is said in this conversation stands there already, and questions are shown by themselves. */
+  #tell(notice: Notice): void {
+    const { level, kind, conversation, text } = notice;
+    const isElsewhere = isFromElsewhere(notice, this.#facts.conversation);
+    if (isElsewhere) this.#transcript.calmly(noteBlock(kind === "news" ? text : `${conversation}: ${text}`));
+    if (level !== "silent" && (isElsewhere || kind === "reply")) this.#attention.call(text);
   }
 
   /** What waits for the person, before the daemon is asked for all of it again. */
@@ -190,12 +237,9 @@ export class Terminal {
     this.#facts = { ...this.#facts, approvals: Math.max(0, this.#facts.approvals + by) };
   }
 
-  #concerns({ conversation }: Approval): boolean {
-    return conversation === null || conversation === this.#facts.conversation;
-  }
-
   #key(key: Key): void {
     if (key.kind === "focus") return void this.#attention.focus(key.isFocused);
+    if (this.#answeredBy(key)) return void this.#draw();
     const action = this.#composer.key(key);
     switch (action) {
       case undefined:
@@ -234,6 +278,31 @@ export class Terminal {
     this.#draw();
   }
 
+  /** A question that was read is answered by one key, as long as nothing else is being typed. */
+  #answeredBy(key: Key): boolean {
+    if (key.kind !== "text" || this.#composer.text !== "") return false;
+    const question = this.#questions.current();
+    if (!question) return this.#reviews.press(key.text);
+    if (!question.isSeen || !/^[yn]$/i.test(key.text)) return false;
+    void this.#speaker.answer(question.approval.id, { decision: /y/i.test(key.text) ? "allow" : "deny", words: [] });
+    return true;
+  }
+
+  /** Hands a page to the person's own editor. */
+  async #editPage(text: string): Promise<string | undefined> {
+    let edited: string | undefined;
+    await this.#away(async () => {
+      const left = await editOutside(text, this.#env);
+      if ("text" in left) edited = left.text;
+      else this.#say(troubleBlock(left.failed));
+    });
+    return edited;
+  }
+
+  #ownCommands() {
+    return ownCommands({ home: this.#home, project: this.#folder });
+  }
+
   /** Hands the terminal to another program for as long as the work takes. */
   async #away(work: () => Promise<void>, title?: string): Promise<void> {
     if (title !== undefined) {
@@ -267,7 +336,8 @@ export class Terminal {
     if (conversation === this.#facts.conversation) return void this.#say(noteBlock(`this is ${conversation} already`));
     this.#draw();
     this.#composer.goTo(this.#facts.conversation, conversation);
-    this.#facts = { ...this.#facts, conversation, tokens: 0 };
+    this.#facts = { ...this.#facts, conversation, tokens: 0, context: null };
+    this.#todo = [];
     this.#transcript = new Transcript({ links: this.#looks.links, now: this.#now });
     this.#transcript.print(() => [[]]);
     this.#say(noteBlock(`conversation ${conversation}`));
@@ -298,11 +368,12 @@ export class Terminal {
       waiting: this.#transcript.waiting,
       sending: this.#speaker.sending,
       now: this.#now(),
+      todo: this.#todo,
     });
     const frame = layOutLive(
       {
         underWay: this.#transcript.live(width),
-        question,
+        question: question.length > 0 ? question : this.#reviews.lines(),
         activity,
         draft: this.#composer.draft,
         hint: this.#composer.hint(width),

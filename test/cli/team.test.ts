@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import type { Agent, Decision, Squad, Task } from "../../src/protocol/squads.ts";
@@ -54,7 +54,9 @@ test("a squad is made, staffed and told decisions by command; a folder that has 
   expect((await io("squad", "decisions", "the-app", "--search", "tabs")).stdout).toMatch(
     /^\[.*\] Use tabs \(we all do\) {2}by user\n$/,
   );
-  expect((await io("squad", "analyze", project)).stdout).toMatch(/app: .*test: .*Suggested agents:/s);
+  expect((await io("squad", "analyze", project)).stdout).toMatch(
+    /app: .*test: npm test, from package\.json\n.*Suggested agents:/s,
+  );
 });
 
 test("a squad without agents is offered those that fit its project before it is given a task", async () => {
@@ -77,6 +79,58 @@ test("a squad without agents is offered those that fit its project before it is 
   expect(items.map(({ characterName }) => characterName)).toContain(task.agent);
   await document("squad", "delegate", slug, "Say it again", "--yes");
   expect((await document<{ items: Agent[] }>("squad", "agents", slug)).items).toHaveLength(roster.length);
+});
+
+test("a person says once how a project is checked, and that is what is told and kept until it is taken back", async () => {
+  const project = join(folder, "corrected");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{"name": "corrected", "scripts": {"test": "node --test", "lint": "x"}}');
+  await io("squad", "create", "Corrected", project);
+  const commands = async () =>
+    (await document<Analysis>("squad", "analyze", project)).commands.map(({ purpose, command, from }) => [
+      purpose,
+      command,
+      from,
+    ]);
+  const found = await commands();
+  expect(found).toEqual([
+    ["test", "npm test", "package.json"],
+    ["lint", "npm run lint", "package.json"],
+  ]);
+  const set = await io("squad", "set", "corrected", "--check", "node --check a.js", "--check", "cd web && npm test");
+  expect(set).toMatchObject({ code: 0, stdout: expect.stringContaining("checked with node --check a.js; cd web && npm test") });
+  const chosen = [
+    ["lint", "node --check a.js", "io squad set corrected"],
+    ["test", "cd web && npm test", "io squad set corrected"],
+  ];
+  writeFileSync(join(project, "Makefile"), "test:\n\ttrue\n");
+  expect(await commands()).toEqual(chosen);
+  expect((await io("squad", "show", "corrected")).stdout).toContain("Checks: checked with node --check a.js; cd web");
+  await io("squad", "set", "corrected", "--isolation", "none");
+  expect(await commands()).toEqual(chosen);
+  for (const wrong of [["--check", ""], ["--check", "a\nb"], ["--check", "default", "--check", "x"], []])
+    expect(await io("squad", "set", "corrected", ...wrong)).toMatchObject({ code: 2, stderr: expect.stringMatching(/check/) });
+  expect(await commands()).toEqual(chosen);
+  expect((await io("squad", "set", "--help")).stdout).toMatch(/--check <command>.*in\s+place\s+of\s+those\s+that\s+are\s+found/s);
+  expect((await io("squad", "set", "corrected", "--check", "default")).stdout).toContain("what is found in the project");
+  expect(await commands()).toEqual(found);
+});
+
+test("a project of many packages with a long CI is looked at without the daemon standing still, as its watch sees", async () => {
+  const project = join(folder, "large");
+  const put = (file: string, text: string) => {
+    mkdirSync(dirname(join(project, file)), { recursive: true });
+    writeFileSync(join(project, file), text);
+  };
+  for (let at = 0; at < 400; at += 1) put(`crates/c${at}/Cargo.toml`, `[package]\nname = "c${at}"\n`);
+  const jobs = Array.from(
+    { length: 40 },
+    (_, at) => `  j${at}:\n    steps:\n${"      - run: cargo fmt --all --check\n".repeat(12)}`,
+  );
+  for (let at = 0; at < 20; at += 1) put(`.github/workflows/ci${at}.yml`, `on: push\njobs:\n${jobs.join("")}`);
+  const { packages, commands } = await document<Analysis>("squad", "analyze", project);
+  expect(packages).toHaveLength(400);
+  expect(commands).toContainEqual(expect.objectContaining({ command: "cargo fmt --all --check" }));
 });
 
 test("an agent is found by the part of its name that people use, by command and by route", async () => {
@@ -111,12 +165,12 @@ test("what was said can be read again, by conversation", async () => {
   const list = await document<{ items: { name: string; messages: number }[] }>("conversation", "list");
   expect(list).toEqual(await daemon.json("GET", "/api/conversations"));
   expect(list.items).toContainEqual(expect.objectContaining({ name: "greetings", messages: 1 }));
-  expect((await io("conversation", "list")).stdout).toContain("greetings  1 messages");
+  expect((await io("conversation", "list")).stdout).toContain("greetings  1 message  last");
   expect(await document("conversation", "show", "greetings", "--limit", "1")).toMatchObject({
     items: [{ text: "hello", status: "done" }],
   });
   expect((await io("conversation", "show", "greetings")).stdout).toMatch(/\[via api\] hello\nHello\./);
-  expect((await io("conversation", "show", "nowhere")).stdout).toContain('"nowhere"');
+  expect(await io("conversation", "show", "nowhere")).toMatchObject({ code: 1, stderr: expect.stringContaining("nowhere") });
   expect(await io("conversation", "show", "greetings", "--limit", "201")).toMatchObject({ code: 2 });
 });
 

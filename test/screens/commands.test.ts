@@ -27,6 +27,7 @@ test("every command answers at once in the middle of a turn, without the model",
   const answers: [string, string | RegExp][] = [
     ["/help", /\/quit +leaves/],
     ["/status", "Engine: provider, ready"],
+    ["/mode ask", "This conversation is in the mode ask"],
     ["/squads", /painters +\w+ +\//],
     ["/agents painters", /Painter +Paints\./],
     ["/tasks", /paint the door/],
@@ -48,8 +49,12 @@ test("every command answers at once in the middle of a turn, without the model",
     await terminal.sees(answer);
     await terminal.press("C-l");
   }
+  // Shift+Tab goes to the next mode, and the status line shows it.
+  await terminal.press("BTab");
+  await terminal.sees("This conversation is in the mode auto");
+  await terminal.sees(/connected · auto/);
   expect(model.requests.length).toBe(asked);
-  expect(terminal.bytes()).toContain("\u001b]52;c;");
+  await terminal.writes("\u001b]52;c;");
   await terminal.enter("/cancel");
   await terminal.sees("(cancelled)");
   await terminal.enter("wait");

@@ -9,13 +9,13 @@ import { until } from "../support/until.ts";
 const messages = async ({ daemon }: TestChat): Promise<Message[]> =>
   (await daemon.json<{ items: Message[] }>("GET", "/api/messages")).items;
 
-test("whoever leaves right after Enter has said it all the same, by Ctrl-C and by /quit", {
+test("whoever leaves right after Enter has said it all the same, by Ctrl-D and by /quit", {
   timeout: 90_000,
 }, async () => {
   const chat = await openChat(() => ({ say: "Heard." }));
   const { terminal } = chat;
   await terminal.type("said and gone");
-  await terminal.press("Enter", "C-c", "C-c");
+  await terminal.press("Enter", "C-d");
   await until("the end of the chat", async () => !(await terminal.isOpen()));
   const second = await chat.open({ name: "second" });
   await second.send("also this\r/quit\r");
@@ -51,8 +51,7 @@ test("Ctrl-Z gives the terminal back to the shell, and fg goes on with the line,
   await terminal.sees("› half a line", 30_000);
   await terminal.sees("part59\n", 30_000);
   await until("the end of the turn", async () => !(await terminal.screen()).includes("working"));
-  const { x } = await terminal.cursor();
-  expect(x).toBe("› half a li".length);
+  await until("the caret where it was", async () => (await terminal.cursor()).x === "› half a li".length);
   await terminal.type("X");
   await terminal.sees("› half a liXne");
   const all = await terminal.scrollback();
@@ -88,7 +87,7 @@ test("a terminal that lost the focus is called by bell, title and notification, 
   await terminal.enter("looked away");
   await terminal.sees("Answer to: looked away");
   await until("the title", async () => (await terminal.title()) === "IO has answered");
-  expect(terminal.bytes()).toContain("\u001b]9;IO has answered\u0007\u0007");
+  await terminal.writes("\u001b]9;IO has answered\u0007\u0007");
   await terminal.send("\u001b[I");
   await until("the title that was there before", async () => (await terminal.title()) === title);
 });
@@ -101,8 +100,8 @@ test("a link can be followed where the terminal knows links, and is written out 
   });
   await chat.terminal.enter("where?");
   await chat.terminal.sees("See the page there.");
-  const written = uncoloured(chat.terminal.bytes());
-  expect(written).toContain("␛]8;;https://example.org/a␛\\the page␛]8;;␛\\");
+  await chat.terminal.writes("\u001b]8;;https://example.org/a\u001b\\");
+  expect(uncoloured(chat.terminal.bytes())).toContain("␛]8;;https://example.org/a␛\\the page␛]8;;␛\\");
   const plain = await openTerminal(chat.home, [process.execPath, IO], cleanEnvironment(chat.home), { name: "plain" });
   await plain.sees("the page (https://example.org/a) there.", 30_000);
   expect(plain.bytes()).not.toContain("\u001b]8;");

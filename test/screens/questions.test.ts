@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { asked, decide } from "../support/approvals.ts";
 import { openChat } from "../support/chat.ts";
+import { cleanEnvironment, IO } from "../support/daemon.ts";
+import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const results = (request: { messages: { role: string }[] }) => request.messages.filter(({ role }) => role === "tool");
@@ -22,12 +24,9 @@ test("a question is answered in place, with its whole command in sight: one is a
   await terminal.sees(/\? \w{5}: orchestrator wants to use shell/);
   await terminal.sees("echo printed first");
   await terminal.sees("1 waits for you");
-  await terminal.sees("y or n and Enter answers");
-  await terminal.type("y");
-  await until("the question to have been in sight", async () => {
-    await terminal.press("Enter");
-    return (await terminal.screen()).includes("allowed by");
-  });
+  await terminal.sees("y allows, n denies");
+  await terminal.press("y");
+  await terminal.sees("allowed by");
   await terminal.sees("It said: printed first");
   await terminal.enter("second");
   const id = await until("the second question", async () => /Answer: \/allow (\w{5})/.exec(await terminal.screen())?.[1]);
@@ -56,8 +55,22 @@ test("a tool has a quiet line with what it does, and Ctrl-O shows its result in 
   const { terminal } = await openChat(caller("printf 'row %s\\n' $(seq 1 30); echo printed"));
   await terminal.enter("rows");
   await terminal.sees("It said: printed rows");
-  await terminal.sees(/✓ shell {2}printf 'row %s\\n' \$\(seq 1 30\); echo printed rows {2}[\d.]+ s/);
+  await terminal.sees(/✓ \$ printf 'row %s\\n' \$\(seq 1 30\); echo printed rows {2}exit 0 {2}[\d.]+ s/);
   await terminal.press("C-o");
   await terminal.sees("    row 30");
   expect(await terminal.screen()).toContain("    row 1\n");
+});
+
+test("io send asks on the terminal that it waits on, and takes y for an answer", { timeout: 60_000 }, async () => {
+  const { home, daemon } = await openChat(caller("echo printed"), { config: { approvals: "effects" } });
+  const command = [process.execPath, IO, "send", "fourth", "--conversation", "typed"];
+  const terminal = await openTerminal(home, ["sh", "-c", '"$@"; sleep 60', "sh", ...command], cleanEnvironment(home), {
+    name: "send",
+  });
+  await terminal.sees("Allow it? y or n");
+  expect(await terminal.screen()).toMatch(/echo printed fourth[\s\S]*Answer: .*approval allow \w{5}/);
+  await terminal.enter("y");
+  await terminal.sees("It said: printed fourth");
+  const { items } = await daemon.json<{ items: { state: string }[] }>("GET", "/api/approvals");
+  expect(items.map(({ state }) => state)).toEqual(["allowed"]);
 });

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { count } from "../support/chat.ts";
-import { cleanEnvironment, providerEnvironment } from "../support/daemon.ts";
+import { cleanEnvironment, endDaemonOf, providerEnvironment } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
 import { makeProject, play, type Script, sh, task, taskIn, write } from "../support/swarm/index.ts";
@@ -20,6 +20,7 @@ interface Opened extends TerminalOptions {
 async function openSwarm(script: Script, { files = {}, config = {}, flags = "", ...size }: Opened = {}) {
   const model = await scriptedModel(play(script));
   const home = temporaryHome(config);
+  onTestFinished(() => endDaemonOf(home));
   const project = makeProject(files);
   const env = cleanEnvironment(home, { ...providerEnvironment(model.url), PS1: "ready> ", HISTFILE: "" });
   const terminal = await openTerminal(home, ["sh", "-c", `cd '${project}' && exec bash --norc --noprofile -i`], env, size);

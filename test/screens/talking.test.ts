@@ -31,9 +31,8 @@ test("Escape cancels the turn and nothing else; Ctrl-C clears the line, and twic
   await terminal.press("C-c");
   await until("the end of the chat", async () => !(await terminal.isOpen()));
   expect((await fetch(`${chat.daemon.url}/api/health`)).status).toBe(200);
-  const bytes = terminal.bytes();
-  expect(forbiddenIn(bytes)).toEqual([]);
-  expect(bytes).toMatch(/\?2004l/);
+  await terminal.writes("?2004l");
+  expect(forbiddenIn(terminal.bytes())).toEqual([]);
 });
 
 test("Enter steers the turn that runs, Alt+Enter queues behind it, and Alt+Up takes that back", { timeout: 90_000 }, async () => {
@@ -76,7 +75,7 @@ test("a paste of forty lines is one message, and what was typed before is there 
   const { terminal, home, model } = chat;
   const lines = Array.from({ length: 40 }, (_, index) => `pasted line ${index + 1}\tend`).join("\n");
   await terminal.paste(lines);
-  await terminal.sees("pasted line 40");
+  await terminal.sees("› [pasted·40·lines·#1]");
   await terminal.press("Enter");
   await terminal.sees("That was 40 lines.");
   expect(saidIn(model.requests[0]!)).toBe(lines);
@@ -95,6 +94,9 @@ test("a paste of forty lines is one message, and what was typed before is there 
   await again.sees("That was 1 lines.");
   await again.sees("› a draft that is not sent");
   await again.press("C-c");
+  // What was cleared is the first that Up brings back.
+  await again.press("Up");
+  await again.sees("› a draft that is not sent");
   await again.press("Up");
   await again.sees(/› something short\n/);
   await again.press("Up");
@@ -117,7 +119,7 @@ test("Tab completes commands, squads, agents and files", { timeout: 60_000 }, as
   await terminal.press("C-u");
   await terminal.type("/s");
   await terminal.press("Tab");
-  await terminal.sees(/\/skills +\/squads +\/status +\/stop/);
+  await terminal.sees(/\/skills +the skills .*\n.*\/squads +the squads[\s\S]*\/status [\s\S]*\/stop /);
   await terminal.press("C-u");
   await terminal.type("/agents pa");
   await terminal.press("Tab");
@@ -126,7 +128,7 @@ test("Tab completes commands, squads, agents and files", { timeout: 60_000 }, as
   await terminal.sees(/Painter +Paints\./);
   await terminal.type("ask @pain");
   await terminal.press("Tab");
-  await terminal.sees(/@painters +@painters\//);
+  await terminal.sees(/@painters\s+@painters\//);
   await terminal.press("C-u");
   await terminal.type(`look at ${project}/nota`);
   await terminal.press("Tab");
@@ -191,8 +193,7 @@ test("a result from the background comes without disturbing the line that is bei
   await terminal.sees("The painter is done.", 30_000);
   await terminal.type("tence");
   await terminal.sees("› half a sentence");
-  const { x } = await terminal.cursor();
-  expect(x).toBe("› half a sentence".length);
+  await until("the caret behind it", async () => (await terminal.cursor()).x === "› half a sentence".length);
 });
 
 test("what a model says cannot move the cursor, clear the screen or write the clipboard of a terminal", async () => {

@@ -94,12 +94,13 @@ test("a narrow status line leaves out what matters least", () => {
   };
   expect(lineText(statusLine(facts, 120))).toBe("provider m-1 · reconnecting · other · queue 2 · 1 task · 3 runs · 12.3k tokens");
   expect(lineText(statusLine(facts, 40))).toBe("provider m-1 · reconnecting · queue 2");
+  expect(lineText(statusLine({ ...facts, mode: "auto" }, 40))).toBe("provider m-1 · reconnecting · auto");
 });
 
 test("there is a sign of life at once, and the seconds of silence from the fifth on", () => {
   const lines = (now: number, heardAt: number) =>
-    activityLines({ turn: { id: "m", startedAt: 0, heardAt }, waiting: [], sending: [], now }).map(lineText);
-  expect(activityLines({ turn: undefined, waiting: [], sending: ["hello\u001b[2J"], now: 0 }).map(lineText)).toEqual([
+    activityLines({ turn: { id: "m", startedAt: 0, heardAt }, waiting: [], sending: [], now, todo: [] }).map(lineText);
+  expect(activityLines({ turn: undefined, waiting: [], sending: ["hello\u001b[2J"], now: 0, todo: [] }).map(lineText)).toEqual([
     "› hello�[2J",
     expect.stringContaining("sending"),
   ]);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { type Client, connect } from "../../src/client/client.ts";
-import { findDaemon } from "../../src/lib/daemon-file.ts";
-import { pathsOf } from "../../src/lib/paths.ts";
+import { findDaemon } from "../../src/home/daemon-file.ts";
+import { pathsOf } from "../../src/home/paths.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { lockHolder } from "../../src/store/lock.ts";
 import { Composer } from "../../src/tui/composer.ts";
@@ -19,14 +19,16 @@ function speaking(client: Client, home: string) {
   const transcript = new Transcript({ links: false, now: () => 0 });
   const composer = new Composer({
     kept: createKept(home),
-    conversation: "main",
     cwd: home,
     client: () => client,
+    commands: () => [],
+    isBusy: () => false,
     onChange: () => undefined,
   });
   const nothing = () => undefined;
   const speaker = new Speaker({
     ...{ client: () => client, transcript: () => transcript, questions: new Questions(() => 0), conversation: () => "main" },
+    ...{ ownCommands: () => [], cwd: home, reviews: { begin: async () => undefined } },
     ...{ composer, say: nothing, write: nothing, goTo: nothing, leave: nothing, onChange: nothing },
   });
   const say = (text: string) => {

@@ -10,6 +10,7 @@ const message = (more: Partial<Message>): Message => ({
   conversation: "main",
   source: { channel: "tui" },
   text: "hello",
+  attachments: [],
   steered: [],
   status: "done",
   reply: null,
@@ -73,24 +74,55 @@ test("a remark waits until it tears no paragraph apart; what a command answers d
 test("a tool's line is live while it works and until something follows; its result unfolds in place, and folds again", () => {
   const chat = open();
   begin(chat);
-  chat.hear("message.tool", { id: "m", tool: "shell", state: "started" });
-  chat.transcript.describe("m", [
-    { tool: "shell", args: '{"command":"npm\\n test"}', state: "begun", result: null, durationMs: null },
-  ]);
+  chat.hear("message.tool", { id: "m", tool: "shell", callId: "c", state: "started" });
+  chat.hear("message.tool", { id: "m", tool: "shell", callId: "c", state: "running", args: "npm test" });
   chat.wait(1_200);
-  expect(chat.live()).toEqual(["", expect.stringMatching(/^ {2}\S shell {2}npm test {2}1\.2 s$/)]);
-  chat.hear("message.tool", { id: "m", tool: "shell", state: "done" });
+  expect(chat.live()).toEqual(["", expect.stringMatching(/^ {2}\S \$ npm test {2}1\.2 s$/)]);
+  chat.hear("message.tool", { id: "m", tool: "shell", callId: "c", state: "done", exitCode: 0 });
   const call = chat.transcript.lastCall!;
   const found = { tool: "shell", args: "{}", state: "done", result: "one\ntwo\u001b[2J", durationMs: 5 };
   chat.transcript.unfold(call, found);
-  expect(chat.live()).toEqual(["", "  ✓ shell  npm test  1.2 s", "    one", "    two�[2J"]);
+  expect(chat.live()).toEqual(["", "  ✓ $ npm test  exit 0  1.2 s", "    one", "    two�[2J"]);
   chat.transcript.unfold(call, found);
   expect(chat.live()).toHaveLength(2);
   chat.hear("message.delta", { id: "m", text: "Good.\n" });
-  expect(chat.printed).toEqual(["› hello", "", "  ✓ shell  npm test  1.2 s", "", "Good."]);
+  expect(chat.printed).toEqual(["› hello", "", "  ✓ $ npm test  exit 0  1.2 s", "", "Good."]);
   chat.transcript.unfold(call, found);
   chat.hear("message.finished", message({ reply: "Good." }));
-  expect(chat.printed.slice(5)).toEqual(["", "  ✓ shell  npm test  1.2 s", "    one", "    two�[2J"]);
+  expect(chat.printed.slice(5)).toEqual(["", "  ✓ $ npm test  exit 0  1.2 s", "    one", "    two�[2J"]);
+});
+
+test("the last lines of a command are seen while it runs; they stay if it fails or is cancelled, and go if it went well", () => {
+  const chat = open();
+  begin(chat);
+  const tool = (callId: string, more: object) =>
+    chat.hear("message.tool", { id: "m", tool: "shell", callId, state: "running", ...more });
+  for (const [callId, args] of [
+    ["good", "true"],
+    ["bad", "false"],
+    ["cut", "sleep 9"],
+  ] as const) {
+    tool(callId, { state: "started" });
+    tool(callId, { args });
+    tool(callId, { output: "1\n2\n3\n4\n" });
+    tool(callId, { output: `5\r50 %\rend of ${args}\u001b[2J\n` });
+  }
+  expect(chat.live().filter((line) => /^ {4}\S/.test(line))).toHaveLength(15);
+  expect(chat.live()).toContain("    end of true�[2J");
+  tool("good", { state: "done", exitCode: 0 });
+  tool("bad", { state: "done", exitCode: 7 });
+  chat.hear("message.finished", message({ status: "cancelled", reply: null }));
+  expect(chat.printed).toEqual([
+    "› hello",
+    "",
+    "  ✓ $ true  exit 0  0.0 s",
+    "  ✗ $ false  exit 7  0.0 s",
+    ...["    3", "    4", "    5", "    50 %", "    end of false�[2J"],
+    "  ! $ sleep 9  unknown  0.0 s",
+    ...["    3", "    4", "    5", "    50 %", "    end of sleep 9�[2J"],
+    "",
+    "· (cancelled)",
+  ]);
 });
 
 test("nothing is told twice: not a turn that was recalled, not an answer that was streamed", () => {

@@ -1,8 +1,12 @@
 import { describeStatus } from "../../client/status.ts";
+import { isMode, MODE_WORDS, MODES, type Mode } from "../../home/mode-words.ts";
 import { UserError } from "../../lib/errors.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import { tellApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
+import type { BackgroundCommand, BackgroundList, BackgroundOutput } from "../../protocol/background.ts";
+import { tellAllBackground, tellBackground, tellStopped } from "../../protocol/background-text.ts";
+import type { ConversationInfo } from "../../protocol/conversations.ts";
 import type { Message } from "../../protocol/messages.ts";
 import type { Command, CommandDeps } from "./command.ts";
 
@@ -12,6 +16,12 @@ export const controlCommands: readonly Command[] = [
     name: "status",
     help: "what IO is doing",
     run: async ({ client }) => describeStatus(await client.request<Status>("GET", "/api/status"), client.url),
+  },
+  {
+    name: "mode",
+    takes: "[plan|ask|auto|full]",
+    help: "tells or sets how much IO may do unasked in this conversation (Shift+Tab: the next one)",
+    run: changeMode,
   },
   {
     name: "approvals",
@@ -33,6 +43,12 @@ export const controlCommands: readonly Command[] = [
     takes: "<id> [why]",
     help: "refuses it; more words are told to the model",
     run: (deps) => decide(deps, "deny"),
+  },
+  {
+    name: "background",
+    takes: "[<id>|stop <id>]",
+    help: "commands that were left running, such as a server; stop ends one",
+    run: background,
   },
   {
     name: "cancel",
@@ -57,6 +73,40 @@ export const controlCommands: readonly Command[] = [
     },
   },
 ];
+
+/** How many of the last lines of one command are shown. */
+const LINES = 40;
+
+async function background({ client, args: [first, second] }: CommandDeps): Promise<string> {
+  if (first === undefined)
+    return tellAllBackground((await client.request<BackgroundList>("GET", "/api/background?state=running")).items);
+  const at = (id: string) => `/api/background/${encodeURIComponent(id)}`;
+  if (first !== "stop") return tellBackground(await client.request<BackgroundOutput>("GET", `${at(first)}?lines=${LINES}`));
+  if (second === undefined) throw new UserError("/background stop needs an id; /background lists what runs.");
+  return tellStopped(await client.request<BackgroundCommand>("POST", `${at(second)}/stop`));
+}
+
+/** What Shift+Tab goes through. "full" asks nobody any more, so a person has to spell it out. */
+const BY_KEY: readonly Mode[] = ["plan", "ask", "auto"];
+
+async function changeMode({ client, conversation, args: [given] }: CommandDeps): Promise<string> {
+  const mode = await modeOf(client, conversation);
+  if (given === undefined) return `${tellMode(mode)} /mode plan, ask, auto or full changes it.`;
+  const wanted = given === "next" ? BY_KEY[(BY_KEY.indexOf(mode) + 1) % BY_KEY.length]! : given;
+  if (!isMode(wanted)) throw new UserError(`"${given}" is no mode: ${MODES.join(", ")}.`);
+  await client.request("PATCH", `/api/conversations/${encodeURIComponent(conversation)}`, { mode: wanted });
+  return tellMode(wanted);
+}
+
+const tellMode = (mode: Mode): string => `This conversation is in the mode ${mode}: ${MODE_WORDS[mode]}.`;
+
+/** The mode that holds in a conversation: its own, or the one for everything. */
+export async function modeOf(client: CommandDeps["client"], conversation: string): Promise<Mode> {
+  const path = `/api/conversations/${encodeURIComponent(conversation)}`;
+  // One in which nothing was said yet has no record.
+  const own = await client.request<ConversationInfo>("GET", path).catch(() => undefined);
+  return own?.mode ?? (await client.request<Status>("GET", "/api/status")).mode ?? "full";
+}
 
 async function decide({ client, args: [id, ...words] }: CommandDeps, decision: "allow" | "deny"): Promise<string> {
   if (id === undefined) throw new UserError(`/${decision} needs an id; /approvals lists what waits.`);

@@ -1,7 +1,9 @@
 import type { Client } from "../../client/client.ts";
+import { openConversation } from "../../client/open-conversation.ts";
 import { UserError } from "../../lib/errors.ts";
-import { type Block, plainBlock, troubleBlock } from "../transcript/blocks.ts";
-import { columns, time } from "./command.ts";
+import type { ConversationList } from "../../protocol/conversations.ts";
+import { type Block, plainBlock } from "../transcript/blocks.ts";
+import { brief, columns, time } from "./command.ts";
 
 export interface ConversationsDeps {
   conversation: () => string;
@@ -19,25 +21,26 @@ export class Conversations {
     this.#deps = deps;
   }
 
-  begin(name = `chat-${new Date().toISOString().slice(0, 19).replace(/\D/g, "")}`): void {
-    const { goTo, say } = this.#deps;
-    if (NAME.test(name)) goTo(name);
-    else say(troubleBlock(wrongName(name)));
+  /** A conversation that is begun in a project's belongs to the same project. */
+  async begin(client: Client, name = `chat-${new Date().toISOString().slice(0, 19).replace(/\D/g, "")}`): Promise<void> {
+    if (!NAME.test(name)) throw new UserError(wrongName(name));
+    const { goTo, conversation } = this.#deps;
+    const { folder } = await openConversation(client, { name: conversation() });
+    if (folder !== null) await openConversation(client, { name, folder });
+    goTo(name);
   }
 
   async goOrList(client: Client, name: string | undefined): Promise<void> {
     const { goTo, say, conversation } = this.#deps;
     if (name !== undefined && !NAME.test(name)) throw new UserError(wrongName(name));
     if (name !== undefined) return goTo(name);
-    const { items } = await client.request<{ items: { name: string; messages: number; lastAt: string }[] }>(
-      "GET",
-      "/api/conversations",
-    );
+    const { items } = await client.request<ConversationList>("GET", "/api/conversations");
     const rows = items.map((each) => [
       each.name === conversation() ? "›" : " ",
       each.name,
-      `${each.messages} messages`,
-      time(each.lastAt),
+      `${each.messages} ${each.messages === 1 ? "message" : "messages"}`,
+      each.lastMessageAt === null ? "" : time(each.lastMessageAt),
+      brief(each.title ?? "", 50),
     ]);
     say(plainBlock(columns(rows) || "Nothing was said yet."));
   }

@@ -1,7 +1,10 @@
+import type { OwnCommand } from "../../home/own-command.ts";
 import { nearest } from "../../lib/nearest.ts";
+import { changeCommands } from "./changes.ts";
 import { type Command, columns } from "./command.ts";
 import { controlCommands } from "./control.ts";
 import { knowledgeCommands } from "./knowledge.ts";
+import { windowCommands } from "./windows.ts";
 import { workCommands } from "./work.ts";
 
 /** What the terminal itself does, named here for the help and for completion. */
@@ -13,8 +16,24 @@ const OWN: readonly Omit<Command, "run">[] = [
   { name: "quit", help: "leaves; IO goes on in the background" },
 ];
 
-export const ASKED: readonly Command[] = [...controlCommands, ...workCommands, ...knowledgeCommands];
-export const COMMAND_NAMES: readonly string[] = [...OWN, ...ASKED].map(({ name }) => name).sort();
+export const ASKED: readonly Command[] = [
+  ...controlCommands,
+  ...changeCommands,
+  ...windowCommands,
+  ...workCommands,
+  ...knowledgeCommands,
+];
+const COMMAND_NAMES: readonly string[] = [...OWN, ...ASKED].map(({ name }) => name).sort();
+
+/** Every command that can be typed, with those that a person or a project wrote. */
+export function commandList(own: readonly OwnCommand[]): { name: string; help: string }[] {
+  const written = own
+    .filter(({ name }) => !COMMAND_NAMES.includes(name))
+    .map((each) => ({ name: each.name, help: aboutOwn(each) }));
+  return [...OWN, ...ASKED, ...written].map(({ name, help }) => ({ name, help })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const aboutOwn = ({ description, source }: OwnCommand): string => `${description || "a command of your own"} (${source})`;
 
 const KEYS = [
   ["Enter", "sends; says it into the turn while one runs"],
@@ -23,22 +42,32 @@ const KEYS = [
   ["Alt+Up", "takes back what was queued last"],
   ["Ctrl-J", "a new line (so does a backslash before Enter)"],
   ["Up, Down", "what was sent before"],
-  ["Tab", "completes commands, @squads and files"],
+  ["Tab", "completes commands, @squads and files; again goes through the menu"],
+  ["@file", "the text of the file, or the names in the folder, goes along"],
+  ["Ctrl-R", "searches what was sent before"],
+  ["Shift+Tab", "goes to the next mode: plan, ask, auto"],
   ["Ctrl-O", "shows the result of the last tool, or folds it"],
   ["Ctrl-G", "opens your editor on the line"],
   ["!command", "runs a command in your own shell"],
-  ["Ctrl-C", "clears the line; twice on an empty one leaves"],
+  ["Ctrl-C", "clears the line (Up brings it back); on an empty one cancels the turn, or leaves if pressed twice"],
+];
+
+/** What the two kinds of teams are for. */
+const TEAMS = [
+  ["squad", "a lasting team for one project: give it tasks, it remembers what was decided (/squads, io squad)"],
+  ["swarm", "one issue through a whole pipeline of plan, code, tests and reviews, onto a branch (io swarm, /runs)"],
 ];
 
 /** Every command and key, in a few lines. */
-export function helpText(): string {
+export function helpText(own: readonly OwnCommand[] = []): string {
   const commands = [...OWN, ...ASKED].map(({ name, takes, help }) => [`/${name}${takes ? ` ${takes}` : ""}`, help]);
-  return columns([...commands, ["", ""], ...KEYS]);
+  const written = own.filter(({ name }) => !COMMAND_NAMES.includes(name)).map((each) => [`/${each.name}`, aboutOwn(each)]);
+  return columns([...commands, ...written, ["", ""], ...KEYS, ["", ""], ...TEAMS]);
 }
 
 /** A line that is a command: a slash, a name, and nothing that looks like a path. */
 export function commandIn(text: string): { name: string; rest: string } | undefined {
-  const found = /^\/([A-Za-z]+)(?:\s+([\s\S]*))?$/.exec(text.trim());
+  const found = /^\/([A-Za-z][A-Za-z0-9-]*)(?:\s+([\s\S]*))?$/.exec(text.trim());
   return found ? { name: found[1]!.toLowerCase(), rest: (found[2] ?? "").trim() } : undefined;
 }
 

@@ -1,7 +1,9 @@
 import { UserError } from "../../lib/errors.ts";
+import { type PageReview, tellChange } from "../../protocol/page-review.ts";
+import type { Rule } from "../../protocol/rules.ts";
 import type { Skill } from "../../protocol/skills.ts";
 import type { UsageSummary } from "../../protocol/usage.ts";
-import { brief, type Command, columns } from "./command.ts";
+import { brief, type Command, columns, time } from "./command.ts";
 
 /** What IO knows, which model it asks, and what that has used. */
 export const knowledgeCommands: readonly Command[] = [
@@ -46,6 +48,30 @@ export const knowledgeCommands: readonly Command[] = [
       return now.engine.model === name
         ? `${name} answers from now on.`
         : `${name} is written down as the default model; ${now.engine.model}, which the provider or the environment names, goes before it.`;
+    },
+  },
+  {
+    name: "review",
+    takes: "[keep|revert <path>]",
+    help: "what agents wrote into the wiki since you last looked; one key decides each page",
+    async run({ client, args: [verdict, path] }) {
+      if (verdict !== undefined) {
+        if ((verdict !== "keep" && verdict !== "revert") || path === undefined)
+          throw new UserError("Say what to do with which page: /review keep <path>, or /review revert <path>.");
+        const done = await client.request<PageReview>("POST", "/api/wiki/review", { path, verdict });
+        return `${verdict === "keep" ? "Kept" : "Reverted"} ${done.path}.`;
+      }
+      const { items } = await client.request<{ items: PageReview[] }>("GET", "/api/wiki/review");
+      const rows = items.map((item) => [item.path, tellChange(item), time(item.at)]);
+      return columns(rows) || "Nobody changed anything since you last looked.";
+    },
+  },
+  {
+    name: "rules",
+    help: "what you ruled once and for all (io rules adds and removes)",
+    async run({ client }) {
+      const { items } = await client.request<{ items: Rule[] }>("GET", "/api/rules");
+      return items.map(({ id, text }) => `${id}  ${text}`).join("\n") || "There are no rules.";
     },
   },
   {

@@ -1,5 +1,6 @@
 import { UserError } from "../../lib/errors.ts";
 import type { RunSummary } from "../../protocol/runs.ts";
+import { type Stateful, showState } from "../../protocol/shown-state.ts";
 import type { Activity, Agent, Squad, Task } from "../../protocol/squads.ts";
 import { brief, type Command, columns, time } from "./command.ts";
 
@@ -39,7 +40,7 @@ export const workCommands: readonly Command[] = [
       const { items } = await client.request<{ items: Task[] }>("GET", "/api/tasks");
       const rows = items
         .slice(0, MOST)
-        .map(({ id, status, squad, agent, description }) => [id, status, `${squad}/${agent}`, brief(description, 60)]);
+        .map((task) => [task.id, stateOf({ kind: "task", task }), `${task.squad}/${task.agent}`, brief(task.description, 60)]);
       return columns(rows) || "No task was given yet.";
     },
   },
@@ -61,7 +62,7 @@ export const workCommands: readonly Command[] = [
       const { items } = await client.request<{ items: RunSummary[] }>("GET", `/api/runs?limit=${MOST}`);
       const rows = items.map(({ id, status, outcome, createdAt, issue }) => [
         id,
-        outcome ?? status,
+        stateOf({ kind: "run", status, outcome }),
         time(createdAt),
         brief(issue, 60),
       ]);
@@ -69,3 +70,8 @@ export const workCommands: readonly Command[] = [
     },
   },
 ];
+
+function stateOf(of: Stateful): string {
+  const { mark, words } = showState(of);
+  return `${mark} ${words}`;
+}

@@ -14,6 +14,8 @@ export type Action =
   | "next"
   | "takeBack"
   | "unfold"
+  | "search"
+  | "mode"
   | "externalEditor"
   | "redraw"
   | "suspend";
@@ -53,12 +55,14 @@ const ACTIONS: Record<string, Action> = {
   "ctrl+c": "interrupt",
   "ctrl+d": "endOfInput",
   tab: "complete",
+  "shift+tab": "mode",
   up: "previous",
   down: "next",
   "ctrl+p": "previous",
   "ctrl+n": "next",
   "alt+up": "takeBack",
   "ctrl+o": "unfold",
+  "ctrl+r": "search",
   "ctrl+g": "externalEditor",
   "ctrl+l": "redraw",
   "ctrl+z": "suspend",

@@ -11,12 +11,27 @@ export class History {
     this.#at = this.#entries.length;
   }
 
+  get isEmpty(): boolean {
+    return this.#entries.length === 0;
+  }
+
   /** Whether it is new to the end of the list. */
   add(text: string): boolean {
     const isNew = this.#entries.at(-1) !== text;
     if (isNew) this.#entries.push(text);
     this.#at = this.#entries.length;
     return isNew;
+  }
+
+  /** The place of the latest entry before another that holds these words. */
+  find(words: string, before = this.#entries.length): number | undefined {
+    const wanted = words.toLowerCase();
+    for (let at = before - 1; at >= 0; at -= 1) if (this.#entries[at]!.toLowerCase().includes(wanted)) return at;
+    return undefined;
+  }
+
+  at(place: number): string {
+    return this.#entries[place] ?? "";
   }
 
   step(draft: Draft, by: -1 | 1): Draft {

@@ -1,10 +1,11 @@
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { RunStep } from "../../protocol/runs.ts";
+import { tellRetry } from "../../protocol/shown-state.ts";
 import { shortNumber } from "../screen/status-line.ts";
 import { bold, coloured, dim, type Line, lineWidth } from "../text/style.ts";
 import { clip } from "../text/wrap.ts";
-import { seconds, spinner } from "../transcript/tools.ts";
+import { markOf, seconds, spinner } from "../transcript/tools.ts";
 
 /** A step under way. */
 interface Working {
@@ -41,7 +42,8 @@ export class RunStory {
         return [[bold(`▸ ${oneLine(event.data.name)}`)]];
       case "phase.finished": {
         const { name, status, reason } = event.data;
-        return status === "skipped" ? [[bold(`▸ ${oneLine(name)}`), { text: ` skipped${why(reason)}` }]] : [];
+        if (status === "done") return [];
+        return [[bold(`▸ ${oneLine(name)} `), markOf({ kind: "phase", status }), { text: ` ${status}${why(reason)}` }]];
       }
       case "stream.started": {
         const { number, task } = event.data;
@@ -51,13 +53,17 @@ export class RunStory {
       }
       case "stream.finished": {
         const { number, status, reason } = event.data;
-        return [[{ text: `  stream ${number} ${status}${why(reason)}` }]];
+        return [[{ text: "  " }, markOf({ kind: "stream", status }), { text: ` stream ${number} ${status}${why(reason)}` }]];
       }
       case "step.started": {
         const { key, phase = "", stream = null } = event.data;
         this.#working.set(key, { since: this.#now(), phase, stream });
         return [];
       }
+      case "step.retried":
+        return [
+          [{ text: "  " }, coloured("!", "yellow"), { text: ` ${oneLine(event.data.key)} ${oneLine(tellRetry(event.data))}` }],
+        ];
       case "step.finished":
         return [this.#finished(event.data)];
       default:
@@ -90,7 +96,7 @@ export class RunStory {
     const since = this.#working.get(step.key)?.since ?? this.#now();
     this.#working.delete(step.key);
     this.#tokens += step.usage.inputTokens + step.usage.outputTokens;
-    const sign = step.state === "failed" ? coloured("✗", "red") : coloured("✓", "green");
+    const sign = markOf({ kind: "step", step });
     const verdict = step.verdict ? ` ${oneLine(step.verdict)}` : "";
     const trouble = step.error ? ` ${oneLine(step.error)}` : "";
     const model = step.model ? `${oneLine(step.model)} ` : "";

@@ -4,6 +4,7 @@ import { isInForeground } from "../../lib/alive.ts";
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { Said } from "../../protocol/runs.ts";
+import { showState } from "../../protocol/shown-state.ts";
 import { meaningOf } from "../input/bindings.ts";
 import { type Draft, edit, emptyDraft, insert, typed } from "../input/editor.ts";
 import type { Key } from "../input/keys.ts";
@@ -85,7 +86,8 @@ export class RunView implements RunProgress {
     }
     if (event.type === "approval.decided") this.#asked.delete(event.data.id);
     if (event.type === "step.finished") this.#finished.push(...this.#words.end(event.data.key, this.#width));
-    if (event.type === "run.finished") this.#attention.call(`swarm: the run is ${event.data.status}`);
+    if (event.type === "run.finished")
+      this.#attention.call(`swarm: the run is ${showState({ kind: "run", ...event.data }).words}`);
     this.#tell(...this.#story.hear(event));
   }
 

@@ -1,3 +1,4 @@
+import type { Mode } from "../../home/mode-words.ts";
 import { coloured, dim, type Line, lineWidth, type Span } from "../text/style.ts";
 import { safe } from "../transcript/blocks.ts";
 
@@ -5,18 +6,23 @@ import { safe } from "../transcript/blocks.ts";
 export interface StatusFacts {
   connection: "connecting" | "connected" | "reconnecting";
   engine?: { kind: string; model: string; state: string };
+  /** Empty until it is known. */
   conversation: string;
+  mode?: Mode;
   /** Messages that wait. */
   queue: number;
   tasks: number;
   runs: number;
   approvals: number;
+  isDiskFull?: boolean;
   tokens: number;
+  /** What filled the model's window at the last answer. */
+  context?: { total: number; window: number } | null;
 }
 
 /** Engine and model, connection, queue, what runs, tokens; what matters least goes first where the screen is narrow. */
 export function statusLine(facts: StatusFacts, width: number): Line {
-  const { connection, engine, conversation, queue, tasks, runs, approvals, tokens } = facts;
+  const { connection, engine, conversation, mode, queue, tasks, runs, approvals, isDiskFull, tokens, context } = facts;
   const parts: { span: Span; worth: number }[] = [];
   const add = (worth: number, span: Span) => void parts.push({ span, worth });
   if (engine) {
@@ -25,11 +31,18 @@ export function statusLine(facts: StatusFacts, width: number): Line {
     add(8, dim(`${engine.kind}${model}${state}`));
   }
   add(9, connection === "connected" ? coloured("connected", "green") : coloured(connection, "yellow"));
-  if (conversation !== "main") add(5, { text: conversation, style: { colour: "cyan" } });
+  if (conversation !== "main" && conversation !== "") add(5, { text: conversation, style: { colour: "cyan" } });
+  if (mode) add(8, mode === "full" ? coloured(mode, "yellow") : dim(mode));
   if (approvals > 0) add(10, coloured(`${approvals} ${approvals === 1 ? "waits" : "wait"} for you`, "yellow"));
+  if (isDiskFull) add(10, coloured("disk full", "red"));
   add(queue > 0 ? 7 : 2, dim(`queue ${queue}`));
   if (tasks > 0) add(6, dim(counted(tasks, "task")));
   if (runs > 0) add(6, dim(counted(runs, "run")));
+  if (context && context.window > 0) {
+    const percent = Math.round((context.total / context.window) * 100);
+    if (percent >= 80) add(6, coloured(`context ${percent} %`, "yellow"));
+    else add(2, dim(`context ${percent} %`));
+  }
   add(3, dim(`${shortNumber(tokens)} tokens`));
   const assemble = () => parts.flatMap(({ span }, index) => (index === 0 ? [span] : [dim(" · "), span]));
   while (parts.length > 1 && lineWidth(assemble()) > width) {

@@ -39,6 +39,15 @@ export function plainBlock(text: string): Block {
   return () => lines.map((line) => [{ text: line }]);
 }
 
+/** A difference, with what went and what came in their colours. */
+export function differenceBlock(text: string): Block {
+  const lines = withoutEnd(safe(text), "\n").split("\n");
+  return () =>
+    lines.map((line) => [
+      line.startsWith("+") ? coloured(line, "green") : line.startsWith("-") ? coloured(line, "red") : { text: line },
+    ]);
+}
+
 /** A whole text of markdown. */
 export function markdownBlock(text: string, links: boolean): Block {
   return (width) => {

@@ -1,7 +1,10 @@
 import { withoutEnd } from "../../lib/trim.ts";
+import type { FileEdit } from "../../protocol/messages.ts";
+import { type CallState, callEnding, type Stateful, showState } from "../../protocol/shown-state.ts";
 import { coloured, dim, type Line, type Span } from "../text/style.ts";
 import { clip } from "../text/wrap.ts";
 import { safe } from "./blocks.ts";
+import { editLines } from "./edit-lines.ts";
 
 /** One call of a tool, as the screen shows it. */
 export interface ToolCall {
@@ -9,11 +12,19 @@ export interface ToolCall {
   tool: string;
   /** How many calls of this tool the message had before. */
   ordinal: number;
-  state: "started" | "done" | "failed";
+  state: CallState;
+  /** Of a command that has ended. */
+  exitCode?: number | null | undefined;
   startedAt: number;
   endedAt?: number;
+  /** Missing in what an earlier version told. */
+  callId?: string | undefined;
   /** The command, the path, the question. */
-  what?: string;
+  what?: string | undefined;
+  /** The last of what it printed. */
+  output?: string;
+  /** What an edit did to a file. */
+  diff?: FileEdit | undefined;
   /** Shown below the call once it is asked for. */
   result?: string;
 }
@@ -27,6 +38,15 @@ export interface JournalCall {
   durationMs: number | null;
 }
 
+const COLOURS = { good: "green", bad: "red", doubt: "yellow", busy: "yellow", idle: undefined } as const;
+
+/** The mark of a state in its colour. */
+export function markOf(of: Stateful): Span {
+  const { mark, tone } = showState(of);
+  const colour = COLOURS[tone];
+  return colour === undefined ? dim(mark) : coloured(mark, colour);
+}
+
 const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 export const spinner = (now: number): string => SPINNER[Math.floor(now / 120) % SPINNER.length]!;
 
@@ -38,14 +58,31 @@ export function seconds(ms: number): string {
 
 /** The quiet line of a call: what is done, whether it went well, how long it took. */
 export function toolLines(call: ToolCall, width: number, now: number): Line[] {
-  const { tool, what = "", state, startedAt, endedAt } = call;
-  const sign: Span =
-    state === "started" ? coloured(spinner(now), "yellow") : state === "done" ? coloured("✓", "green") : coloured("✗", "red");
+  const { tool, what = "", state, exitCode, startedAt, endedAt } = call;
+  const { tone } = showState({ kind: "call", state, exitCode });
+  const sign: Span = tone === "busy" ? coloured(spinner(now), "yellow") : markOf({ kind: "call", state, exitCode });
   const time = seconds((endedAt ?? now) - startedAt);
-  const tail = `  ${time}`;
-  const words: Line = [{ text: tool, style: { dim: true, bold: true } }, dim(what === "" ? "" : `  ${safe(what)}`)];
+  const ending = callEnding(state, exitCode);
+  const tail = `${ending === "" ? "" : `  ${ending}`}  ${time}`;
+  const name = tool === "shell" && what !== "" ? "$" : tool;
+  const words: Line = [
+    { text: name, style: { dim: true, bold: true } },
+    dim(what === "" ? "" : `${name === "$" ? " " : "  "}${safe(what)}`),
+  ];
   const line: Line = [{ text: "  " }, sign, { text: " " }, ...clip(words, Math.max(8, width - 5 - tail.length)), dim(tail)];
-  return call.result === undefined ? [line] : [line, ...resultLines(call.result)];
+  if (call.result !== undefined) return [line, ...resultLines(call.result)];
+  if (call.diff !== undefined && tone === "good") return [line, ...editLines(call.diff, width)];
+  // While it runs its last lines are seen; if it did not go well they stay.
+  return tone === "good" || call.output === undefined ? [line] : [line, ...lastLines(call.output, width)];
+}
+
+const MOST_LINES = 5;
+
+function lastLines(output: string, width: number): Line[] {
+  const lines = withoutEnd(safe(output.replace(/\r(?!\n)/g, "\n")), "\n")
+    .split("\n")
+    .slice(-MOST_LINES);
+  return lines.map((text) => clip([dim(`    ${text}`)], width));
 }
 
 export function resultLines(result: string): Line[] {
@@ -53,39 +90,3 @@ export function resultLines(result: string): Line[] {
     .split("\n")
     .map((text) => [dim(`    ${text}`)]);
 }
-
-/** What a call is about, in a line: its command, path or question. */
-export function whatOf({ tool, args }: Pick<JournalCall, "tool" | "args">): string {
-  const given = recordIn(args);
-  if (!given) return oneLine(args);
-  const text = (name: string) => (typeof given[name] === "string" ? given[name] : "");
-  switch (tool) {
-    case "shell":
-      return oneLine(text("command"));
-    case "file_ops":
-      return oneLine(`${text("operation")} ${text("path")}`);
-    case "github":
-      return oneLine(
-        `${text("action")} ${text("repo")} ${given.number === undefined ? text("title") : `#${String(given.number)}`}`,
-      );
-    default:
-      return oneLine(
-        Object.values(given)
-          .filter((value) => typeof value === "string" || typeof value === "number")
-          .map(String)
-          .join(" · "),
-      );
-  }
-}
-
-function recordIn(args: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(args);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    // Arguments that were shortened are no whole JSON any more.
-    return undefined;
-  }
-}
-
-const oneLine = (text: string) => text.replace(/\s+/g, " ").trim().slice(0, 400);

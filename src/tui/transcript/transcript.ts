@@ -1,9 +1,12 @@
+import { callSummary } from "../../protocol/call-summary.ts";
 import type { Event, EventData } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/messages.ts";
+import { stateAtTheEnd, tellRetry } from "../../protocol/shown-state.ts";
+import { withoutAttachments } from "../attach.ts";
 import { createMarkdown, type MarkdownStream } from "../markdown/stream.ts";
 import type { Line } from "../text/style.ts";
 import { type Block, joined, markdownBlock, noteBlock, proseWidth, steerBlock, troubleBlock, userBlock } from "./blocks.ts";
-import { type JournalCall, type ToolCall, toolLines, whatOf } from "./tools.ts";
+import { type JournalCall, type ToolCall, toolLines } from "./tools.ts";
 
 type Part =
   | { kind: "block"; block: Block }
@@ -27,6 +30,8 @@ export interface Turn {
 
 /** How many lines of markdown are laid out for one picture, so that none takes long. */
 const AT_ONCE = 40;
+/** How much of a call's output is kept to be shown. */
+const MOST_OUTPUT = 4_000;
 
 export interface TranscriptDeps {
   links: boolean;
@@ -43,6 +48,7 @@ export class Transcript {
   readonly #waiting = new Map<string, Waiting>();
   readonly #over = new Set<string>();
   readonly #sources = new Map<string, Message["source"]>();
+  readonly #files = new Map<string, string[]>();
   /** How often a message has called a tool. */
   readonly #ordinals = new Map<string, number>();
   #turn: Turn | undefined;
@@ -79,7 +85,10 @@ export class Transcript {
       case "message.delta":
         return void this.#delta(event.data);
       case "message.tool":
-        if (this.#hears(event.data.id)) this.#tool(event.data.id, event.data.tool, event.data.state);
+        if (this.#hears(event.data.id)) this.#tool(event.data);
+        return;
+      case "message.retried":
+        if (this.#hears(event.data.id)) this.calmly(noteBlock(tellRetry(event.data)));
         return;
       case "message.steered":
         if (this.#hears(event.data.id)) this.calmly(steerBlock(event.data.text));
@@ -93,7 +102,8 @@ export class Transcript {
   recall(message: Message): void {
     const { id, text, source, status, finishedAt } = message;
     this.#sources.set(id, source);
-    if (status === "queued") return void this.#queue({ id, text, source });
+    this.#files.set(id, namesOf(message));
+    if (status === "queued") return void this.#queue(message);
     if (this.#over.has(id)) return;
     if (finishedAt === null) return void this.#begin(id, text);
     this.#over.add(id);
@@ -117,18 +127,10 @@ export class Transcript {
     else this.print(block);
   }
 
-  /** Tells the calls on the screen what they are about. */
-  describe(id: string, calls: readonly JournalCall[]): void {
-    for (const call of this.#calls()) {
-      const found = call.message === id ? matching(calls, call) : undefined;
-      if (found) call.what = whatOf(found);
-    }
-  }
-
   /** Shows a result: below its call while that can still change, otherwise as something new. */
   unfold(call: ToolCall, found: JournalCall): void {
     const result = found.result ?? "(no result yet)";
-    call.what ??= whatOf(found);
+    call.what ??= callSummary(found.tool, found.args);
     if (!this.#calls().includes(call)) return void this.print((width) => toolLines({ ...call, result }, width, this.#now()));
     if (call.result === undefined) call.result = result;
     else delete call.result;
@@ -186,8 +188,9 @@ export class Transcript {
     return true;
   }
 
-  #queue({ id, text, source }: Pick<Message, "id" | "text" | "source">): void {
+  #queue({ id, text, source, attachments }: Queued): void {
     this.#sources.set(id, source);
+    this.#files.set(id, namesOf({ attachments }));
     if (!this.#over.has(id) && this.#turn?.id !== id) this.#waiting.set(id, { id, text, source: source.channel });
   }
 
@@ -198,7 +201,7 @@ export class Transcript {
     this.#flushCalm();
     this.#turn = { id, startedAt: this.#now(), heardAt: this.#now() };
     this.#spoken = "";
-    this.#parts.push({ kind: "block", block: heading(text, this.#sources.get(id) ?? { channel: "tui" }) });
+    this.#parts.push({ kind: "block", block: heading(text, this.#sources.get(id) ?? { channel: "tui" }, this.#files.get(id)) });
   }
 
   #delta({ id, text, restarted }: EventData<"message.delta">): void {
@@ -221,15 +224,19 @@ export class Transcript {
     this.#parts.push({ kind: "markdown", stream, isBegun: false, isEnded: false });
   }
 
-  #tool(id: string, name: string, state: ToolCall["state"]): void {
+  #tool({ id, tool: name, state, callId, args, output, exitCode, diff }: EventData<"message.tool">): void {
     if (state !== "started") {
-      const call = this.#calls().find((each) => each.message === id && each.tool === name && each.state === "started");
-      if (call) Object.assign(call, { state, endedAt: this.#now() });
+      const isIt = (each: ToolCall) => (callId === undefined ? each.tool === name : each.callId === callId);
+      const call = this.#calls().find((each) => each.message === id && each.state === "started" && isIt(each));
+      if (!call) return;
+      call.what = args ?? call.what;
+      if (output !== undefined) call.output = `${call.output ?? ""}${output}`.slice(-MOST_OUTPUT);
+      if (state !== "running") Object.assign(call, { state, exitCode, diff, endedAt: this.#now() });
       return;
     }
     const ordinal = this.#ordinals.get(`${id} ${name}`) ?? 0;
     this.#ordinals.set(`${id} ${name}`, ordinal + 1);
-    const call: ToolCall = { message: id, tool: name, ordinal, state, startedAt: this.#now() };
+    const call: ToolCall = { message: id, tool: name, callId, ordinal, state, startedAt: this.#now() };
     this.#lastCall = call;
     const tail = this.#parts.at(-1);
     if (tail?.kind === "tools" && !tail.isEnded) return void tail.calls.push(call);
@@ -267,7 +274,7 @@ export class Transcript {
     const { reply, status, error, text, source, steered } = message;
     if (reply) this.#lastReply = reply;
     return joined(
-      heading(text, source),
+      heading(text, source, namesOf(message)),
       ...steered.map((each) => steerBlock(each.text)),
       ...(reply ? [markdownBlock(reply, this.#links)] : []),
       ...(status === "failed" ? [troubleBlock(failure(error?.message))] : []),
@@ -303,11 +310,19 @@ export class Transcript {
 
 const failure = (why: string | undefined) => `Sorry, I encountered an error: ${why ?? "nobody knows which."}`;
 
+type Queued = Pick<Message, "id" | "text" | "source"> & { attachments?: Message["attachments"] | undefined };
+const namesOf = ({ attachments }: Pick<Queued, "attachments">): string[] => (attachments ?? []).map(({ name }) => name);
+
 /** Who said it, if it was not somebody at this keyboard. */
-function heading(text: string, source: Message["source"]): Block {
+function heading(text: string, source: Message["source"], files: readonly string[] = []): Block {
   if (source.channel === "background") return noteBlock(`from the background (${source.about})`);
   if (source.channel === "schedule") return noteBlock(`by the schedule ${source.name}`);
-  return userBlock(text, source.channel === "tui" ? "" : `[${source.channel}]`);
+  const said = withoutAttachments(text);
+  const words = userBlock(said.text, source.channel === "tui" ? "" : `[${source.channel}]`);
+  const attached = [...said.attached, ...files];
+  if (attached.length === 0) return words;
+  const note = noteBlock(`attached: ${attached.join(", ")}`);
+  return (width) => [...words(width), ...note(width)];
 }
 
 /** The journal's record of a call on the screen. */
@@ -316,5 +331,5 @@ export function matching(calls: readonly JournalCall[], { tool, ordinal }: ToolC
 }
 
 function settled(call: ToolCall, now: number): ToolCall {
-  return call.state === "started" ? { ...call, state: "failed", endedAt: call.endedAt ?? now } : call;
+  return { ...call, state: stateAtTheEnd(call.state), endedAt: call.endedAt ?? now };
 }

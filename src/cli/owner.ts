@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../client/client.ts";
+import type { TakenHome } from "../daemon/own-home.ts";
+import { ExitCode, UserError } from "../lib/errors.ts";
+import { lockHolder } from "../store/lock.ts";
+import type { Shell } from "./output.ts";
+
+/** How long a daemon may take to start or to end, and another command to finish. */
+const PATIENCE_MS = 10_000;
+const AGAIN_MS = 50;
+
+export interface Ways<T> {
+  /** By the daemon that serves. */
+  ask: (client: Client) => Promise<T>;
+  /** By this process, while no daemon can start. */
+  here: (home: TakenHome) => Promise<T> | T;
+}
+
+/** Has something done by whoever owns the data folder: the daemon if one serves, otherwise this command itself. */
+export async function throughOwner<T>(shell: Shell, { ask, here }: Ways<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    if (shell.daemon()) {
+      try {
+        return await ask(shell.client());
+      } catch (error) {
+        // A daemon that ended just now leaves the data folder to this command.
+        if (!isUnreachable(error) || shell.daemon()) throw error;
+      }
+    }
+    const { takeHome } = await import("../daemon/own-home.ts");
+    const home = takeHome(shell.env);
+    if (home) {
+      try {
+        return await here(home);
+      } finally {
+        await home.close();
+      }
+    }
+    if (performance.now() > until) throw occupied(shell);
+    await sleep(AGAIN_MS);
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof UserError && error.exitCode === ExitCode.unreachable;
+}
+
+/** Somebody holds the data folder and does not serve. */
+export function occupied({ paths }: Shell): UserError {
+  const pid = lockHolder(paths.lock)?.pid;
+  return new UserError(
+    `A process${pid ? ` (pid ${pid})` : ""} holds ${paths.home} and does not serve: a worker, another command at work, or a daemon that is still starting or cannot end. See "io logs", or end it yourself.`,
+    { exitCode: ExitCode.unreachable },
+  );
+}

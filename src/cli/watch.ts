@@ -1,0 +1,107 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { isFolder } from "../lib/is-folder.ts";
+import type { Watch, WatchDetail, WatchTrigger } from "../protocol/watches.ts";
+import { wholeNumber } from "./input.ts";
+import { JSON_OPTION, type Json, type Shell } from "./output.ts";
+
+const MOST_ROUNDS = 20;
+const pathOf = (id: string) => `/api/watches/${encodeURIComponent(id)}`;
+
+interface AddOptions extends Json {
+  label?: string;
+  mention?: string;
+  reviews?: boolean;
+  checks?: boolean;
+  maxRounds?: string;
+}
+
+/** `io watch`: issues become pull requests, and reviews and failed checks come back to IO. */
+export function watchCommands(program: Command, shell: Shell): void {
+  const watch = program.command("watch").description("repositories whose issues, reviews and failed checks set IO to work");
+  const request = <T>(method: string, path: string, body?: object) => shell.client().request<T>(method, path, body);
+
+  watch
+    .command("add")
+    .description("watch the repository of a project; only people who may write there set IO to work")
+    .argument("<project>", "its folder, or a squad")
+    .option("--label <name>", "work on issues that get this label")
+    .option("--mention <@name>", "work on issues on which somebody writes this name")
+    .option("--reviews", "answer reviews of and comments on IO's pull requests")
+    .option("--checks", "work on failed checks of IO's pull requests")
+    .option("--max-rounds <count>", "how often one pull request is worked on again", "3")
+    .option(...JSON_OPTION)
+    .action(async (project: string, { json, maxRounds = "3", ...given }: AddOptions) => {
+      const folder = resolve(project);
+      const body = { project: isFolder(folder) ? folder : project, ...given };
+      const made = await request<Watch>("POST", "/api/watches", {
+        ...body,
+        maxRounds: wholeNumber("--max-rounds", maxRounds, MOST_ROUNDS),
+      });
+      shell.print(made, () => `Watching: ${line(made)}`, { json });
+    });
+
+  watch
+    .command("list")
+    .description("all watched repositories")
+    .option(...JSON_OPTION)
+    .action(async (options: Json) => {
+      const list = await request<{ items: Watch[] }>("GET", "/api/watches");
+      const none = "No repository is watched: io watch add <project> --label <name> --reviews --checks";
+      shell.print(list, () => list.items.map(line).join("\n") || none, options);
+    });
+
+  watch
+    .command("show")
+    .description("when it was looked at, what was seen, what was done and why not")
+    .argument("<id>", "such as w_…")
+    .option(...JSON_OPTION)
+    .action(async (id: string, options: Json) => {
+      const one = await request<WatchDetail>("GET", pathOf(id));
+      shell.print(one, () => describe(one), options);
+    });
+
+  for (const [name, description, done] of [
+    ["pause", "do not look at it until it is resumed", "Paused"],
+    ["resume", "look at it again", "Watching"],
+  ] as const)
+    watch
+      .command(name)
+      .description(description)
+      .argument("<id>", "such as w_…")
+      .option(...JSON_OPTION)
+      .action(async (id: string, options: Json) => {
+        const changed = await request<Watch>("POST", `${pathOf(id)}/${name}`);
+        shell.print(changed, () => `${done}: ${line(changed)}`, options);
+      });
+
+  watch
+    .command("remove")
+    .description("watch it no more; what was begun goes on")
+    .argument("<id>", "such as w_…")
+    .option(...JSON_OPTION)
+    .action(async (id: string, options: Json) => {
+      const removed = await request<{ id: string }>("DELETE", pathOf(id));
+      shell.print(removed, `Removed ${removed.id}.`, options);
+    });
+}
+
+function line({ id, state, host, repo, label, mention, reviews, checks, problem }: Watch): string {
+  const what = [label !== null && `label ${label}`, mention, reviews && "reviews", checks && "checks"].filter(Boolean).join(", ");
+  return `${id}  ${state.padEnd(6)}  ${host}/${repo}: ${what}${problem === null ? "" : `  (${problem})`}`;
+}
+
+function describe(watch: WatchDetail): string {
+  const { projectPath, lookedAt, nextAt, saw, maxRounds, triggers } = watch;
+  return [
+    line(watch),
+    `project ${projectPath}, at most ${maxRounds} rounds a pull request`,
+    lookedAt === null ? "not looked at yet" : `looked at ${lookedAt}: ${saw ?? "nothing"}; next ${nextAt ?? "now"}`,
+    ...triggers.map(triggerLine),
+  ].join("\n");
+}
+
+function triggerLine({ createdAt, number, kind, by, state, reason, run }: WatchTrigger): string {
+  const who = by === "" ? "" : ` by ${by}`;
+  return `  ${createdAt}  #${number} ${kind}${who}: ${state}${run === null ? "" : `, ${run}`}${reason === null ? "" : `; ${reason}`}`;
+}

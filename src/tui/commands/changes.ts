@@ -1,0 +1,40 @@
+import { UserError } from "../../lib/errors.ts";
+import { changesAt, tellDifference, tellUndo } from "../../protocol/change-text.ts";
+import type { ChangeSummary, Difference, UndoResult } from "../../protocol/changes.ts";
+import type { Command, CommandDeps } from "./command.ts";
+
+/** More lines are for `io diff`. */
+const MOST_LINES = 300;
+
+/** What was changed in files, and the way back. */
+export const changeCommands: readonly Command[] = [
+  {
+    name: "diff",
+    takes: "[id]",
+    help: "what the latest message, or the one named, changed in files",
+    async run(deps) {
+      const id = await idOf(deps);
+      const diff = await deps.client.request<Difference>("GET", `${changesAt(id)}/diff`);
+      return tellDifference(diff, { lines: MOST_LINES });
+    },
+  },
+  {
+    name: "undo",
+    takes: "[id]",
+    help: "brings those files back; once more does it again",
+    async run(deps) {
+      const id = await idOf(deps);
+      return tellUndo(await deps.client.request<UndoResult>("POST", `${changesAt(id)}/undo`));
+    },
+  },
+];
+
+/** The message or task that is named, or the latest of the conversation that changed a file. */
+async function idOf({ client, conversation, args: [given] }: CommandDeps): Promise<string> {
+  if (given !== undefined) return given;
+  const query = `conversation=${encodeURIComponent(conversation)}&limit=1`;
+  const { items } = await client.request<{ items: ChangeSummary[] }>("GET", `/api/changes?${query}`);
+  const [latest] = items;
+  if (!latest) throw new UserError("No change of a file is known in this conversation.");
+  return latest.id;
+}

@@ -1,0 +1,40 @@
+import { engineLine } from "../client/status.ts";
+import { MODE_WORDS, type Mode } from "../home/mode-words.ts";
+import { howToType } from "../lib/invocation.ts";
+import type { Status } from "../protocol/api.ts";
+
+export interface WelcomeDeps {
+  status: Status;
+  url: string;
+  mode: Mode;
+  conversation: string;
+  /** The project of the conversation. */
+  folder: string | null;
+  env: NodeJS.ProcessEnv;
+  /** Nothing was ever sent from here. */
+  isFirst: boolean;
+}
+
+/** What a chat begins with: who answers, how much it may do, and where; the first time also what to try. */
+export function welcomeLines({ status, url, mode, conversation, folder, env, isFirst }: WelcomeDeps): string[] {
+  const how = howToType({ env, cwd: process.cwd() });
+  return [
+    `IO ${status.version}, API at ${url}. ${engineLine(status)}`,
+    ...(folder === null ? [] : [`Conversation ${conversation}, in ${folder}`]),
+    ...(how === undefined ? [] : [how]),
+    ...(mode === status.mode ? [] : [`This conversation is in the mode ${mode}: ${MODE_WORDS[mode]}.`]),
+    ...(isFirst ? firstLines(folder) : []),
+    "Type a message; /help lists commands and keys; Ctrl-C twice leaves, and IO goes on in the background.",
+  ];
+}
+
+function firstLines(folder: string | null): string[] {
+  return [
+    ...(folder === null
+      ? ["No project here: IO works in a folder of its own. Open io in a project's folder to work on that."]
+      : []),
+    folder === null
+      ? 'Try: "What can you do?" · "Remember that I prefer tabs." · /help'
+      : 'Try: "What is this project, and how is it tested?" · "Look at @README.md and mend what is wrong." · /diff and /undo after a change',
+  ];
+}
