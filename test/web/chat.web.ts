@@ -1,12 +1,17 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { ConversationInfo } from "../../src/protocol/conversations.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import { fileBrowser, openWindow } from "../support/browser.ts";
 import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
+import { callText } from "../support/orchestrator.ts";
+import { project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
 import { webModel } from "../support/web/model.ts";
-import { webDaemon } from "../support/web/seed.ts";
+import { askBefore, GREETER, webDaemon } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 
@@ -19,6 +24,10 @@ test("an answer is marked up, its code coloured, its links lead out with their t
   await log.getByRole("heading", { name: "What I found" }).waitFor();
   await log.locator(".hljs-keyword").first().waitFor();
   await log.getByText("tokens in 1 call").waitFor();
+  await until("the answer to be seen", async () => {
+    const { unread, messages } = await daemon.json<ConversationInfo>("GET", "/api/conversations/main");
+    return messages > 0 && unread === 0;
+  });
   const link = log.getByRole("link", { name: "the guide (example.org)" });
   expect(await link.getAttribute("rel")).toContain("noreferrer");
   expect(await log.textContent()).not.toContain("**");
@@ -48,7 +57,7 @@ test("while a turn runs, Send says something into it, Queue waits behind it, and
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon);
   const field = page.getByLabel("Message");
-  await field.fill("count slowly 60");
+  await field.fill("count slowly 300");
   await field.press("Enter");
   await page.getByText("word3 ").waitFor();
   await field.fill("also say pineapple");
@@ -71,12 +80,12 @@ test("while a turn runs, Send says something into it, Queue waits behind it, and
       const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=main");
       return items.every(({ finishedAt }) => finishedAt !== null) && items.length === 3 ? items : undefined;
     },
-    30_000,
+    90_000,
   );
   expect(said.map(({ text, status }) => [text, status])).toEqual([
     ["not wanted", "cancelled"],
     ["repeat: other words", "done"],
-    ["count slowly 60", "done"],
+    ["count slowly 300", "done"],
   ]);
   expect(said[2]?.steered.map(({ text }) => text)).toEqual(["also say pineapple"]);
 });
@@ -84,10 +93,12 @@ test("while a turn runs, Send says something into it, Queue waits behind it, and
 test("Stop ends the turn and keeps what was said", async () => {
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon);
-  expect(await page.getByRole("button", { name: "Stop" }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Send" }).waitFor();
+  expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
   await page.getByLabel("Message").fill("count slowly 300");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("word5 ").waitFor();
+  expect(await page.getByRole("button", { name: "Send" }).count()).toBe(0);
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText("(cancelled)").waitFor();
   expect(await page.getByRole("log").textContent()).toContain("word1 word2");
@@ -108,19 +119,161 @@ test("a daemon that is killed in the middle of an answer and comes back finishes
   await page.getByText("tokens in").waitFor({ timeout: 60_000 });
   const said = (await page.getByRole("log").locator(".answered .markdown").textContent())?.trim();
   expect(said).toBe(Array.from({ length: 40 }, (_, at) => `word${at + 1}`).join(" "));
-  expect(await page.getByRole("article").count()).toBe(1);
+  expect(await page.locator("article.turn").count()).toBe(1);
 });
 
-test("equal tool calls are one counted row that unfolds to what was asked and what came back", async () => {
+test("every tool call is one line a person reads, with its difference, its output and its raw form behind it, after a reload too", async () => {
+  const daemon = await webDaemon();
+  await daemon.json("PATCH", "/api/conversations/main", { folder: project(GREETER) });
+  const { page, complaints } = await openWindow(await browser(), daemon);
+  const edits = [{ old: "Hello", new: "Good day" }];
+  await daemon.ask({ text: callText("file_ops", { operation: "edit", path: "src/greet.js", edits }), source: "web" });
+  await daemon.ask({ text: callText("shell", { command: "echo out; exit 3" }), source: "web" });
+  for (const look of ["as it came", "after a reload"]) {
+    if (look === "after a reload") await page.reload();
+    const edit = page.locator(".call", { hasText: "edit src/greet.js" });
+    await edit.locator(".line.added", { hasText: "Good day" }).waitFor();
+    await edit.locator(".line.removed", { hasText: "Hello" }).waitFor();
+    await edit.getByText("+1", { exact: true }).waitFor();
+    const shell = page.locator(".call", { hasText: "$ echo out; exit 3" });
+    await shell.getByText("✗ exit 3").waitFor();
+    await shell.locator("summary").first().click();
+    await shell.getByText("out", { exact: true }).waitFor();
+    await shell.getByText("Raw").click();
+    await shell.getByText('"command": "echo out; exit 3"').waitFor();
+  }
+  expect(await page.getByText("--- data").count()).toBe(
+    await page.locator(".answered .markdown, .raw pre").getByText("--- data").count(),
+  );
+  expect(complaints).toEqual([]);
+});
+
+test("what a message changed is undone by a click, and done again by another", async () => {
+  const daemon = await webDaemon();
+  const folder = project(GREETER);
+  await daemon.json("PATCH", "/api/conversations/main", { folder });
+  const edits = [{ old: "Hello", new: "Good day" }];
+  await daemon.ask({ text: callText("file_ops", { operation: "edit", path: "src/greet.js", edits }), source: "web" });
+  const { page, complaints } = await openWindow(await browser(), daemon);
+  const text = () => readFileSync(join(folder, "src", "greet.js"), "utf8");
+  expect(text()).toContain("Good day");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone.").waitFor();
+  expect(text()).toContain("Hello");
+  await page.getByRole("button", { name: "Do it again" }).click();
+  await page.getByText("Done again.").waitFor();
+  expect(text()).toContain("Good day");
+  // A question that changed nothing offers no undo.
+  await daemon.ask({ text: callText("shell", { command: "true" }), source: "web" });
+  await page.locator(".call", { hasText: "$ true" }).waitFor();
+  expect(await page.getByRole("button", { name: "Undo" }).count()).toBe(1);
+  expect(complaints).toEqual([]);
+});
+
+test("a turn that asks waits for you, and is at work again once it is answered; its output is seen while it runs", async () => {
+  const daemon = await webDaemon(askBefore("sleep*"));
+  const { page } = await openWindow(await browser(), daemon);
+  const command = "sleep 0.1; for i in $(seq 100); do echo line $i; sleep 0.2; done";
+  await daemon.json("POST", "/api/messages", { text: callText("shell", { command }), source: "web" });
+  const turn = page.locator("article.turn");
+  await turn.getByText("waits for you").waitFor();
+  expect(await turn.getByText("is at work").count()).toBe(0);
+  await page.getByRole("button", { name: "Allow" }).click();
+  await turn.getByText("is at work").waitFor();
+  await turn.locator(".printing", { hasText: "line 12" }).waitFor();
+  expect(((await turn.locator(".printing").textContent()) ?? "").split("\n").length).toBeLessThanOrEqual(8);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("(cancelled)").waitFor();
+});
+
+test("code and messages are copied, one's own message is sent again or changed first", async () => {
+  const daemon = await webDaemon();
+  const { page, context } = await openWindow(await browser(), daemon);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByLabel("Message").fill("Tell me");
+  await page.getByLabel("Message").press("Enter");
+  const turn = page.locator("article.turn").first();
+  await turn.locator(".hljs-keyword").first().waitFor();
+  const clipboard = () => page.evaluate("navigator.clipboard.readText()") as Promise<string>;
+  await turn.locator(".code-block").hover();
+  await turn.locator(".code-block").getByRole("button", { name: "Copy" }).click();
+  await until("the code", async () => (await clipboard()).startsWith("export function greet(name) {"));
+  await turn.locator(".own").getByRole("button", { name: "Copy" }).click();
+  await until("the question", async () => (await clipboard()) === "Tell me");
+  await turn.getByRole("button", { name: "Retry" }).click();
+  await page.locator("article.turn").nth(1).getByText("tokens in").waitFor();
+  await turn.getByRole("button", { name: "Edit" }).click();
+  await until("the words to be in the field", async () => (await page.getByLabel("Message").inputValue()) === "Tell me");
+  await page.keyboard.type(" more");
+  await page.keyboard.press("Enter");
+  await page.locator("article.turn").nth(2).getByText("tokens in").waitFor();
+  const { items } = await daemon.json<{ items: Message[] }>("GET", "/api/messages?conversation=main");
+  expect(items.map(({ text }) => text)).toEqual(["Tell me more", "Tell me", "Tell me"]);
+});
+
+test("the model's list of things to do stands above the message box until all of it is done", async () => {
+  const daemon = await webDaemon();
+  const { page, complaints } = await openWindow(await browser(), daemon);
+  const say = (states: string[]) =>
+    daemon.ask({
+      text: callText("todo", { items: states.map((state, at) => ({ text: `step ${at + 1}`, state })) }),
+      source: "web",
+    });
+  await say(["done", "running", "open"]);
+  const list = page.getByRole("region", { name: "To do" });
+  await list.getByText("1 of 3 done").waitFor();
+  expect(await list.getByRole("listitem").allTextContents()).toEqual(["☑ done: step 1", "◔ at it: step 2", "☐ to do: step 3"]);
+  await page.reload();
+  await list.getByText("step 3").waitFor();
+  await say(["done", "done", "done"]);
+  await list.waitFor({ state: "detached" });
+  expect(complaints).toEqual([]);
+});
+
+test("a table that streams grows row by row: it is never drawn as text and never drawn anew", async () => {
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon);
-  const calls = [
-    { path: "a", content: "# A\n" },
-    { path: "b", content: "# B\n" },
-  ];
-  await daemon.ask({ text: `call wiki_write ${JSON.stringify(calls)}`, source: "web" });
-  await page.getByText("wiki_write ×2").click();
-  await page.getByText('"content": "# B').waitFor();
+  await page.getByRole("log").waitFor();
+  await page.evaluate(`(() => {
+    window.seen = { text: [], tables: new Set() };
+    new MutationObserver(() => {
+      for (const each of document.querySelectorAll(".answered .markdown p")) if (each.textContent.includes("|")) window.seen.text.push(each.textContent);
+      for (const each of document.querySelectorAll(".answered .markdown table")) window.seen.tables.add(each);
+    }).observe(document.querySelector("#app"), { subtree: true, childList: true, characterData: true });
+  })()`);
+  await page.getByLabel("Message").fill("table slowly");
+  await page.getByLabel("Message").press("Enter");
+  await page.getByText("That is all.").waitFor();
+  await page.getByText("tokens in").waitFor();
+  expect(await page.locator(".answered td").allTextContents()).toEqual(["a.ts", "1", "b.ts", "2", "c.ts", "3"]);
+  expect(await page.evaluate("[window.seen.text, window.seen.tables.size]")).toEqual([[], 1]);
+});
+
+test("a conversation has its own mode and model, a title, and can be deleted after a question", async () => {
+  const daemon = await webDaemon();
+  await daemon.ask({ text: "repeat: to be deleted", conversation: "gone", source: "web" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: "/chat/gone" });
+  const info = () => daemon.json<ConversationInfo>("GET", "/api/conversations/gone");
+  await page.getByLabel("Mode", { exact: true }).selectOption("plan");
+  await until("the mode", async () => (await info()).mode === "plan");
+  const model = (await page.getByLabel("Model").locator("option").nth(1).getAttribute("value")) ?? "";
+  await page.getByLabel("Model").selectOption(model);
+  await until("the model", async () => (await info()).model === model);
+  const talks = page.getByRole("list", { name: "Conversations" });
+  await daemon.ask({ text: "repeat: news", conversation: "other", source: "api" });
+  await talks.getByRole("link", { name: "unread" }).waitFor();
+  await talks.getByRole("link", { name: "unread" }).click();
+  await until("it to be read", async () => (await talks.getByRole("link", { name: "unread" }).count()) === 0);
+  await page.goto(`${daemon.url}/chat/gone`);
+  await page.locator('summary[aria-label^="More about"]').click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  const question = page.getByRole("alertdialog");
+  await question.waitFor();
+  await page.keyboard.press("Escape");
+  await question.getByRole("button", { name: "Delete" }).click();
+  await talks.getByRole("link", { name: "repeat: to be deleted" }).waitFor({ state: "detached" });
+  expect((await daemon.fetch("/api/conversations/gone")).status).toBe(404);
+  expect(complaints).toEqual([]);
 });
 
 test("a reader who scrolled up stays there while the answer grows, and can go to the end", async () => {
@@ -160,14 +313,14 @@ test("what is typed before the scripts have come stays, and what is sent before 
     await route.continue();
   });
   await page.goto(`${daemon.url}/chat/main`, { waitUntil: "commit" });
-  await page.getByRole("log").getByText("an answer of before").last().waitFor();
+  await page.getByRole("log").waitFor({ state: "attached" });
   await page.getByLabel("Message").click();
   await page.keyboard.type("early");
   await page.keyboard.press("Home");
   letScripts();
   await page.getByRole("navigation", { name: "Main" }).waitFor();
   await page.keyboard.type("repeat: typed ");
-  expect(await page.getByLabel("Message").inputValue()).toBe("repeat: typed early");
+  await expect.poll(() => page.getByLabel("Message").inputValue(), { timeout: 15_000 }).toBe("repeat: typed early");
   await page.keyboard.press("Enter");
   await page.locator(".answered").getByText("typed early").waitFor();
 

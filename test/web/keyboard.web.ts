@@ -84,7 +84,7 @@ test("chat, dialogs and questions by keys alone: send, queue, change, take back,
 
   const { id } = await daemon.json<{ id: string }>("POST", "/api/messages", { text: callText("shell", { command: "echo hi" }) });
   await asked(daemon);
-  const needs = page.getByRole("region", { name: "Needs you" });
+  const needs = page.getByRole("article", { name: "Approval" });
   await needs.getByText("echo hi").waitFor();
   await page.getByRole("link", { name: "Skip to the view" }).focus();
   await reach(needs.getByRole("combobox"));
@@ -95,10 +95,22 @@ test("chat, dialogs and questions by keys alone: send, queue, change, take back,
   expect((await finishedMessage(daemon, id)).reply).toContain("by keys");
 
   await page.getByRole("link", { name: "Skip to the view" }).focus();
-  await use(page.locator("summary", { hasText: "Conversations" }));
-  await fill(page.getByLabel("Another one"), "by-keys");
+  await use(
+    page
+      .getByRole("button", { name: "More about this conversation" })
+      .or(page.locator('summary[aria-label^="More about"]'))
+      .first(),
+  );
+  await use(page.getByRole("button", { name: "Rename" }));
+  await until("the title to be at hand", () => holds(page.getByLabel("Title")));
+  await press("Control+a");
+  await type("By keys");
   await press("Enter");
-  await page.getByRole("heading", { name: "by-keys" }).waitFor();
+  await page.getByRole("heading", { name: "By keys" }).waitFor();
+  await page.getByRole("list", { name: "Conversations" }).getByRole("link", { name: "By keys" }).waitFor();
+  await page.getByRole("link", { name: "Skip to the view" }).focus();
+  await use(page.getByRole("button", { name: "New conversation" }));
+  await until("a new conversation", () => /^\/chat\/[a-z]{3}\d\d-\d{4}/.test(new URL(page.url()).pathname));
 });
 
 test("squads, tasks and runs by keys alone: make, add, remove, delegate, comment, start, look at steps, replay, apply", async () => {
@@ -141,7 +153,6 @@ test("squads, tasks and runs by keys alone: make, add, remove, delegate, comment
   await reach(page.getByLabel("State"));
   await type("done");
   await use(page.getByRole("link", { name: "Add a farewell" }));
-  await use(page.getByRole("button", { name: "Show the changes" }));
   await toView();
   const line = page.getByRole("button", { name: "Comment on line 1", exact: true }).first();
   await use(line);
@@ -194,6 +205,7 @@ test("squads, tasks and runs by keys alone: make, add, remove, delegate, comment
   await page.locator(".line.added").first().waitFor();
   await toView();
   await use(page.getByRole("button", { name: "Apply" }));
+  await use(page.getByRole("alertdialog").getByRole("button", { name: "Apply" }));
   await page.getByRole("button", { name: "Apply" }).waitFor({ state: "detached" });
 });
 
@@ -258,5 +270,6 @@ test("wiki, skills, usage and settings by keys alone: write, find, restore, map,
   await page.getByText("Saved.").waitFor();
   await toView();
   await use(page.getByRole("button", { name: "Stop everything" }));
+  await use(page.getByRole("alertdialog").getByRole("button", { name: "Stop everything" }));
   await page.getByText("Ended: 0 messages").waitFor();
 });

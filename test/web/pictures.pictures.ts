@@ -3,10 +3,15 @@ import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
+import { afterAMonth } from "../support/web/month.ts";
 import { seededDaemon, viewsOf } from "../support/web/seed.ts";
 
 const browser = fileBrowser();
 const folder = resolve(process.env.PICTURES ?? "docs/pictures");
+/** Some of them alone, such as `PICTURES_OF=run,task PICTURES_WIDTHS=390`. */
+const only = process.env.PICTURES_OF?.split(",");
+const widths = (process.env.PICTURES_WIDTHS ?? "1280,390,820,1920").split(",").map(Number);
+const isWanted = ([name]: [string, unknown]) => only === undefined || only.includes(name);
 
 /** What is looked at once more, after something was opened in it. */
 const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) => Promise<unknown> }> = {
@@ -22,7 +27,6 @@ const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) =
     view: "task",
     tall: 1_500,
     open: async (page) => {
-      await page.getByRole("button", { name: "Show the changes" }).click();
       await page.getByRole("button", { name: "Comment on line 1" }).first().click();
     },
   },
@@ -37,21 +41,21 @@ const OPENED: Record<string, { view: string; tall?: number; open: (page: Page) =
 };
 
 /** Not a test of anything but that every view can be drawn: `npm run pictures` makes these to be looked at. */
-test("every view, in both themes and both widths", async () => {
-  const seeded = await seededDaemon();
+test("every view, in both themes and four widths", async () => {
+  const seeded = await seededDaemon(afterAMonth);
   chmodSync(join(seeded.daemon.home, "token"), 0o644);
   mkdirSync(folder, { recursive: true });
   const views = viewsOf(seeded);
   for (const theme of ["light", "dark"] as const)
-    for (const width of [1280, 390]) {
+    for (const width of widths) {
       const { page } = await openWindow(await browser(), seeded.daemon, { theme, width });
       const keep = async (name: string) =>
         expect(await page.screenshot({ path: join(folder, `${name}-${theme}-${width}.png`) })).toBeTruthy();
-      for (const [name, path] of Object.entries(views)) {
+      for (const [name, path] of Object.entries(views).filter(isWanted)) {
         await open(page, name, seeded.daemon.url + path);
         await keep(name);
       }
-      for (const [name, { view, tall, open: unfold }] of Object.entries(OPENED)) {
+      for (const [name, { view, tall, open: unfold }] of Object.entries(OPENED).filter(isWanted)) {
         if (tall !== undefined) await page.setViewportSize({ width, height: tall });
         await open(page, view, seeded.daemon.url + views[view]!);
         await unfold(page);
@@ -63,7 +67,7 @@ test("every view, in both themes and both widths", async () => {
 
 async function open(page: Page, name: string, url: string): Promise<void> {
   await page.goto(url);
-  await page.getByRole("region", { name: "Needs you" }).getByRole("button").first().waitFor();
+  await page.locator(".needs, .need").first().waitFor();
   await page.locator("h1").first().waitFor();
   if (name === "chat") await page.getByRole("heading", { name: "What I found" }).first().waitFor();
   if (name === "map") await page.locator(".map a").first().waitFor();

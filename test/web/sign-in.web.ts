@@ -1,13 +1,18 @@
-import { expect, test } from "vitest";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { fileBrowser, openWindow } from "../support/browser.ts";
-import { runIo, startDaemonProcess } from "../support/daemon.ts";
+import { cleanEnvironment, IO, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
+import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const browser = fileBrowser();
-const LINKS = ["Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
+const LINKS = ["Inbox", "Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
 
-test("a wrong token is refused with one alert, the right one opens the chat main with eight links", async () => {
+test("a wrong token is refused with one alert, the right one opens the chat main with its nine links", async () => {
   const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
   const { page } = await openWindow(await browser(), daemon, { signedIn: false });
   await page.getByText("io web").first().waitFor();
@@ -37,6 +42,56 @@ test("the address of io web signs in once, and not a second time", async () => {
   const second = await openWindow(await browser(), daemon, { signedIn: false, path });
   await second.page.getByRole("alert").waitFor();
   expect(await second.page.getByRole("alert").textContent()).toContain("io web");
+});
+
+test("io web starts the browser with a file that only the user can read, and the ticket stands in no argument", async () => {
+  const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
+  const told = join(daemon.home, "arguments");
+  const opener = join(daemon.home, "opener");
+  writeFileSync(opener, `#!/bin/sh\necho "$@" > '${told}.part'; mv '${told}.part' '${told}'\n`, { mode: 0o755 });
+  const terminal = await openTerminal(daemon.home, [process.execPath, IO, "web"], {
+    ...cleanEnvironment(daemon.home),
+    BROWSER: opener,
+  });
+  await until("the browser", () => existsSync(told));
+  const ticket = /ticket=([\w-]+)/.exec(await terminal.scrollback())?.[1] ?? "none was printed";
+  const file = readFileSync(told, "utf8").trim();
+  expect(file).toMatch(/^\/.*\.html$/);
+  expect(file).not.toContain(ticket);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const { page } = await openWindow(await browser(), daemon, { signedIn: false });
+  await page.goto(`file://${file}`);
+  await page.getByRole("log").waitFor();
+  expect(page.url()).not.toContain("ticket");
+});
+
+test("another port of this host is sent the cookie and can do nothing with it; the page stays signed in over reloads", async () => {
+  const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
+  const { page, context } = await openWindow(await browser(), daemon, { signedIn: false });
+  await page.getByLabel("Token").fill(daemon.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("log").waitFor();
+  let stolen = "";
+  const thief = createServer((request, response) => {
+    stolen = request.headers.cookie ?? stolen;
+    response.setHeader("content-type", "text/html").end("<title>thief</title>");
+  });
+  await new Promise<void>((ready) => thief.listen(0, "127.0.0.1", ready));
+  onTestFinished(() => void thief.close());
+  const elsewhere = await context.newPage();
+  const { port } = thief.address() as AddressInfo;
+  await elsewhere.goto(`http://127.0.0.1:${port}/`);
+  expect(stolen).toContain("io_session_");
+  expect(await elsewhere.evaluate("localStorage.length")).toBe(0);
+  for (const path of ["/api/messages", "/api/events", "/api/config"])
+    expect((await fetch(daemon.url + path, { headers: { cookie: stolen, "sec-fetch-site": "same-origin" } })).status).toBe(401);
+  const second = await context.newPage();
+  await second.goto(daemon.url);
+  await second.getByLabel("Message").fill("hello");
+  await second.getByRole("button", { name: "Send" }).click();
+  await second.getByRole("log").getByText("tokens in").waitFor();
+  await page.reload();
+  await page.getByRole("log").getByText("tokens in").waitFor();
 });
 
 test("io web without a daemon says so and starts none", async () => {
@@ -70,6 +125,29 @@ test("a lost daemon is shown as reconnecting; when it is back, so is the page, w
   await startDaemonProcess(home, { IO_ENGINE: "rehearsal", IO_PORT: new URL(daemon.url).port });
   await page.getByText("reconnecting").waitFor({ state: "detached" });
   await page.getByLabel("Message").fill("hello");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("log").getByText("tokens in").waitFor();
+});
+
+test("without the daemon another view says so instead of the browser; a session that has ended is renewed in place, and nothing typed is lost", async () => {
+  const home = temporaryHome();
+  const daemon = await startDaemonProcess(home, { IO_ENGINE: "rehearsal" });
+  const { page } = await openWindow(await browser(), daemon);
+  await page.getByRole("list", { name: "Conversations" }).waitFor();
+  await daemon.kill("SIGKILL");
+  await page.getByText("reconnecting").waitFor();
+  await page.getByRole("link", { name: "Usage", exact: true }).click();
+  await page.getByText("The daemon does not answer.").waitFor();
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByLabel("Message").fill("hello, half typed");
+
+  const token = "another-token-for-the-same-home";
+  await startDaemonProcess(home, { IO_ENGINE: "rehearsal", IO_PORT: new URL(daemon.url).port, IO_TOKEN: token });
+  await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Your session has ended" }).waitFor({ state: "detached" });
+  await expect.poll(() => page.getByLabel("Message").inputValue(), { timeout: 15_000 }).toBe("hello, half typed");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("log").getByText("tokens in").waitFor();
 });

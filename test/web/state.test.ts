@@ -1,23 +1,35 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/messages.ts";
-import type { PageChange } from "../../src/protocol/pages.ts";
 import type { ReviewLoop, Run, RunStep } from "../../src/protocol/runs.ts";
-import { readDiff } from "../../web/src/lib/diff.ts";
-import { lineDiff } from "../../web/src/lib/line-diff.ts";
+import { readDiff } from "../../web/src/diff/diff.ts";
+import { lineDiff } from "../../web/src/diff/line-diff.ts";
+import { faceOf } from "../../web/src/lib/face.ts";
+import { freshName } from "../../web/src/lib/fresh-name.ts";
+import { withoutUnfinishedRow } from "../../web/src/lib/patch.ts";
+import { renderMarkdown } from "../../web/src/lib/render-markdown.ts";
 import { createConversation } from "../../web/src/live/conversation.ts";
 import { openFeed } from "../../web/src/live/feed.ts";
 import { createReader } from "../../web/src/live/sse.ts";
 import { barsOf, marksOf } from "../../web/src/runs/gantt.ts";
+import { drawRun } from "../../web/src/runs/picture.ts";
 import { momentsOf, runAt } from "../../web/src/runs/run-at.ts";
 import { approvalsOf } from "../../web/src/runs/voided.ts";
 import { changesBetween, fieldsOf, fromField, toField } from "../../web/src/settings/fields.ts";
-import { agentEdits } from "../../web/src/wiki/authors.ts";
 import { drawMap } from "../../web/src/wiki/map.ts";
 import { until } from "../support/until.ts";
 
 const message = (more: Partial<Message> = {}): Message => ({
-  ...{ id: "m1", conversation: "main", source: { channel: "web" }, text: "hi", steered: [], status: "queued", reply: null },
+  ...{
+    id: "m1",
+    conversation: "main",
+    source: { channel: "web" },
+    text: "hi",
+    attachments: [],
+    steered: [],
+    status: "queued",
+    reply: null,
+  },
   ...{ partial: false, error: null, attempts: 0, createdAt: "2026-01-01T00:00:00.000Z", startedAt: null, finishedAt: null },
   route: { answered: "not yet", tools: [], tasks: [], runs: [] },
   usage: { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 },
@@ -246,22 +258,6 @@ test("an approval is void once its loop approved another state, its stream went 
   expect(voided(run([loop({}), loop({ key: "x/again/review:r", stream: null })]))).toEqual([true]);
 });
 
-test("what agents did to a page is listed until a person keeps or changes it, from the first change that nobody saw", () => {
-  const change = (path: string, by: "agent" | "person", second: number) =>
-    ({ path: `pages/${path}.md`, by, change: "written", at: new Date(second * 1_000).toISOString() }) as PageChange;
-  const changes = [
-    change("a", "agent", 9),
-    change("b", "person", 8),
-    change("a", "agent", 7),
-    change("b", "agent", 6),
-    change("a", "person", 5),
-  ];
-  const listed = (kept: string) => agentEdits(changes, () => kept).map(({ path, since, times }) => [path, since, times]);
-  expect(listed("")).toEqual([["a", changes[2]!.at, 2]]);
-  expect(listed(changes[2]!.at)).toEqual([["a", changes[0]!.at, 1]]);
-  expect(listed(changes[0]!.at)).toEqual([]);
-});
-
 test("the map of a wiki has a spot for every linked page and for those nobody wrote, however many there are", () => {
   const page = (name: string, links: string[]) => ({
     path: `pages/${name}.md`,
@@ -291,4 +287,50 @@ test.each([
   const marks = marksOf(span);
   expect(marks.map((mark) => mark.words)).toEqual(words);
   expect(marks.at(-1)!.left).toBeLessThanOrEqual(100);
+});
+
+describe("small things of the page", () => {
+  test("boxes of a list of things to do are drawn, and only at the beginning of an item", () => {
+    const html = renderMarkdown("- [x] done\n- [ ] open\n\nNot [x] here\n\n[x] nor here\n");
+    expect(html).toContain("☑ done");
+    expect(html).toContain("☐ open");
+    expect(html).toContain("Not [x] here");
+    expect(html).toContain("<p>[x] nor here");
+  });
+
+  test("of a table that is on its way only whole rows are drawn; other text is drawn as it comes", () => {
+    expect(withoutUnfinishedRow("Words\n\n| a |\n| - |\n| 1 |\n| 2")).toBe("Words\n\n| a |\n| - |\n| 1 |");
+    expect(withoutUnfinishedRow("Words\n\n| a |\n| -")).toBe("Words\n\n");
+    expect(withoutUnfinishedRow("| a")).toBe("");
+    expect(withoutUnfinishedRow("a | b")).toBe("a | b");
+    expect(withoutUnfinishedRow("| a |\n| - |\n\nAfter")).toBe("| a |\n| - |\n\nAfter");
+  });
+
+  test("a name always has the same face, and names differ", () => {
+    expect(faceOf("Hannibal")).toEqual(faceOf(" hannibal"));
+    expect(
+      new Set(["Hannibal", "Murdock", "B.A.", "Face", "Amy", "Lynch"].map((name) => JSON.stringify(faceOf(name)))).size,
+    ).toBe(6);
+  });
+
+  test("a new conversation is named by its minute, and never like one that is there", () => {
+    const now = new Date(2026, 10, 8, 9, 5);
+    expect(freshName([], now)).toBe("nov08-0905");
+    expect(freshName(["nov08-0905", "nov08-0905-2"], now)).toBe("nov08-0905-3");
+  });
+
+  test("streams are drawn from the first down, however the run lists them", () => {
+    const streams = [3, 1, 2].map((number) => ({ number, task: `Task ${number}`, status: "done" }));
+    const steps = streams.map(({ number }) => ({
+      key: `implement/${number}`,
+      phase: "implement",
+      stream: number,
+      state: "done",
+      agent: "engineer",
+    }));
+    const phases = [{ name: "implement", status: "done", reason: null }];
+    const { nodes } = drawRun({ phases, streams, steps, loops: [], outcome: null } as unknown as Run);
+    const drawn = nodes.filter(({ kind }) => kind === "stream").sort((a, b) => a.y - b.y);
+    expect(drawn.map(({ title }) => title)).toEqual(["1. Task 1", "2. Task 2", "3. Task 3"]);
+  });
 });

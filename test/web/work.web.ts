@@ -57,7 +57,6 @@ test("a task is watched live; a comment on a line of its changes goes to the age
   await page.getByRole("link", { name: "Add a farewell" }).first().click();
   await page.getByRole("region", { name: "Result" }).getByText("last exited 0").waitFor();
   await page.getByRole("region", { name: "Activity" }).getByText("node --test").first().waitFor();
-  await page.getByRole("button", { name: "Show the changes" }).click();
   await page.getByRole("button", { name: "Comment on line 1" }).click();
   await page.getByLabel("Comment", { exact: true }).fill("Say it in French too");
   await page.getByRole("button", { name: "Add comment" }).click();
@@ -97,6 +96,14 @@ test("a run is started here and watched to its end, replayed, applied, and its s
   await page.keyboard.press("End");
   await picture.getByText("approved").last().waitFor();
 
+  const widthOf = async () => (await picture.locator("svg").boundingBox())?.width ?? 0;
+  const fitted = await widthOf();
+  expect(fitted).toBeLessThanOrEqual((await picture.boundingBox())?.width ?? 0);
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await until("a larger picture", async () => (await widthOf()) > fitted * 1.1);
+  await page.getByRole("button", { name: "Fit" }).click();
+  await until("the picture to fit again", async () => Math.abs((await widthOf()) - fitted) < 2);
+
   await page.getByRole("link", { name: "pm", exact: true }).first().click();
   await page.getByRole("region", { name: "Step" }).getByText("What it answered").waitFor();
   expect(page.url()).toContain("/steps/spec/draft");
@@ -108,9 +115,56 @@ test("a run is started here and watched to its end, replayed, applied, and its s
   await page.getByRole("button", { name: "Changes of stream 1" }).click();
   await page.locator(".line.added").first().waitFor();
   await page.getByRole("button", { name: "Apply" }).click();
+  const question = page.getByRole("alertdialog");
+  await question.getByText(`The branch ${run.branch} is merged`).waitFor();
+  await page.keyboard.press("Escape");
+  await question.getByRole("button", { name: "Apply" }).click();
   await page.getByRole("button", { name: "Apply" }).waitFor({ state: "detached" });
   expect((await daemon.json<Run>("GET", `/api/runs/${id}`)).applied).toBe(true);
   expect(complaints).toEqual([]);
+});
+
+test("a step that is at work shows what it says and does as it comes, from its beginning after a reload, and then its answer", async () => {
+  const words = Array.from({ length: 150 }, (_, at) => `word${at + 1} `);
+  // Long enough for the call before it to be seen.
+  const answer = Array.from({ length: 150 }, (_, at) => `answer${at + 1} `);
+  const roles = play(({ role, afterTool }) => {
+    if (role !== "pm") return undefined;
+    return afterTool
+      ? { say: answer, gapMs: 60 }
+      : { say: words, gapMs: 60, call: [{ tool: "file_ops", args: { operation: "list", path: "." } }] };
+  });
+  const model = await scriptedModel(roles);
+  const daemon = await startDaemonProcess(temporaryHome(), providerEnvironment(model.url));
+  const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(GREETER), issue: "Greet everybody" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: `/runs/${begun.id}` });
+  await page.getByRole("region", { name: "Timeline" }).getByRole("link", { name: "pm", exact: true }).first().click();
+  const output = page.getByRole("region", { name: "Step" }).getByLabel("Live output");
+  await output.getByText("word5 ").waitFor();
+  await page.reload();
+  await output.getByText("word1 word2 word3").waitFor();
+  await output.getByText("file_ops").waitFor();
+  expect((await output.textContent())?.match(/word1 /g)).toHaveLength(1);
+  await page.getByRole("region", { name: "Step" }).getByText("What it answered").waitFor({ timeout: 60_000 });
+  expect(await output.count()).toBe(0);
+  await runEnded(daemon, begun.id);
+  expect(complaints).toEqual([]);
+});
+
+test("a task, a run or a squad that is not there says so and leads back", async () => {
+  const daemon = await webDaemon();
+  const { page } = await openWindow(await browser(), daemon, { path: "/tasks/t_none" });
+  for (const [path, what] of [
+    ["/tasks/t_none", "task"],
+    ["/runs/r_none", "run"],
+    ["/squads/none", "squad"],
+  ] as const) {
+    await page.goto(daemon.url + path);
+    await page.getByText(`This ${what} is not there.`).waitFor();
+    await page.getByRole("main").getByRole("link", { name: "To all" }).click();
+    await page.locator("h1").waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/${what}s`);
+  }
 });
 
 test("a pipeline file is checked as it is typed", async () => {

@@ -2,6 +2,7 @@ import { type InjectionKey, inject, onScopeDispose, readonly, ref, shallowRef } 
 import type { Status } from "../../src/protocol/api.ts";
 import type { Event, EventType } from "../../src/protocol/events.ts";
 import { get, messageOf, Refused, request } from "./lib/api.ts";
+import { forgetKey, hasKey, keepKey, keyHeader } from "./lib/session-key.ts";
 import { type Connection, type Feed, openFeed } from "./live/feed.ts";
 
 type Listener = (event: Event) => void;
@@ -16,12 +17,14 @@ export interface IoDeps {
 /** What every view is handed: the stream of news, who is signed in, and how to say something to the person. */
 export function createIo({ isSignedIn = false, firstPath = () => undefined }: IoDeps = {}) {
   const signedIn = ref<boolean>();
+  /** Somebody was signed in here and is no longer, without having left. */
+  const expired = ref(false);
   const settled = ref(false);
   const early = new Map<string, Promise<unknown>>();
   const connection = ref<Connection>("connecting");
   const lostAt = ref<number>();
   const status = shallowRef<Status>();
-  const notice = ref<{ text: string; kind: "good" | "bad" }>();
+  const notice = shallowRef<{ text: string; kind: "good" | "bad"; undo?: (() => void) | undefined }>();
   const listeners = new Set<Listener>();
   const returns = new Set<() => void>();
   let feed: Feed | undefined;
@@ -30,9 +33,7 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
 
   const onState = (state: Connection) => {
     if (state === "refused") {
-      signedIn.value = false;
-      feed?.close();
-      feed = undefined;
+      expire();
       return;
     }
     connection.value = state;
@@ -46,9 +47,18 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
     if (wasLost) for (const each of returns) each();
     wasLost = false;
   };
+  const expire = () => {
+    expired.value ||= signedIn.value === true;
+    signedIn.value = false;
+    feed?.close();
+    feed = undefined;
+  };
   const enter = () => {
     signedIn.value = true;
-    const path = feed ? undefined : firstPath();
+    // What was missed meanwhile is asked for once the news comes again.
+    wasLost ||= expired.value;
+    expired.value = false;
+    const path = feed || settled.value ? undefined : firstPath();
     if (path === undefined) follow(undefined);
     else asked = ask(path).then(follow);
   };
@@ -66,13 +76,27 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
   const follow = (after: number | undefined) => {
     feed ??= openFeed({
       open: (lastId, signal) =>
-        fetch("/api/events", { signal, headers: lastId === undefined ? {} : { "last-event-id": String(lastId) } }),
+        fetch("/api/events", {
+          signal,
+          headers: { ...keyHeader(), ...(lastId !== undefined && { "last-event-id": String(lastId) }) },
+        }),
       onState,
       onEvent: (event) => {
+        if (event.type === "disk.changed" && status.value) status.value = { ...status.value, disk: event.data };
         for (const listener of listeners) listener(event);
       },
       after,
     });
+  };
+  const login = async (offered: { token: string } | { ticket: string }) => {
+    keepKey((await request<{ key: string }>("POST", "/api/login", offered)).key);
+    enter();
+  };
+  /** Whether this browser may enter; one that was handed only the cookie is given the key to it. */
+  const isAdmitted = async () => {
+    const { signedIn: known, key } = await get<{ signedIn: boolean; key?: string }>("/api/login");
+    if (key !== undefined) keepKey(key);
+    return known;
   };
   const refresh = async () => {
     status.value = await get<Status>("/api/status").catch(() => status.value);
@@ -80,6 +104,7 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
 
   return {
     signedIn: readonly(signedIn),
+    expired: readonly(expired),
     /** Whether what one came for was drawn, so that there is time for what stands beside it. */
     settled: readonly(settled),
     settle: () => {
@@ -103,23 +128,22 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
     async begin(ticket: string | null): Promise<string | undefined> {
       if (ticket !== null) {
         try {
-          await request("POST", "/api/login", { ticket });
-          enter();
+          await login({ ticket });
           return undefined;
         } catch (error) {
-          const { signedIn: known } = await get<{ signedIn: boolean }>("/api/login").catch(() => ({ signedIn: false }));
+          const known = await isAdmitted().catch(() => false);
           if (known) enter();
           else signedIn.value = false;
           return known ? undefined : messageOf(error);
         }
       }
-      if (isSignedIn) {
+      if (isSignedIn && hasKey()) {
         enter();
         return undefined;
       }
       for (;;) {
         try {
-          if ((await get<{ signedIn: boolean }>("/api/login")).signedIn) enter();
+          if (await isAdmitted()) enter();
           else signedIn.value = false;
           return undefined;
         } catch (error) {
@@ -130,13 +154,14 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
       }
     },
     async signIn(token: string): Promise<void> {
-      await request("POST", "/api/login", { token });
-      enter();
+      await login({ token });
     },
     async signOut(): Promise<void> {
       await request("DELETE", "/api/login");
+      forgetKey();
       feed?.close();
       feed = undefined;
+      expired.value = false;
       signedIn.value = false;
     },
     hurry: () => feed?.hurry(),
@@ -153,12 +178,13 @@ export function createIo({ isSignedIn = false, firstPath = () => undefined }: Io
       returns.add(work);
       onScopeDispose(() => returns.delete(work));
     },
-    say(text: string): void {
-      notice.value = { text, kind: "good" };
+    /** Tells what was done, and offers to undo it where that can be. */
+    say(text: string, undo?: () => void): void {
+      notice.value = { text, kind: "good", undo };
     },
     complain(error: unknown): void {
-      if (error instanceof Refused && error.status === 401) signedIn.value = false;
-      notice.value = { text: messageOf(error), kind: "bad" };
+      if (error instanceof Refused && error.status === 401) expire();
+      else notice.value = { text: messageOf(error), kind: "bad" };
     },
   };
 }

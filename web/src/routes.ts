@@ -7,6 +7,7 @@ const lazy = (path: RegExp, title: string, view: Route["view"]): Route => ({ pat
 export function createRoutes(): Router {
   const routes: Route[] = [
     { path: /^\/chat\/(?<conversation>[^/]+)\/?$/, title: "Chat", view: ChatView },
+    lazy(/^\/inbox\/?$/, "Inbox", () => import("./views/InboxView.vue")),
     lazy(/^\/squads\/?$/, "Squads", () => import("./views/SquadsView.vue")),
     lazy(/^\/squads\/(?<slug>[^/]+)\/?$/, "Squads", () => import("./views/SquadView.vue")),
     lazy(/^\/tasks\/?$/, "Tasks", () => import("./views/TasksView.vue")),
@@ -14,6 +15,7 @@ export function createRoutes(): Router {
     lazy(/^\/runs\/?$/, "Runs", () => import("./views/RunsView.vue")),
     lazy(/^\/runs\/(?<id>[^/]+)(?:\/(?<rest>steps\/.*))?\/?$/, "Runs", () => import("./views/RunView.vue")),
     lazy(/^\/wiki(?:\/(?<path>.*))?$/, "Wiki", () => import("./views/WikiView.vue")),
+    lazy(/^\/sources\/(?<name>[^/]+)\/?$/, "Wiki", () => import("./views/SourceView.vue")),
     lazy(/^\/skills(?:\/(?<slug>[^/]+))?\/?$/, "Skills", () => import("./views/SkillsView.vue")),
     lazy(/^\/usage\/?$/, "Usage", () => import("./views/UsageView.vue")),
     lazy(/^\/settings\/?$/, "Settings", () => import("./views/SettingsView.vue")),

@@ -1,7 +1,7 @@
 import { onScopeDispose, ref, shallowRef, triggerRef } from "vue";
 import type { Message, MessageProgress } from "../../../src/protocol/messages.ts";
 import { useIo } from "../io.ts";
-import { at, get } from "../lib/api.ts";
+import { at, get, post } from "../lib/api.ts";
 import { createConversation } from "../live/conversation.ts";
 
 interface MessagePage {
@@ -55,11 +55,27 @@ export function useConversation(name: string) {
     changed();
   };
   io.on(
-    ["message.queued", "message.started", "message.delta", "message.tool", "message.steered", "message.finished"],
+    [
+      "message.queued",
+      "message.started",
+      "message.delta",
+      "message.tool",
+      "message.retried",
+      "message.steered",
+      "message.finished",
+    ],
     (event) => {
       if (state.value.apply(event)) changed();
+      // An answer that comes while somebody looks is seen; one that comes to a hidden tab is when they are back.
+      if (event.type === "message.finished" && event.data.conversation === name) seen();
     },
   );
+  const seen = () => {
+    // What cannot be said now counts as unread until the conversation is opened again.
+    if (document.visibilityState === "visible") void post(`${at("conversations", name)}/seen`).catch(() => undefined);
+  };
+  document.addEventListener("visibilitychange", seen);
+  onScopeDispose(() => document.removeEventListener("visibilitychange", seen));
   io.onReturn(() => void load());
   void load();
 

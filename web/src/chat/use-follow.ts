@@ -7,20 +7,31 @@ const NEAR = 40;
 export function useFollow(scroller: Readonly<ShallowRef<HTMLElement | null>>) {
   const following = ref(true);
   let byHand = Number.NEGATIVE_INFINITY;
-  const touched = () => {
+  /** The focus that moves on by Tab may leave the end, but is no wish to stay there. */
+  let isTab = false;
+  const touched = (event: Event) => {
     byHand = performance.now();
+    isTab = event instanceof KeyboardEvent && event.key === "Tab";
   };
   const scrolled = () => {
     const element = scroller.value;
     if (!element || performance.now() - byHand > 1_000) return;
-    following.value = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    if (!isAtEnd || !isTab) following.value = isAtEnd;
   };
   const INPUTS = ["wheel", "touchmove", "pointerdown", "keydown"];
+  /** What stands below the talk may grow and take room from it. */
+  let sizes: ResizeObserver | undefined;
   onMounted(() => {
+    sizes = new ResizeObserver(() => {
+      if (following.value) toEnd();
+    });
+    if (scroller.value) sizes.observe(scroller.value);
     for (const name of INPUTS) scroller.value?.addEventListener(name, touched, { passive: true });
     scroller.value?.addEventListener("scroll", scrolled, { passive: true });
   });
   onBeforeUnmount(() => {
+    sizes?.disconnect();
     for (const name of INPUTS) scroller.value?.removeEventListener(name, touched);
     scroller.value?.removeEventListener("scroll", scrolled);
   });

@@ -1,3 +1,6 @@
+import type { Attachment } from "../../../src/protocol/messages.ts";
+import { keyHeader } from "./session-key.ts";
+
 /** What the daemon said when it did not do what was asked. */
 export class Refused extends Error {
   override readonly name = "Refused";
@@ -22,7 +25,7 @@ export async function request<T>(method: string, path: string, body?: unknown, o
   const response = await fetch(path, {
     method,
     ...json,
-    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    headers: { ...keyHeader(), ...(body !== undefined && { "content-type": "application/json" }), ...headers },
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
@@ -33,6 +36,26 @@ export async function request<T>(method: string, path: string, body?: unknown, o
   onHeaders?.(response.headers);
   return answer as T;
 }
+
+/** Sends a file as it is. */
+export async function upload(file: Blob, name: string): Promise<Attachment> {
+  const headers = { ...keyHeader(), "content-type": "application/octet-stream", "x-filename": encodeURIComponent(name) };
+  const response = await fetch("/api/files", { method: "POST", body: file, headers }).catch(unreachable);
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw new Refused(response.status, wordsOf(answer) ?? `The daemon answered ${response.status}.`);
+  return answer as Attachment;
+}
+
+/** The bytes at an address. */
+export async function download(path: string): Promise<Blob> {
+  const response = await fetch(path, { headers: keyHeader() }).catch(unreachable);
+  if (!response.ok) throw new Refused(response.status, "This file is gone.");
+  return response.blob();
+}
+
+const unreachable = (): never => {
+  throw new Refused(0, "The daemon does not answer. The page tries again by itself.");
+};
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   request<T>("GET", path, undefined, signal ? { signal } : {});

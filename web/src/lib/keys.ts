@@ -7,7 +7,7 @@ export interface Key {
 export const KEYS: readonly Key[] = [
   { keys: "Ctrl K or ⌘ K", does: "the palette: go anywhere, do anything" },
   { keys: "?", does: "this list" },
-  { keys: "g then c, s, t, r, w", does: "Chat, Squads, Tasks, Runs, Wiki" },
+  { keys: "g then i, c, s, t, r, w", does: "Inbox, Chat, Squads, Tasks, Runs, Wiki" },
   { keys: "/", does: "to the field one types into" },
   { keys: "Enter", does: "sends; into the turn while one runs" },
   { keys: "Alt Enter", does: "queues behind the turn that runs" },

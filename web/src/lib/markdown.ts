@@ -1,22 +1,32 @@
+import type { Diagrams, Picture } from "../diagrams/draw.ts";
+import type { Token } from "./code-tokens.ts";
+
 const KEPT = 500;
 
 /** Markdown made into HTML that is safe to show: read in a worker, remembered, and cleaned here. Nothing is begun until `ready`. */
 export function createMarkdown(startWorker: () => Worker, ready: Promise<void> = Promise.resolve()) {
   let cleaner: Promise<(html: string) => string> | undefined;
   const known = new Map<string, string>();
-  const waiting = new Map<number, (html: string) => void>();
+  const waiting = new Map<number, (result: unknown) => void>();
   let last = 0;
   let worker: Worker | undefined;
   /** Only once there is something to read: until then it would be in the way of what one waits for. */
   const started = (): Worker => {
     if (worker) return worker;
     worker = startWorker();
-    worker.onmessage = ({ data }: MessageEvent<{ id: number; html: string }>) => {
-      waiting.get(data.id)?.(data.html);
+    worker.onmessage = ({ data }: MessageEvent<{ id: number; result: unknown }>) => {
+      waiting.get(data.id)?.(data.result);
       waiting.delete(data.id);
     };
     return worker;
   };
+  const ask = <T>(question: { text: string; language?: string }): Promise<T> =>
+    new Promise((resolve) => {
+      last += 1;
+      waiting.set(last, (result) => resolve(result as T));
+      started().postMessage({ id: last, ...question });
+    });
+  let diagrams: Promise<Diagrams> | undefined;
   const cleaning = () => {
     cleaner ??= import("./safe-html.ts").then(({ createSanitizer }) => createSanitizer());
     return cleaner;
@@ -29,16 +39,29 @@ export function createMarkdown(startWorker: () => Worker, ready: Promise<void> =
       if (before !== undefined) return before;
       await ready;
       void cleaning();
-      const raw = await new Promise<string>((resolve) => {
-        last += 1;
-        waiting.set(last, resolve);
-        started().postMessage({ id: last, text });
-      });
-      const html = (await cleaning())(raw);
+      const raw = await ask<string>({ text });
+      const html = withCopyButtons((await cleaning())(raw));
       if (keep) known.set(text, html);
       for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - KEPT))) known.delete(oldest);
       return html;
     },
+    /** A diagram as a picture; what draws it is loaded with the first one. */
+    async diagram(text: string, dark: boolean): Promise<Picture> {
+      await ready;
+      diagrams ??= import("../diagrams/draw.ts").then(({ createDiagrams }) => createDiagrams(document.body));
+      return (await diagrams).draw(text, dark);
+    },
+    /** Code as coloured pieces, line by line; undefined for what is too long or in no language we know. */
+    async colour(text: string, language: string): Promise<Token[][] | undefined> {
+      await ready;
+      return ask({ text, language });
+    },
   };
 }
+/** In HTML that was cleaned, text holds no tag, so these are the blocks of code themselves. */
+const withCopyButtons = (html: string): string =>
+  html
+    .replaceAll("<pre", '<div class="code-block"><button type="button" class="copy-code">Copy</button><pre')
+    .replaceAll("</pre>", "</pre></div>");
+
 export type Markdown = ReturnType<typeof createMarkdown>;

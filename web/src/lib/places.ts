@@ -12,7 +12,7 @@ export interface Place {
   act?: () => void;
 }
 
-const VIEWS = ["Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
+const VIEWS = ["Inbox", "Chat", "Squads", "Tasks", "Runs", "Wiki", "Skills", "Usage", "Settings"];
 export const viewPlaces = (): Place[] => VIEWS.map((name) => ({ kind: "view", words: name, to: `/${name.toLowerCase()}` }));
 
 const list = <T>(path: string): Promise<T[]> =>
@@ -24,17 +24,23 @@ const list = <T>(path: string): Promise<T[]> =>
 
 /** Everything with a name, of which there are few enough to be listed. */
 export async function namedPlaces(): Promise<Place[]> {
-  const [talks, squads, tasks, runs] = await Promise.all([
-    list<{ name: string }>("/api/conversations?limit=100"),
+  const [talks, squads, tasks, runs, skills] = await Promise.all([
+    list<{ name: string; title: string | null }>("/api/conversations?limit=100"),
     list<Squad>("/api/squads"),
     list<Task>("/api/tasks?limit=100"),
     list<RunSummary>("/api/runs?limit=100"),
+    list<{ slug: string; name: string }>("/api/skills"),
   ]);
   return [
-    ...talks.map(({ name }) => ({ kind: "conversation", words: name, to: `/chat/${name}` })),
+    ...talks.map(({ name, title }) => ({
+      kind: "conversation",
+      words: title === null ? name : `${title} (${name})`,
+      to: `/chat/${name}`,
+    })),
     ...squads.map(({ name, slug }) => ({ kind: "squad", words: name, to: `/squads/${slug}` })),
     ...tasks.map(({ id, description }) => ({ kind: "task", words: firstLine(description, 80), to: `/tasks/${id}` })),
     ...runs.map(({ id, issue }) => ({ kind: "run", words: firstLine(issue, 80), to: `/runs/${id}` })),
+    ...skills.map(({ slug, name }) => ({ kind: "skill", words: name, to: `/skills/${slug}` })),
   ];
 }
 

@@ -16,6 +16,8 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import MarkdownIt from "markdown-it";
+import { readTokens, type Token } from "./code-tokens.ts";
+import { maths, type Typeset } from "./maths.ts";
 
 const LANGUAGES = { bash, c, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
@@ -31,6 +33,15 @@ const markdownIt = MarkdownIt({
       ? hljs.highlight(code, { language, ignoreIllegals: true }).value
       : "",
 });
+maths(markdownIt);
+const BOXES: Record<string, string> = { "[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ " };
+markdownIt.core.ruler.push("task boxes", ({ tokens }) => {
+  for (const [index, token] of tokens.entries()) {
+    const text = token.children?.[0];
+    const box = text?.type === "text" ? BOXES[text.content.slice(0, 4)] : undefined;
+    if (text && box !== undefined && tokens[index - 2]?.type === "list_item_open") text.content = box + text.content.slice(4);
+  }
+});
 // Nothing is loaded from elsewhere: an image is told, with where it lies.
 markdownIt.renderer.rules.image = (tokens, index) => {
   const token = tokens[index];
@@ -40,4 +51,11 @@ markdownIt.renderer.rules.image = (tokens, index) => {
   return `<a href="${safe(source)}">${safe(words)}</a>`;
 };
 
-export const renderMarkdown = (text: string): string => markdownIt.render(text);
+/** `typeset` draws formulas; without it they are shown as they are written. */
+export const renderMarkdown = (text: string, typeset?: Typeset): string => markdownIt.render(text, { typeset });
+
+/** Code in the colours of its language, line by line; undefined for what is too long. */
+export const colourCode = (code: string, language: string): Token[][] | undefined =>
+  code.length <= MOST_COLOURED && hljs.getLanguage(language)
+    ? readTokens(hljs.highlight(code, { language, ignoreIllegals: true }).value)
+    : undefined;

@@ -19,10 +19,24 @@ export interface Place {
   view: Component | undefined;
 }
 
+const RETRY_MS = 2_000;
+const Unreachable = defineComponent({
+  setup: () => () =>
+    h("div", { class: "empty" }, [
+      h("p", "The daemon does not answer."),
+      h("p", { class: "faint" }, ["This view comes as soon as it is back. In a terminal: ", h("code", "io start")]),
+    ]),
+});
+
 /** Every place has an address. Small on purpose: before the first word can be read, all of this has run. */
 export function createRouter(routes: readonly Route[], redirects: Readonly<Record<string, string>>) {
   const place = shallowReactive<Place>({ path: "", fullPath: "", hash: "", query: {}, params: {}, view: undefined });
   let latest = 0;
+  let title = "IO";
+  let waiting = 0;
+  const showTitle = () => {
+    document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
+  };
 
   async function enter(url: URL): Promise<void> {
     latest += 1;
@@ -34,9 +48,19 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
       try {
         view = (await (found.view as () => Promise<{ default: Component }>)()).default;
       } catch {
+        const isThere = await fetch("/api/health").then(
+          ({ ok }) => ok,
+          () => false,
+        );
+        if (mine !== latest) return;
         // The daemon is another version by now and has other files: its own page knows them.
-        location.assign(url);
-        return;
+        if (isThere) {
+          location.assign(url);
+          return;
+        }
+        // Without a daemon the browser would only show a page of its own.
+        setTimeout(() => mine === latest && void enter(url), RETRY_MS);
+        view = Unreachable;
       }
     }
     if (mine !== latest) return;
@@ -47,7 +71,8 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
       ...{ query: Object.fromEntries(url.searchParams), params, view },
     });
     const name = params.conversation ?? params.slug ?? params.id ?? params.path;
-    document.title = [name, found.title, "IO"].filter((part) => part !== undefined && part !== "").join(" · ");
+    title = [name, found.title, "IO"].filter((part) => part !== undefined && part !== "").join(" · ");
+    showTitle();
   }
   const here = () => {
     const to = redirects[location.pathname];
@@ -59,6 +84,11 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
 
   return {
     place,
+    /** How much waits for a person stands before the title. */
+    showWaiting(count: number): void {
+      waiting = count;
+      showTitle();
+    },
     push(to: string): Promise<void> {
       const url = new URL(to, location.href);
       const target = redirects[url.pathname];

@@ -3,6 +3,15 @@ import DOMPurify from "dompurify";
 const TAGS = "p br hr h1 h2 h3 h4 h5 h6 strong em s del code pre blockquote ul ol li table thead tbody tr th td a span".split(
   " ",
 );
+/** Formulas: what draws, and nothing that links, acts or holds HTML. */
+const MATHS =
+  "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot mstyle merror mpadded mphantom msub msup msubsup munder mover munderover mmultiscripts mprescripts mtable mtr mtd menclose".split(
+    " ",
+  );
+const MATHS_ATTRIBUTES =
+  "display displaystyle scriptlevel mathvariant stretchy symmetric fence separator largeop movablelimits accent accentunder form lspace rspace minsize maxsize linethickness width height depth voffset notation columnalign rowspan columnspan".split(
+    " ",
+  );
 /** Links lead to web pages, mail, or another place of this page. */
 const ADDRESS = /^(?:https?:|mailto:|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i;
 
@@ -10,16 +19,19 @@ const ADDRESS = /^(?:https?:|mailto:|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i;
 export function createSanitizer(): (html: string) => string {
   const purify = DOMPurify(window);
   purify.addHook("afterSanitizeAttributes", (node) => {
-    if (!(node instanceof HTMLElement)) return;
-    if (node.hasAttribute("class") && !/^(?:hljs-[\w-]+ ?|language-[\w-]+ ?)+[\w-]*$/.test(node.className))
+    if (
+      node.hasAttribute("class") &&
+      !/^(?:hljs-[\w-]+ ?|language-[\w-]+ ?|tml-[\w-]+ ?)+[\w-]*$/.test(node.getAttribute("class") ?? "")
+    )
       node.removeAttribute("class");
+    if (!(node instanceof HTMLElement)) return;
     if (node.tagName === "PRE") node.tabIndex = 0;
     if (node.tagName === "A") explain(node as HTMLAnchorElement);
   });
   return (html) =>
     purify.sanitize(html, {
-      ALLOWED_TAGS: TAGS,
-      ALLOWED_ATTR: ["href", "class", "start", "align"],
+      ALLOWED_TAGS: [...TAGS, ...MATHS],
+      ALLOWED_ATTR: ["href", "class", "start", "align", ...MATHS_ATTRIBUTES],
       ALLOW_DATA_ATTR: false,
       ALLOW_ARIA_ATTR: false,
       ALLOWED_URI_REGEXP: ADDRESS,

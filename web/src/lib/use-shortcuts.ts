@@ -2,7 +2,7 @@ import { onBeforeUnmount, onMounted, ref } from "vue";
 import { isTaken } from "./keys.ts";
 import { useRouter } from "./router.ts";
 
-const GO: Record<string, string> = { c: "/chat/main", s: "/squads", t: "/tasks", r: "/runs", w: "/wiki" };
+const GO: Record<string, string> = { i: "/inbox", c: "/chat/main", s: "/squads", t: "/tasks", r: "/runs", w: "/wiki" };
 /** How long after `g` the other key may come. */
 const TOGETHER_MS = 1_500;
 

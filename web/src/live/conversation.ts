@@ -1,10 +1,7 @@
 import type { Event } from "../../../src/protocol/events.ts";
-import type { Message, MessageProgress } from "../../../src/protocol/messages.ts";
-
-export interface ToolUse {
-  tool: string;
-  state: "started" | "done" | "failed";
-}
+import type { Message, MessageProgress, ToolUse } from "../../../src/protocol/messages.ts";
+import { tellRetry } from "../../../src/protocol/shown-state.ts";
+import { addToolNews } from "../../../src/protocol/tool-news.ts";
 
 /** A message with what is heard of its turn while it runs. */
 export interface Entry {
@@ -13,6 +10,8 @@ export interface Entry {
   /** What it has said so far. */
   text: string;
   tools: ToolUse[];
+  /** The last try at the model that came to nothing, until something is heard again. */
+  retry?: string | undefined;
   /** The last event that is part of the above. */
   upTo: number;
   /** Whether everything said before this page was opened is known. */
@@ -63,7 +62,7 @@ export function createConversation(name: string, now: () => Date = () => new Dat
       if (!entry || entry.message.finishedAt !== null || entry.whole) return;
       const later = waiting.get(id) ?? [];
       waiting.delete(id);
-      Object.assign(entry, { text, tools: fold(tools), upTo, whole: true });
+      Object.assign(entry, { text, tools, upTo, whole: true });
       for (const event of later) this.apply(event);
     },
     /** True if the event was about this conversation. */
@@ -83,6 +82,14 @@ export function createConversation(name: string, now: () => Date = () => new Dat
           Object.assign(entry, { text: "", tools: [], upTo: event.id, whole: true });
           return true;
         }
+        case "message.retried": {
+          const entry = entries.get(event.data.id);
+          const { data } = event;
+          hear(entry, event.id, (each) => {
+            each.retry = tellRetry(data);
+          });
+          return entry !== undefined;
+        }
         case "message.delta":
         case "message.tool": {
           const entry = entries.get(event.data.id);
@@ -90,12 +97,14 @@ export function createConversation(name: string, now: () => Date = () => new Dat
           else if (event.type === "message.delta") {
             const { text, restarted } = event.data;
             hear(entry, event.id, (each) => {
+              each.retry = undefined;
               each.text = (restarted ? "" : each.text) + text;
             });
           } else {
-            const { tool, state } = event.data;
+            const news = event.data;
             hear(entry, event.id, (each) => {
-              each.tools = fold([...each.tools, { tool, state }]);
+              each.retry = undefined;
+              each.tools = addToolNews(each.tools, news);
             });
           }
           return entry !== undefined;
@@ -128,20 +137,23 @@ export function createConversation(name: string, now: () => Date = () => new Dat
 }
 export type ConversationState = ReturnType<typeof createConversation>;
 
-/** Every call begins and ends: the end takes the place of the beginning. */
-function fold(told: readonly ToolUse[]): ToolUse[] {
-  const calls: ToolUse[] = [];
-  for (const { tool, state } of told) {
-    const begun = state === "started" ? undefined : calls.find((call) => call.tool === tool && call.state === "started");
-    if (begun) begun.state = state;
-    else calls.push({ tool, state });
-  }
-  return calls;
-}
+type Queued = Pick<Message, "id" | "conversation" | "source" | "text"> & { attachments?: Message["attachments"] | undefined };
 
-function fresh({ id, conversation, source, text }: Pick<Message, "id" | "conversation" | "source" | "text">, now: Date): Message {
+function fresh({ id, conversation, source, text, attachments = [] }: Queued, now: Date): Message {
   return {
-    ...{ id, conversation, source, text, steered: [], status: "queued", reply: null, partial: false, error: null, attempts: 0 },
+    ...{
+      id,
+      conversation,
+      source,
+      text,
+      attachments,
+      steered: [],
+      status: "queued",
+      reply: null,
+      partial: false,
+      error: null,
+      attempts: 0,
+    },
     route: { answered: "not yet", tools: [], tasks: [], runs: [] },
     ...{ createdAt: now.toISOString(), startedAt: null, finishedAt: null },
     usage: { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 },

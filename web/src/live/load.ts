@@ -1,11 +1,13 @@
-import { onScopeDispose, ref, type ShallowRef, shallowRef, watch } from "vue";
+import { onScopeDispose, type ShallowRef, shallowRef, watch } from "vue";
 import type { EventType } from "../../../src/protocol/events.ts";
 import { useIo } from "../io.ts";
-import { messageOf } from "../lib/api.ts";
+import { messageOf, Refused } from "../lib/api.ts";
 
 export interface Loaded<T> {
   data: ShallowRef<T | undefined>;
   error: ShallowRef<string | undefined>;
+  /** Whether the daemon said that there is no such thing. */
+  isGone: ShallowRef<boolean>;
   reload(): Promise<void>;
 }
 
@@ -19,32 +21,40 @@ export function useLoaded<T>(
     on = [],
     of,
     again = () => undefined,
-  }: { on?: readonly EventType[]; of?: (data: unknown) => boolean; again?: () => unknown } = {},
+    ready = () => true,
+  }: {
+    on?: readonly EventType[];
+    of?: (data: unknown) => boolean;
+    again?: () => unknown;
+    /** Nothing is asked before this is true. */
+    ready?: () => boolean;
+  } = {},
 ): Loaded<T> {
   const io = useIo();
   const data = shallowRef<T>();
   const error = shallowRef<string>();
-  const busy = ref(false);
+  const isGone = shallowRef(false);
   let asked = 0;
   let answered = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const reload = async () => {
     const mine = ++asked;
-    busy.value = true;
     try {
       const answer = await load();
       if (mine < answered) return;
       answered = mine;
       data.value = answer;
       error.value = undefined;
+      isGone.value = false;
     } catch (thrown) {
-      if (mine === asked) error.value = messageOf(thrown);
-    } finally {
-      busy.value = false;
+      if (mine !== asked) return;
+      error.value = messageOf(thrown);
+      isGone.value = thrown instanceof Refused && thrown.status === 404;
     }
   };
   const soon = () => {
+    if (!ready()) return;
     timer ??= setTimeout(() => {
       timer = undefined;
       void reload();
@@ -58,6 +68,6 @@ export function useLoaded<T>(
     void reload();
   });
   onScopeDispose(() => clearTimeout(timer));
-  void reload();
-  return { data, error, reload };
+  watch(ready, (isReady) => isReady && asked === 0 && void reload(), { immediate: true });
+  return { data, error, isGone, reload };
 }

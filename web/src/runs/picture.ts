@@ -1,5 +1,5 @@
-import { Graph, layout } from "@dagrejs/dagre";
 import type { Run } from "../../../src/protocol/runs.ts";
+import { type ShownState, showState } from "../../../src/protocol/shown-state.ts";
 import { approvalsOf } from "./voided.ts";
 
 export interface Node {
@@ -7,7 +7,7 @@ export interface Node {
   kind: "phase" | "stream" | "loop" | "checks" | "result";
   title: string;
   detail: string;
-  state: string;
+  shown: ShownState;
   /** How often it went round. */
   rounds: number;
   /** An approval of a tree that is no longer what stands. */
@@ -20,7 +20,7 @@ export interface Node {
 export interface Edge {
   from: string;
   to: string;
-  points: { x: number; y: number }[];
+  path: string;
 }
 export interface Picture {
   nodes: Node[];
@@ -29,98 +29,88 @@ export interface Picture {
   height: number;
 }
 
-export const NODE = { width: 168, height: 56 };
+export const NODE = { width: 156, height: 48 };
+const GAP = { x: 24, y: 8 };
+const MARGIN = 4;
 
-/** The pipeline as it is: phases in their order, streams side by side, review loops behind what they judged. */
-export function drawRun(run: Run): Picture {
-  const graph = new Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 28, marginx: 8, marginy: 8 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  const nodes = new Map<string, Omit<Node, "x" | "y">>();
-  const add = (node: Omit<Node, "x" | "y">) => {
-    nodes.set(node.id, node);
-    graph.setNode(node.id, { ...NODE });
+/**
+ * The pipeline as it is: phases side by side in their order, and below each one the loops that judged it, or its streams from
+ * the first down, each with its own loops. Where it is narrow, the phases stand one below the other, and beside each what it holds.
+ */
+export function drawRun(run: Run, isNarrow = false): Picture {
+  const nodes: Node[] = [];
+  const edges: Edge[] = [];
+  let column = 0;
+  let row = 0;
+  /** Puts a node below the last one of its column, or at the head of the next. */
+  const add = (node: Omit<Node, "x" | "y">, isHead: boolean): void => {
+    row = isHead ? 0 : row + 1;
+    if (isHead && nodes.length > 0) column += 1;
+    if (isNarrow) return void nodes.push(belowTheLast(node, isHead));
+    const [x, y] = [MARGIN + column * (NODE.width + GAP.x), MARGIN + row * (NODE.height + GAP.y)];
+    const before = isHead ? nodes.findLast((each) => each.kind === "phase") : nodes.at(-1);
+    if (before && isHead)
+      edges.push({ from: before.id, to: node.id, path: `M${before.x + NODE.width} ${y + NODE.height / 2}H${x}` });
+    else if (before) edges.push({ from: before.id, to: node.id, path: `M${x + NODE.width / 2} ${before.y + NODE.height}V${y}` });
+    nodes.push({ ...node, x, y });
   };
-  let ends: string[] = [];
-  for (const phase of run.phases) {
-    const id = `phase ${phase.name}`;
-    const steps = run.steps.filter((step) => step.phase === phase.name);
-    add({
-      id,
-      kind: "phase",
-      title: phase.name,
-      detail: phase.reason ?? "",
-      state: phase.status,
-      rounds: 0,
-      voided: false,
-      step: steps[0]?.key,
-    });
-    for (const end of ends) graph.setEdge(end, id);
-    const streams = run.streams.filter(({ number }) => steps.some((step) => step.stream === number));
-    for (const { number, task, status } of streams) {
-      const mine = steps.filter((step) => step.stream === number);
-      const detail = status === "running" ? (mine.findLast(({ state }) => state === "begun")?.agent ?? "") : "";
-      const node = `stream ${phase.name} ${number}`;
-      add({
-        id: node,
-        kind: "stream",
-        title: `${number}. ${firstLine(task)}`,
-        detail,
-        state: status,
-        rounds: 0,
-        voided: false,
-        step: mine[0]?.key,
-      });
-      graph.setEdge(id, node);
+  /** A phase goes below everything before it; what it holds goes to its right, the first on its own line. */
+  const belowTheLast = (node: Omit<Node, "x" | "y">, isHead: boolean): Node => {
+    const lowest = Math.max(MARGIN - NODE.height - GAP.y, ...nodes.map(({ y }) => y));
+    const head = nodes.findLast(({ kind }) => kind === "phase");
+    const isFirst = nodes.at(-1) === head;
+    const [x, y] = isHead
+      ? [MARGIN, lowest + NODE.height + GAP.y]
+      : [MARGIN + NODE.width + GAP.x, isFirst ? lowest : lowest + NODE.height + GAP.y];
+    if (head && isHead) edges.push({ from: head.id, to: node.id, path: `M${x + 20} ${head.y + NODE.height}V${y}` });
+    else if (head && isFirst) edges.push({ from: head.id, to: node.id, path: `M${x - GAP.x} ${y + NODE.height / 2}H${x}` });
+    else if (head) edges.push({ from: head.id, to: node.id, path: `M${x + NODE.width / 2} ${y - GAP.y}V${y}` });
+    return { ...node, x, y };
+  };
+  const addLoops = (phase: string, stream: number | null): void => {
+    for (const loop of run.loops.filter((each) => each.phase === phase && each.stream === stream)) {
+      const voided = approvalsOf(run, loop).at(-1)?.voided === true;
+      const node = {
+        ...{ id: `loop ${loop.key}`, kind: "loop" as const, title: loop.agent, detail: loop.approved?.slice(0, 7) ?? "" },
+        ...{ rounds: loop.reviews, voided, step: run.steps.findLast(({ key }) => key.startsWith(`${loop.key}/`))?.key },
+        shown: showState({ kind: "review", outcome: loop.outcome, isVoid: voided }),
+      };
+      add(node, false);
     }
-    ends = [id, ...streams.map(({ number }) => `stream ${phase.name} ${number}`)].flatMap((node) => addLoops(node, phase.name));
-    // A phase with streams ends with them, not by itself.
-    if (streams.length > 0 && ends[0] === id) ends = ends.slice(1);
+  };
+
+  for (const { name, reason, status } of run.phases) {
+    const steps = run.steps.filter((step) => step.phase === name);
+    const head = { id: `phase ${name}`, kind: "phase" as const, title: name, detail: reason ?? "", rounds: 0, voided: false };
+    add({ ...head, shown: showState({ kind: "phase", status }), step: steps[0]?.key }, true);
+    for (const stream of streamsOf(run, name)) {
+      const mine = steps.filter((step) => step.stream === stream.number);
+      const node = {
+        ...{ id: `stream ${name} ${stream.number}`, kind: "stream" as const, rounds: 0, voided: false, step: mine[0]?.key },
+        title: `${stream.number}. ${firstLine(stream.task)}`,
+        detail: stream.status === "running" ? (mine.findLast(({ state }) => state === "begun")?.agent ?? "") : "",
+        shown: showState({ kind: "stream", status: stream.status }),
+      };
+      add(node, false);
+      addLoops(name, stream.number);
+    }
+    addLoops(name, null);
   }
   if (run.outcome !== null) {
-    const detail = run.branch ?? "";
-    add({
-      id: "result",
-      kind: "result",
-      title: run.applied ? "applied" : run.outcome,
-      detail,
-      state: run.outcome,
-      rounds: 0,
-      voided: false,
-      step: undefined,
-    });
-    for (const end of ends) graph.setEdge(end, "result");
+    const node = {
+      ...{ id: "result", kind: "result" as const, title: run.applied ? "applied" : run.outcome, detail: run.branch ?? "" },
+      ...{ rounds: 0, voided: false, step: undefined },
+      shown: showState({ kind: "run", status: run.status, outcome: run.outcome }),
+    };
+    add(node, true);
   }
-
-  /** The loops that judged a phase or a stream, one behind the other; answers with the last of them. */
-  function addLoops(node: string, phase: string): string[] {
-    const [kind, , number] = node.split(" ");
-    const stream = kind === "stream" ? Number(number) : null;
-    let last = node;
-    for (const loop of run.loops.filter((each) => each.phase === phase && each.stream === stream)) {
-      const given = approvalsOf(run, loop);
-      const voided = given.at(-1)?.voided === true;
-      const detail = loop.approved === null ? "" : loop.approved.slice(0, 7);
-      const id = `loop ${loop.key}`;
-      const step = run.steps.findLast(({ key }) => key.startsWith(`${loop.key}/`))?.key;
-      add({ id, kind: "loop", title: loop.agent, detail, state: loop.outcome, rounds: loop.reviews, voided, step });
-      graph.setEdge(last, id);
-      last = id;
-    }
-    return [last];
-  }
-
-  layout(graph);
-  const { width = 0, height = 0 } = graph.graph();
-  const placed = [...nodes.values()].map((node) => {
-    const { x = 0, y = 0 } = graph.node(node.id) as { x?: number; y?: number };
-    return { ...node, x: x - NODE.width / 2, y: y - NODE.height / 2 };
-  });
-  const edges = graph.edges().map((edge: { v: string; w: string }) => {
-    const { points = [] } = graph.edge(edge) as { points?: Edge["points"] };
-    return { from: edge.v, to: edge.w, points };
-  });
-  return { nodes: placed, edges, width, height };
+  const ends = { x: Math.max(0, ...nodes.map(({ x }) => x)), y: Math.max(0, ...nodes.map(({ y }) => y)) };
+  return { nodes, edges, width: ends.x + NODE.width + MARGIN, height: ends.y + NODE.height + MARGIN };
 }
+
+const streamsOf = (run: Run, phase: string) =>
+  run.streams
+    .filter(({ number }) => run.steps.some((step) => step.phase === phase && step.stream === number))
+    .sort((a, b) => a.number - b.number);
 
 const firstLine = (text: string) => text.trim().split("\n", 1)[0] ?? "";

@@ -1,5 +1,6 @@
 export interface Schema {
   type?: string;
+  description?: string;
   enum?: unknown[];
   default?: unknown;
   items?: Schema;
@@ -12,7 +13,8 @@ export interface Field {
   key: string;
   kind: Kind;
   choices: string[];
-  fallback: unknown;
+  /** One sentence about what it does. */
+  says: string;
 }
 
 /**
@@ -24,7 +26,7 @@ export function fieldsOf(schema: { properties?: Record<string, Schema> }, values
     key,
     kind: given.type === "string" && typeof values[key] === "object" ? "secret" : kindOf(given),
     choices: (given.enum ?? []).map(String),
-    fallback: given.default,
+    says: sentence(given.description ?? ""),
   }));
 }
 
@@ -35,6 +37,8 @@ function kindOf({ type, enum: choices, items }: Schema): Kind {
   if (type === "string") return "text";
   return type === "array" && items?.type === "string" ? "lines" : "json";
 }
+
+const sentence = (words: string) => (words === "" ? "" : `${words[0]?.toUpperCase()}${words.slice(1)}.`);
 
 /** A value as it stands in its field. */
 export function toField(kind: Kind, value: unknown): string | boolean {
@@ -50,7 +54,8 @@ export function fromField(kind: Kind, said: string | boolean): unknown {
   const text = said.trim();
   if (kind === "lines") return text === "" ? [] : text.split("\n").map((line) => line.trim());
   if (text === "") return null;
-  if (kind === "number") return Number(text);
+  // What is no number is sent as it is: the daemon says best what it wants.
+  if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
   return kind === "json" ? (JSON.parse(text) as unknown) : text;
 }
 

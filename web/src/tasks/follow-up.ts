@@ -1,5 +1,5 @@
 import type { Task } from "../../../src/protocol/squads.ts";
-import type { LineComment } from "../components/DiffView.vue";
+import type { LineComment } from "../diff/DiffView.vue";
 
 /** A task that asks for what comments on another's lines ask for, each with the line it is about. */
 export function followUp({ id, description }: Pick<Task, "id" | "description">, comments: readonly LineComment[]): string {

@@ -1,11 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
+import type { Linked } from "./backlinks.ts";
 import { shortPath } from "./paths.ts";
 
-export interface Linked {
-  path: string;
-  title: string;
-  links: string[];
-}
 export interface Spot {
   path: string;
   title: string;

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import type { Run, RunStep } from "../../src/protocol/runs.ts";
+import { readDiff } from "../../web/src/diff/diff.ts";
+import { sideBySide } from "../../web/src/diff/rows.ts";
+import { languageOf } from "../../web/src/lib/code-tokens.ts";
+import { isNotified } from "../../web/src/lib/notifications.ts";
+import { colourCode } from "../../web/src/lib/render-markdown.ts";
+import { proofOf } from "../../web/src/runs/proof.ts";
+import { groupSteps, stepWords } from "../../web/src/runs/step-groups.ts";
+import { problemsByKey } from "../../web/src/settings/groups.ts";
+import { linkedFrom } from "../../web/src/wiki/backlinks.ts";
+
+test("a run's steps stand by phase, then by stream from the first on, and those of the whole run come first", () => {
+  const step = (key: string, phase: string, stream: number | null, agent: string | null = null) =>
+    ({ key, phase, stream, agent, kind: "call" }) as RunStep;
+  const phases = ["spec", "implement"].map((name) => ({ name, status: "done" }));
+  const streams = [2, 1].map((number) => ({ number, task: `Part ${number}\nmore`, status: "done" }));
+  const steps = [
+    step("implement/stream-2/draft", "implement", 2, "engineer"),
+    step("implement/stream-1/draft", "implement", 1, "engineer"),
+    step("spec/draft:pm", "spec", null, "pm"),
+    step("run/base", "run", null),
+  ];
+  const rows = groupSteps({ phases, streams, steps } as unknown as Run);
+  expect(rows.map((row) => row.head ?? `${row.step.key}: ${stepWords(row.step)}`)).toEqual([
+    ...["run", "run/base: base", "spec", "spec/draft:pm: draft", "implement"],
+    ...["Stream 1: Part 1", "implement/stream-1/draft: draft", "Stream 2: Part 2", "implement/stream-2/draft: draft"],
+  ]);
+});
+
+test("what a run's end rests on: only checks of the tree that it is, each by its last verdict", () => {
+  const check = (command: string, tree: string, verdict: string, bound = false) => ({
+    command,
+    tree,
+    verdict,
+    bound,
+    exitCode: 0,
+  });
+  const loops = [{ outcome: "approved" }, { outcome: "skipped" }];
+  const run = { status: "done", outcome: "approved", tree: "b", loops };
+  const evidence = [
+    check("npm test", "a", "failed"),
+    check("npm test", "b", "passed", true),
+    check("lint", "b", "could not run"),
+  ];
+  expect(proofOf({ ...run, evidence } as unknown as Run)).toBe(
+    "1 of 2 checks passed · they notice the change · approved by 1 reviewer",
+  );
+  expect(proofOf({ ...run, evidence: [] } as unknown as Run)).toBe("no check ran on the result · approved by 1 reviewer");
+});
+
+test("a difference side by side sets what was removed beside what took its place; coloured code keeps every sign", () => {
+  const [file] = readDiff("diff --git a/x.js b/x.js\n@@ -1,3 +1,3 @@\n same\n-old\n-older\n+new\n end\n");
+  expect(sideBySide(file!.lines).map(({ line, old, now }) => [line?.text, old?.text, now?.text])).toEqual([
+    ["@@ -1,3 +1,3 @@", undefined, undefined],
+    [undefined, "same", "same"],
+    [undefined, "old", "new"],
+    [undefined, "older", undefined],
+    [undefined, "end", "end"],
+  ]);
+  const code = "const a = `<b>x && 'y'\n</b>`; // \"q\"\n/* one\ntwo */";
+  const lines = colourCode(code, "javascript")!;
+  expect(lines.map((line) => line.map(([text]) => text).join(""))).toEqual(code.split("\n"));
+  expect(lines[3]).toEqual([["two */", "hljs-comment"]]);
+  expect(languageOf("src/a.test.TS")).toBe("typescript");
+  expect(languageOf("Makefile")).toBeUndefined();
+});
+
+test("the pages that link to a page are found however their paths are written", () => {
+  const pages = [
+    { path: "pages/general/tea.md", title: "Tea", links: ["pages/general/tea.md"] },
+    { path: "pages/general/milk.md", title: "Milk", links: ["pages/general/tea.md", "pages/x.md"] },
+    { path: "pages/a.md", title: "A", links: ["pages/general/tea.md"] },
+  ];
+  expect(linkedFrom(pages, "general/tea").map(({ title }) => title)).toEqual(["A", "Milk"]);
+  expect(linkedFrom(pages, "general/milk")).toEqual([]);
+});
+
+test("what the daemon says against settings stands at the key it names, and the rest apart", () => {
+  const message = 'config:\n  port: 99999 is not allowed: it is too large.\n  news.digest: "x" is not allowed.\n  and 3 more';
+  expect(problemsByKey(message, ["port", "news"])).toEqual({
+    port: "port: 99999 is not allowed: it is too large.",
+    news: 'news.digest: "x" is not allowed.',
+    "": "and 3 more",
+  });
+});
+
+test("news is notified of by its level as asked for, and never while somebody looks", () => {
+  const levels = ["silent", "normal", "urgent"] as const;
+  const told = (notify: "off" | "urgent" | "all", isLookedAt = false) =>
+    levels.filter((level) => isNotified({ level }, notify, isLookedAt));
+  expect([told("off"), told("urgent"), told("all"), told("all", true)]).toEqual([[], ["urgent"], ["normal", "urgent"], []]);
+});

@@ -1,0 +1,103 @@
+import { callSummary } from "../../../src/protocol/call-summary.ts";
+import type { ToolUse } from "../../../src/protocol/messages.ts";
+import { type CallState, exitCodeIn, type ShownState, showState, stateAtTheEnd } from "../../../src/protocol/shown-state.ts";
+import { lineDiff } from "../diff/line-diff.ts";
+import * as icons from "../lib/icons.ts";
+
+/** A call as the journal has it. */
+export interface Call {
+  tool: string;
+  args: string;
+  state: CallState;
+  result: string | null;
+  durationMs: number | null;
+}
+
+/** A call of a tool in one line, and what opens below it. */
+export interface ToolLine {
+  tool: string;
+  icon: string;
+  words: string;
+  /** Undefined where it is only known that the tool was called. */
+  shown: ShownState | undefined;
+  isRunning: boolean;
+  durationMs: number | null;
+  /** The last of what it printed. */
+  output: string | undefined;
+  /** A unified difference. */
+  diff: string | undefined;
+  path: string | undefined;
+  raw: { args: string; result: string | null } | undefined;
+}
+
+const ICONS: [RegExp, string][] = [
+  [/^shell/, icons.terminal],
+  [/^file_ops$/, icons.file],
+  [/^web_/, icons.globe],
+  [/^wiki_|^skill/, icons.book],
+  [/^squad_/, icons.people],
+  [/^swarm_|^github$/, icons.branch],
+  [/^schedule_/, icons.clock],
+];
+const VERBS: Record<string, string> = {
+  ...{ shell: "$", file_ops: "", github: "GitHub", web_fetch: "fetch", conversation_search: "search what was said:" },
+  ...{ wiki_read: "read page", wiki_write: "write page", wiki_search: "search the wiki:", wiki_delete: "delete page" },
+  ...{ wiki_list: "list the wiki's pages", skill: "read skill", squad_delegate: "delegate to", squad_create: "make squad" },
+};
+
+/** As a person would say it: `$ npm test`, `edit src/cart.ts`. */
+export const wordsOf = (tool: string, summary: string): string => `${VERBS[tool] ?? tool} ${summary}`.trim() || tool;
+
+const iconOf = (tool: string) => ICONS.find(([names]) => names.test(tool))?.[1] ?? icons.tool;
+
+export function lineOfUse({ tool, state: heard, args, output, exitCode, diff }: ToolUse, isOver = false): ToolLine {
+  const state = isOver ? stateAtTheEnd(heard) : heard;
+  return {
+    ...{ tool, icon: iconOf(tool), words: wordsOf(tool, args ?? "") },
+    shown: showState({ kind: "call", state, exitCode }),
+    isRunning: state === "started",
+    ...{ durationMs: null, output, path: diff?.path, raw: undefined },
+    diff: diff && lineDiff(diff.path, diff.before ?? "", diff.after),
+  };
+}
+
+export function lineOfCall({ tool, args, state, result, durationMs }: Call): ToolLine {
+  const text = result === null ? undefined : withoutMarks(result);
+  const hunks = tool === "file_ops" && text ? text.slice(Math.max(0, text.search(/^@@ /m))) : "";
+  return {
+    ...{ tool, icon: iconOf(tool), words: wordsOf(tool, callSummary(tool, args)) },
+    shown: showState({ kind: "call", state, exitCode: exitCodeIn(result) }),
+    isRunning: state === "begun",
+    durationMs,
+    output: tool === "shell" ? text?.replace(/^exit code: .*\n?/, "") : undefined,
+    diff: hunks.startsWith("@@ ") ? hunks : undefined,
+    path: /"path":"((?:[^"\\]|\\.)*)"/.exec(args)?.[1],
+    raw: { args, result },
+  };
+}
+
+/** Only the tool's name is known, until its journal has come. */
+export const lineOfName = (tool: string): ToolLine => ({
+  ...{ tool, icon: iconOf(tool), words: wordsOf(tool, "") === "$" ? tool : wordsOf(tool, "") },
+  ...{
+    shown: undefined,
+    isRunning: false,
+    durationMs: null,
+    output: undefined,
+    diff: undefined,
+    path: undefined,
+    raw: undefined,
+  },
+});
+
+/** The journal's lines, with the differences that were heard while the turn ran. */
+export function merged(journal: readonly ToolLine[], heard: readonly ToolLine[]): ToolLine[] {
+  if (journal.length !== heard.length) return [...journal];
+  return journal.map((line, at) => {
+    const live = heard[at];
+    return live?.tool === line.tool && live.diff !== undefined ? { ...line, diff: live.diff, path: live.path } : line;
+  });
+}
+
+/** What stands around text from outside is for the model. */
+const withoutMarks = (text: string): string => text.replace(/^--- (?:data|end) [0-9a-f]{6,}\n?/gm, "");

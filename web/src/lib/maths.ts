@@ -1,0 +1,87 @@
+import type createReader from "markdown-it";
+
+/** Turns TeX into MathML; undefined for what is none. */
+export type Typeset = (tex: string, isBlock: boolean) => string | undefined;
+
+/** Longer formulas are shown as they are written: typesetting them could take for ever. */
+const MOST = 4_000;
+
+/** Whether there may be a formula in a text, so that what typesets them is loaded only then. */
+export const mayHoldMaths = (text: string): boolean => /\$\S|\$\$|\\\(|\\\[|```\s*math/.test(text);
+
+/**
+ * Formulas between `$…$`, `$$…$$`, `\(…\)` and `\[…\]`, and in blocks called `math`. A single dollar counts only where it
+ * embraces something closely and no letter or digit stands outside, so that prices and shell variables are left alone.
+ */
+export function maths(markdownIt: ReturnType<typeof createReader>): void {
+  markdownIt.inline.ruler.before("escape", "maths", (state, silent) => {
+    const [open, close] = delimitersAt(state.src, state.pos) ?? [];
+    if (open === undefined || close === undefined) return false;
+    const start = state.pos + open.length;
+    const end = open === "$" ? endOfDollar(state.src, start) : state.src.indexOf(close, start);
+    if (end < 0 || end > state.posMax || state.src.slice(start, end).trim() === "") return false;
+    if (open === "$" && /\w/.test(state.src[state.pos - 1] ?? "")) return false;
+    if (!silent) {
+      const token = state.push("maths", "", 0);
+      token.content = state.src.slice(start, end).trim();
+      token.markup = open;
+    }
+    state.pos = end + close.length;
+    return true;
+  });
+  markdownIt.block.ruler.before(
+    "fence",
+    "maths",
+    (state, startLine, endLine, silent) => {
+      const lineAt = (line: number) => state.src.slice((state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0), state.eMarks[line]);
+      const first = lineAt(startLine).trim();
+      const close = first.startsWith("$$") ? "$$" : first.startsWith("\\[") ? "\\]" : undefined;
+      if (close === undefined) return false;
+      const lines = [first.slice(2)];
+      let line = startLine;
+      while (!(lines.at(-1) ?? "").trimEnd().endsWith(close)) {
+        line += 1;
+        if (line >= endLine) return false;
+        lines.push(lineAt(line));
+      }
+      const content = lines.join("\n").trimEnd().slice(0, -close.length).trim();
+      if (content === "" || content.includes(close)) return false;
+      if (silent) return true;
+      const token = state.push("maths", "", 0);
+      Object.assign(token, { block: true, content, markup: first.slice(0, 2), map: [startLine, line + 1] });
+      state.line = line + 1;
+      return true;
+    },
+    { alt: ["paragraph", "blockquote", "list"] },
+  );
+  const { escapeHtml } = markdownIt.utils;
+  const typeset = (tex: string, isBlock: boolean, env: unknown) =>
+    tex.length > MOST ? undefined : (env as { typeset?: Typeset } | undefined)?.typeset?.(tex, isBlock);
+  markdownIt.renderer.rules.maths = (tokens, index, _options, env) => {
+    const { content = "", markup = "", block = false } = tokens[index] ?? {};
+    const isBlock = markup === "$$" || markup === "\\[";
+    const shown = typeset(content, isBlock, env) ?? `<code>${escapeHtml(content)}</code>`;
+    return block ? `<p>${shown}</p>\n` : shown;
+  };
+  const { fence } = markdownIt.renderer.rules;
+  markdownIt.renderer.rules.fence = (tokens, index, options, env, self) => {
+    const token = tokens[index];
+    const shown = token?.info.trim() === "math" ? typeset(token.content.trim(), true, env) : undefined;
+    if (shown !== undefined) return `<p>${shown}</p>\n`;
+    return fence?.(tokens, index, options, env, self) ?? "";
+  };
+}
+
+function delimitersAt(text: string, at: number): [string, string] | undefined {
+  const two = text.slice(at, at + 2);
+  if (two === "$$") return ["$$", "$$"];
+  if (two === "\\(") return ["\\(", "\\)"];
+  if (two === "\\[") return ["\\[", "\\]"];
+  return two[0] === "$" && /\S/.test(two[1] ?? "") ? ["$", "$"] : undefined;
+}
+
+function endOfDollar(text: string, start: number): number {
+  const end = text.indexOf("$", start);
+  const isClosed = end >= 0 && /\S/.test(text[end - 1] ?? "") && !/[\w$]/.test(text[end + 1] ?? "");
+  return isClosed && !text.slice(start, end).includes("\n\n") ? end : -1;
+}
