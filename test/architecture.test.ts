@@ -2,42 +2,59 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
-import { packageRoot } from "../src/lib/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 
 const src = join(packageRoot, "src");
 
 /**
- * The rooms from the ground up, and what each may import besides itself. `lib` and `protocol` are open to all.
+ * The rooms from the ground up, and what each may import besides itself. `lib`, `home` and `protocol` are open to all.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   lib: [],
+  home: [],
   protocol: [],
   store: [],
   process: [],
   shell: [],
   engine: ["process"],
   git: ["process"],
-  project: ["process", "git"],
+  project: ["process", "shell", "git"],
   tools: ["store", "process", "shell"],
   wiki: ["store", "tools"],
+  schedules: ["store", "tools"],
+  news: ["store", "tools"],
   skills: ["store", "process", "shell", "git", "tools"],
-  dispatch: ["store"],
-  cluster: ["store", "process", "dispatch"],
-  away: ["store", "dispatch", "engine", "process", "git", "tools"],
-  squads: ["store", "away", "engine", "process", "shell", "git", "project", "tools"],
-  swarm: ["store", "away", "engine", "process", "git", "project", "tools"],
-  orchestrator: ["store", "engine", "squads", "swarm"],
-  channels: ["store", "engine", "tools", "wiki", "skills", "squads", "swarm", "orchestrator"],
+  undo: ["store", "process", "git", "tools"],
+  forge: ["store", "process", "git", "tools"],
+  mcp: ["store", "process", "tools"],
+  workers: ["store", "engine", "process", "git", "project", "tools"],
+  squads: ["store", "workers", "engine", "process", "shell", "git", "project", "tools"],
+  swarm: ["store", "workers", "engine", "process", "git", "project", "tools"],
+  orchestrator: ["store", "engine", "project", "undo", "squads", "swarm"],
+  channels: [
+    "store",
+    "engine",
+    "tools",
+    "wiki",
+    "skills",
+    "schedules",
+    "news",
+    "forge",
+    "mcp",
+    "squads",
+    "swarm",
+    "orchestrator",
+  ],
   daemon: [
-    ...["store", "dispatch", "cluster", "away", "engine", "process", "git", "project", "tools", "wiki", "skills"],
-    ...["squads", "swarm", "orchestrator", "channels"],
+    ...["store", "workers", "engine", "process", "git", "project", "tools", "undo", "wiki", "skills"],
+    ...["schedules", "news", "forge", "mcp", "squads", "swarm", "orchestrator", "channels"],
   ],
   backup: ["store"],
   client: [],
   tui: ["client"],
-  cli: ["store", "engine", "process", "swarm", "cluster", "daemon", "backup", "client", "tui"],
+  cli: ["store", "engine", "process", "tools", "swarm", "workers", "daemon", "backup", "client", "tui"],
 };
-const OPEN_TO_ALL = ["lib", "protocol"];
+const OPEN_TO_ALL = ["lib", "home", "protocol"];
 
 /** What opens a file by its path, and so could be led astray by a link, or held up by a pipe. */
 const OPENING =
@@ -47,10 +64,11 @@ const MAY_OPEN: Record<string, string> = {
   "lib/pinned/folder.ts": "opens folders for all others",
   "lib/pinned/read.ts": "opens files for all others",
   "lib/pinned/write.ts": "opens files for all others",
+  "workers/jobs/nats/blob-store.ts": "files of the cluster's folder, which no command can write, by names of IO's own",
   "lib/alive.ts": "reads /proc",
-  "lib/api-token.ts": "the token, which no command can write",
-  "lib/config.ts": "config.json, which no command can write",
-  "lib/daemon-file.ts": "daemon.json, which no command can write",
+  "home/api-token.ts": "the token, which no command can write",
+  "home/config.ts": "config.json, which no command can write",
+  "home/daemon-file.ts": "daemon.json, which no command can write",
   "lib/stack.ts": "IO's own code",
   "lib/version.ts": "IO's own code",
   "store/flusher.ts": "the database's own log, which no command can write",
@@ -58,18 +76,24 @@ const MAY_OPEN: Record<string, string> = {
   "process/exec.ts": "a file that the caller names, made before the program starts",
   "process/leftover-processes.ts": "reads /proc",
   "process/wall/probe.ts": "a folder of its own, before any command runs",
+  "process/wall/caches.ts": "makes cargo's lock files where there are none, in a folder that no command can write",
   "process/wall/connection-judge.ts": "reads /proc",
   "process/wall/other-mounts.ts": "reads /proc",
   "process/wall/processes-behind.ts": "reads /proc",
-  "engine/generations.ts": "the sessions, which no command can write",
-  "engine/github.ts": "the Copilot program's own settings, read at start",
-  "engine/leftover-runtimes.ts": "the sessions, which no command can write",
-  "engine/recover.ts": "the sessions, which no command can write",
+  "process/wall/temporary.ts": "makes empty files where there are none",
+  "engine/sessions/generations.ts": "the sessions, which no command can write",
+  "engine/models/github.ts": "the Copilot program's own settings, read at start",
+  "engine/runtime/leftovers.ts": "the sessions, which no command can write",
+  "engine/sessions/pictures.ts": "the sessions, which no command can write",
+  "engine/sessions/recover.ts": "the sessions, which no command can write",
   "engine/rehearsal/rules.ts": "rules of the home, which no command can write",
-  "engine/runtime-path.ts": "the runtime's own code",
-  "engine/runtime-unpack.ts": "the runtime's own code",
-  "swarm/run/documents.ts": "the summary of a GitHub job, named by the job",
+  "engine/runtime/path.ts": "the runtime's own code",
+  "engine/runtime/unpack.ts": "the runtime's own code",
+  "engine/runtime/hashes.ts": "the runtime's own code",
+  "git/copy-tree.ts": "writes the copy in a folder of its own",
+  "swarm/context/documents.ts": "the summary of a GitHub job, named by the job",
   "channels/http/page.ts": "IO's own page, as it was built",
+  "channels/http/server.ts": "openapi.json, as it was built",
   "backup/backup.ts": "the copy in a folder of its own, and a file that a person names",
   "backup/copy.ts": "writes the copy in a folder of its own",
   "backup/restore.ts": "a file that a person names, and a folder of its own",
@@ -79,6 +103,22 @@ const MAY_OPEN: Record<string, string> = {
   "cli/logs.ts": "the log, for the person who reads it",
   "cli/swarm-options.ts": "a plan that a person names",
 };
+/** Who may open a database, and which; everybody else is a client of the daemon. */
+const MAY_OPEN_DATABASE: Record<string, string> = {
+  "store/open.ts": "io.db, for whoever holds the lock of its data folder",
+  "store/digest.ts": "io.db, to read, in a thread of its own",
+  "store/snapshot.ts": "io.db, to copy it for a backup, and the copy",
+  "store/lock.ts": "the lock itself",
+  "store/usage-aside.ts": "io.db, for what the doctor and setup used",
+  "daemon/doctor.ts": "io.db, to read whether it is whole",
+  "daemon/squad-folders.ts": "io.db, to read, for the doctor",
+  "daemon/telegram-finding.ts": "io.db, to read, for the doctor",
+  "daemon/connection-findings.ts": "io.db, to read, for the doctor",
+  "backup/restore.ts": "io.db of a home that nobody uses, before it is put aside",
+  "wiki/index-file.ts": "the wiki's index, which can be made anew",
+};
+/** Who opens the store: the daemon and a worker, and a command that has taken the data folder. */
+const MAY_OPEN_STORE = ["daemon/core.ts", "daemon/own-home.ts", "store/usage-aside.ts"];
 const SDK = "@github/copilot-sdk";
 const NATS = "@nats-io/";
 const MAX_LINES = 400;
@@ -105,12 +145,21 @@ describe("the house", () => {
     expect(others.map(({ path }) => `src/${path} imports ${SDK}: only src/engine may.`)).toEqual([]);
   });
 
-  test("only dispatch/nats knows the client of NATS, and nothing is loaded of it before it is needed", () => {
-    const others = sources.filter(({ path }) => !path.startsWith("dispatch/nats/"));
+  test("only the owner of a data folder opens its database", () => {
+    const opening = sources.filter(({ text }) => /\bnew DatabaseSync\(/.test(text)).map(({ path }) => path);
+    expect(opening.sort()).toEqual(Object.keys(MAY_OPEN_DATABASE).sort());
+    const stores = sources.filter(({ text }) => /(?<!function )\bopenStore\(/.test(text)).map(({ path }) => path);
+    expect(stores.sort()).toEqual(MAY_OPEN_STORE);
+    const locked = MAY_OPEN_STORE.filter((path) => path === "daemon/own-home.ts");
+    for (const path of locked) expect(sources.find((source) => source.path === path)?.text).toMatch(/\btakeLock\(/);
+  });
+
+  test("only workers/jobs/nats knows the client of NATS, and nothing is loaded of it before it is needed", () => {
+    const others = sources.filter(({ path }) => !path.startsWith("workers/jobs/nats/"));
     const knows = ({ text }: Source) => /^(?:import|export) (?!type\b)[^;]*from "@nats-io\//m.test(text);
     expect(others.filter(knows).map(({ path }) => path)).toEqual([]);
     // The room of the cluster is itself loaded when there is one, and so is what the doctor finds of it.
-    const isLate = ({ room, path }: Source) => room === "cluster" || path === "daemon/cluster-finding.ts";
+    const isLate = ({ path }: Source) => path.startsWith("workers/cluster/") || path === "daemon/cluster-finding.ts";
     const loads = (source: Source) => !isLate(source) && /^import (?!type\b)[^;]*\/nats\/[^;]*";/m.test(source.text);
     expect(others.filter(loads).map(({ path }) => path)).toEqual([]);
     expect(sources.filter(({ imports }) => imports.some((name) => name.startsWith(NATS))).length).toBeGreaterThan(3);
@@ -134,7 +183,7 @@ describe("the house", () => {
     expect(idle).toEqual([]);
   });
 
-  test("the page takes types from the protocol and nothing else from src", () => {
+  test("the page takes types from the protocol, what decides how states are shown, and nothing else from src", () => {
     const page = join(packageRoot, "web", "src");
     const files = readdirSync(page, { recursive: true, encoding: "utf8" }).filter((name) => /\.(?:ts|vue)$/.test(name));
     const taken = files.flatMap((name) =>
@@ -143,11 +192,32 @@ describe("the house", () => {
       ),
     );
     expect(taken.length).toBeGreaterThan(10);
-    expect(taken.filter((each) => !each.startsWith("type src/protocol/"))).toEqual([]);
+    const shared = [
+      "src/home/mode-words.ts",
+      "src/protocol/call-summary.ts",
+      "src/protocol/check-words.ts",
+      "src/home/own-command.ts",
+      "src/protocol/shown-state.ts",
+      "src/protocol/tool-news.ts",
+    ];
+    expect(taken.filter((each) => !each.startsWith("type src/protocol/") && !shared.includes(each))).toEqual([]);
+    // What it does take must bring nothing else along.
+    for (const path of shared)
+      expect(readFileSync(join(packageRoot, path), "utf8")).not.toMatch(/^import (?!type |.* "\.\/check-words\.ts")/m);
   });
 
   test("no imports run in a circle", () => {
     expect(findCycle(sources)).toBeUndefined();
+  });
+
+  test("inside a room, too, folders know each other in one direction", () => {
+    expect(findCycle(floorsOf(sources))).toBeUndefined();
+  });
+
+  test("no sentence holds the name of a type, as a renaming that went too far would leave it", () => {
+    const names = new Set(sources.flatMap(({ text }) => [...text.matchAll(TYPE_NAME)].map(([, name]) => name!)));
+    expect(names.size).toBeGreaterThan(100);
+    expect(sources.flatMap((source) => namesInSentences(source, names))).toEqual([]);
   });
 
   test(`no file of src is longer than ${MAX_LINES} lines`, () => {
@@ -165,7 +235,7 @@ describe("the rules themselves", () => {
 
   test("an import against the direction is named with its file and rule", () => {
     expect(forbiddenImports(source("store/open.ts", "orchestrator/inbox.ts"))).toEqual([
-      "src/store/open.ts imports src/orchestrator/inbox.ts: store may import only lib, protocol.",
+      "src/store/open.ts imports src/orchestrator/inbox.ts: store may import only lib, home, protocol.",
     ]);
   });
 
@@ -206,6 +276,12 @@ describe("the rules themselves", () => {
     expect(findCycle(circle)).toBe("a/x.ts -> b/y.ts -> c/z.ts -> a/x.ts");
   });
 
+  test("two folders of a room that know each other are found, though no files run in a circle", () => {
+    const back = [source("a/x/one.ts", "a/y/two.ts"), source("a/y/three.ts", "a/x/four.ts"), source("a/port.ts", "a/x/one.ts")];
+    expect(findCycle(back)).toBeUndefined();
+    expect(findCycle(floorsOf(back))).toBe("a/x -> a/y -> a/x");
+  });
+
   test("a long function is named with its file and length, whichever way it is written", () => {
     const body = "\n".repeat(MAX_FUNCTION_LINES);
     const text = [
@@ -235,7 +311,9 @@ function bareNames({ path, text }: Source): string[] {
 function forbiddenImports({ path, room, imports }: Source): string[] {
   const own = MAY_IMPORT[room];
   if (!own) return [`src/${path}: the room ${room} is not in the table of test/architecture.test.ts.`];
-  const allowed = room === "lib" ? [] : [...OPEN_TO_ALL.filter((each) => each !== room), ...own];
+  // Those that are open to all know only those below themselves.
+  const below = OPEN_TO_ALL.includes(room) ? OPEN_TO_ALL.slice(0, OPEN_TO_ALL.indexOf(room)) : OPEN_TO_ALL;
+  const allowed = [...below, ...own];
   return imports
     .filter((name) => name.endsWith(".ts"))
     .filter((name) => roomOf(name) !== room && !allowed.includes(roomOf(name)))
@@ -259,6 +337,21 @@ function opensIn(source: Source | undefined): string[] {
     },
   );
   return /\b(?:import|require)\(\s*["'](?:node:)?fs(?:\/promises)?["']/.test(text) ? [...named, "import"] : named;
+}
+
+/** Exported names of two words or more, which no sentence would hold by chance. */
+const TYPE_NAME = /^export (?:type|interface|class|const) ([A-Z][a-z]+[A-Z]\w*)/gm;
+
+function namesInSentences({ path, text }: Source, names: ReadonlySet<string>): string[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const visit = (node: ts.Node): string[] => {
+    const inner: string[] = [];
+    ts.forEachChild(node, (child) => void inner.push(...visit(child)));
+    if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node) && !ts.isTemplateMiddleOrTemplateTail(node)) return inner;
+    const found = node.text.includes(" ") ? (node.text.match(/\b[A-Z]\w+\b/g) ?? []).filter((word) => names.has(word)) : [];
+    return [...inner, ...found.map((word) => `src/${path}: "${word}" is the name of a type.`)];
+  };
+  return visit(file);
 }
 
 /** A function counts with everything inside it, from its first line to its last. */
@@ -303,6 +396,20 @@ function findCycle(all: readonly Source[]): string | undefined {
   }
   return undefined;
 }
+
+/** The same arrows between the folders of each room; what lies in a room directly stands for itself. */
+function floorsOf(all: readonly Source[]): Source[] {
+  const floors = new Map<string, Source>();
+  for (const each of all) {
+    const path = floorOf(each.path);
+    const floor = floors.get(path) ?? { ...each, path, imports: [] };
+    const within = each.imports.filter((name) => roomOf(name) === each.room).map(floorOf);
+    floors.set(path, { ...floor, imports: [...floor.imports, ...within.filter((name) => name !== path)] });
+  }
+  return [...floors.values()];
+}
+
+const floorOf = (path: string): string => path.split("/").slice(0, 2).join("/");
 
 /** The folder directly below src, or the file itself if it stands there. */
 function roomOf(path: string): string {

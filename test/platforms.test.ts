@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { DEFAULT_RUNTIME, TESTED_RUNTIMES } from "../src/engine/tested-runtimes.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { DEFAULT_RUNTIME, TESTED_RUNTIMES } from "../src/engine/runtime/tested-versions.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 
 interface Locked {
   version?: string;
@@ -53,8 +53,9 @@ test("the gate runs on both processors and every Node that is supported, and may
     jobs: Record<string, { strategy: { matrix: unknown }; steps: { run?: string }[]; permissions?: unknown }>;
   };
   expect(permissions).toEqual({ contents: "read" });
-  expect(Object.keys(jobs)).toEqual(["gate"]);
+  expect(Object.keys(jobs)).toEqual(["gate", "audit"]);
   expect(jobs.gate).toMatchObject({ strategy: { matrix: { os: ["ubuntu-latest", "ubuntu-24.04-arm"], node: [20, 22, 24] } } });
-  expect(jobs.gate?.permissions).toBeUndefined();
+  expect(Object.values(jobs).map((job) => job.permissions)).toEqual([undefined, undefined]);
   expect(jobs.gate?.steps.at(-1)).toEqual({ run: ".ci/run" });
+  expect(jobs.audit?.steps.at(-1)).toEqual({ run: "npm run audit:bundled" });
 });

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { packageRoot } from "../src/lib/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { temporaryFolder } from "./support/home.ts";
 
 const CHANGELOG = "# Changelog\n\n## Unreleased\n\n- A new thing, for $1 & more.\n\n## 1.2.3 (2026-01-01)\n\n- An old thing.\n";

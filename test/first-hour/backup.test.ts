@@ -1,26 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import type { Message } from "../../src/protocol/messages.ts";
 import type { Run } from "../../src/protocol/runs.ts";
 import type { Squad } from "../../src/protocol/squads.ts";
 import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
-import { scriptedModel } from "../support/model.ts";
-import { killed } from "../support/processes.ts";
+import { isAfterTool, scriptedModel } from "../support/model.ts";
+import { killed, processesOn } from "../support/processes.ts";
 import { git, makeProject, play, task, write } from "../support/swarm/index.ts";
 import { forbiddenIn, openTerminal, uncoloured } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -197,49 +187,89 @@ async function showsProgress(home: string, file: string): Promise<void> {
   expect((await terminal.screen()).replaceAll("\n", "")).toMatch(/^\S+large\.tar\.gz holds all of/);
 }
 
-test("a restore that is killed at any of its steps leaves the old home or the new one, never none: the next command sees to it and says so", async () => {
+test("a restore that is killed at any of its steps leaves the old home or the new one, never parts of both: the next command sees to it and says so", async () => {
   const { file } = await backedUp();
   const dies = join(packageRoot, "test", "support", "swarm", "dies.mjs");
   const parent = temporaryFolder();
   const home = join(parent, "home");
-  const config = () => JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
+  const PAGE = join("wiki", "pages", "general", "the-door-is-green.md");
   const dieBefore = (step: number) => {
     rmSync(parent, { recursive: true });
-    mkdirSync(home, { recursive: true });
+    mkdirSync(join(home, "files"), { recursive: true });
     writeFileSync(join(home, "config.json"), '{"port": 4000}');
+    writeFileSync(join(home, "files", "old.txt"), "old");
     const env = { DIES_BEFORE: String(step), DIES_WITHIN: home, NODE_OPTIONS: `--import=${dies}` };
     return runIo(["restore", file, "--yes"], home, env);
   };
-  for (const [step, left] of [
-    [1, "restoring"],
-    [2, "restored"],
-  ] as const) {
-    expect(await dieBefore(step)).toMatchObject({ code: null });
-    expect([readdirSync(parent).map((name) => name.replace(/\d+$/, "")), config()]).toEqual([
-      ["home", `home.${left}-`],
-      { port: 4000 },
-    ]);
-    expect((await runIo(["status"], home)).stderr).not.toContain("restore");
-    expect(await runIo(["restore", file, "--yes"], home)).toMatchObject({ code: 0 });
-    expect(readdirSync(parent).filter((name) => name.includes(".resto"))).toEqual([]);
+  const isWhole = (folder: string, which: "old" | "new") =>
+    readFileSync(join(folder, "config.json"), "utf8").includes("4000") === (which === "old") &&
+    existsSync(join(folder, "files", "old.txt")) === (which === "old") &&
+    existsSync(join(folder, PAGE)) === (which === "new");
+  const seen = new Set<string>();
+  for (let step = 1; ; step += 1) {
+    const { code } = await dieBefore(step);
+    if (code === 0) break;
+    expect([step, code, existsSync(home)]).toEqual([step, null, true]);
+    const wasMoving = existsSync(join(home, ".restore", "progress.json"));
+    const { stderr } = await runIo(["--version"], home);
+    const beside = readdirSync(parent).filter((name) => name !== "home");
+    const which = existsSync(join(home, PAGE)) ? "new" : "old";
+    expect([step, isWhole(home, which)]).toEqual([step, true]);
+    if (wasMoving) {
+      expect([step, which, stderr]).toEqual([
+        step,
+        "new",
+        expect.stringMatching(/interrupted at its last step; that is done now/),
+      ]);
+      expect(stderr).toContain(beside[0]);
+      expect(existsSync(join(home, ".restore"))).toBe(false);
+      if (!seen.has("new, moving")) expect((await runIo(["--version"], home)).stderr).not.toContain("restore");
+    }
+    if (which === "new") expect([step, beside.length, isWhole(join(parent, beside[0]!), "old")]).toEqual([step, 1, true]);
+    seen.add(`${which}, ${wasMoving ? "moving" : "before or after"}`);
+    // What it left is gone with the next one.
+    if (step === 1) {
+      expect(await runIo(["restore", file, "--yes"], home)).toMatchObject({ code: 0 });
+      expect(existsSync(join(home, ".restore"))).toBe(false);
+    }
   }
-  expect(await dieBefore(3)).toMatchObject({ code: null });
-  expect([existsSync(home), readdirSync(parent).length]).toEqual([false, 2]);
-  const next = await runIo(["status"], home);
-  expect([next.code, next.stderr]).toEqual([
-    4,
-    expect.stringMatching(/interrupted at its last step; that is done now.*home\.before-\d/),
-  ]);
-  expect(config()).toEqual({ port: 0 });
-  expect(existsSync(join(home, "wiki", "pages", "general", "the-door-is-green.md"))).toBe(true);
-  const aside = readdirSync(parent).filter((name) => name !== "home");
-  expect(aside).toEqual([expect.stringMatching(/^home\.before-/)]);
-  expect((await runIo(["status"], home)).stderr).not.toContain("restore");
+  expect([...seen]).toEqual(expect.arrayContaining(["old, before or after", "new, moving"]));
 
-  // One that is just at that step is not interfered with, and no empty home is made under it.
-  renameSync(home, `${home}.restored-${process.pid}`);
+  // One that is just at that step is not interfered with.
+  for (let step = 1; ; step += 1) {
+    await dieBefore(step);
+    if (existsSync(join(home, ".restore", "progress.json"))) break;
+  }
+  const note = join(home, ".restore", "progress.json");
+  writeFileSync(note, readFileSync(note, "utf8").replace(/"owner":\d+/, `"owner":${process.pid}`));
   expect(await runIo(["start"], home)).toMatchObject({ code: 1, stderr: expect.stringMatching(/A restore \(pid \d+\) is just/) });
-  expect(existsSync(home)).toBe(false);
+}, 300_000);
+
+/** All that a restore which was killed at its last step has ever left beside a data folder, as far as anybody can make it. */
+const plantFor = (home: string) =>
+  [
+    `umask 077; mkdir ${home}.restored-999999 ${home}.restoring-999999 ${home}.before-20260101T000000 ${home}.before-20260101T000000/.restore`,
+    `echo '{"port": 4711}' | tee ${home}.restored-999999/config.json ${home}.restoring-999999/config.json > ${home}.before-20260101T000000/config.json`,
+    `printf '{"home":"%s","restored":"%s"}' $(stat -c %i ${home}.before-20260101T000000) $(stat -c %i ${home}.restored-999999) > ${home}.before-20260101T000000/replaced-by.json`,
+    `printf '{"owner":999999,"restored":"999999","aside":"${home}.before-20260101T000000","asideId":"%s","step":"in"}' $(stat -c %d:%i ${home}.before-20260101T000000) > ${home}.before-20260101T000000/.restore/progress.json`,
+  ].join("\n");
+
+test("nothing that a command, or anybody, puts beside a data folder takes its place when that is deleted, also after a kill -9", async () => {
+  const parent = temporaryFolder();
+  const home = join(parent, "home");
+  const model = await scriptedModel((request) =>
+    isAfterTool(request) ? { say: "Planted." } : { call: [{ tool: "shell", args: { command: plantFor(home) } }] },
+  );
+  mkdirSync(home, { mode: 0o700 });
+  writeFileSync(join(home, "config.json"), '{"port": 0}');
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  expect(await daemon.ask({ text: "plant it" })).toMatchObject({ status: "done" });
+  expect(existsSync(`${home}.before-20260101T000000/replaced-by.json`)).toBe(true);
+  await daemon.kill("SIGKILL");
+  await until("all of it to be gone", () => processesOn(home).length === 0);
+  rmSync(home, { recursive: true });
+  const { stderr } = await runIo(["status"], home);
+  expect([stderr.includes("restore"), existsSync(join(home, "config.json"))]).toEqual([false, false]);
 });
 
 test("a restore that is killed leaves the home as it was, and the next one cleans up", async () => {

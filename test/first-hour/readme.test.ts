@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { exec } from "../../src/process/exec.ts";
 import { cleanEnvironment } from "../support/daemon.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -34,7 +34,7 @@ function newcomer() {
   const npm = NPM.replace("$REAL_NPM", execFileSync("which", ["npm"], { encoding: "utf8" }).trim());
   writeFileSync(join(place, "programs", "npm"), npm, { mode: 0o755 });
   const { IO_HOME: _, ...env } = cleanEnvironment(home, {
-    ...{ PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1" },
+    ...{ PATH, IO_ENGINE: "rehearsal", NO_COLOR: "1", IO_MODE: "" },
     ...{ npm_config_prefix: join(place, "prefix"), npm_config_cache: join(place, "cache"), npm_config_update_notifier: "false" },
     // Otherwise npm builds the checkout anew when it links it.
     ...{ npm_config_ignore_scripts: "true", npm_config_audit: "false", npm_config_offline: "true" },

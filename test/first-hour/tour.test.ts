@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,6 +7,7 @@ import type { Run } from "../../src/protocol/runs.ts";
 import type { Squad, Task } from "../../src/protocol/squads.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { processesOn } from "../support/processes.ts";
 import { git } from "../support/swarm/index.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -15,7 +16,10 @@ const items = async <T>(daemon: TestDaemon, path: string) => (await daemon.json<
 
 test("the tour ends with everything that it promised in its store, and with nothing of the person's touched", async () => {
   const [person, place] = [temporaryFolder(), join(temporaryFolder(), "tour")];
-  const { code, stdout, stderr } = await runIo(["tour", "--folder", place, "--json"], join(person, "home"), { HOME: person });
+  const { code, stdout, stderr } = await runIo(["tour", "--folder", place, "--json"], join(person, "home"), {
+    HOME: person,
+    IO_MODE: "",
+  });
   expect([code, stderr.split("\n").filter((line) => line.startsWith("✓")).length]).toEqual([0, 5]);
   const told = JSON.parse(stdout) as { home: string; project: string; scenes: { name: string; proof: string }[] };
   expect(told.scenes.map(({ name }) => name)).toEqual(["chat", "wiki", "squad", "skill", "swarm"]);
@@ -48,6 +52,16 @@ test("the tour ends with everything that it promised in its store, and with noth
   expect(run.streams.every(({ status }) => status === "done")).toBe(true);
   expect(git(told.project, "show", `${run.branch}:src/farewell.js`)).toContain("export function farewell");
   expect(git(told.project, "status", "--porcelain", "--", "src", "test")).toBe("");
+
+  // No model that never served is named or billed: another name stands only where it is stood in for.
+  const calls = run.steps.filter(({ kind }) => kind === "call");
+  expect(calls.length).toBeGreaterThan(4);
+  expect(new Set(calls.flatMap(({ model, asked }) => [model, asked]))).toEqual(new Set(["rehearsal"]));
+  expect(run.models.length).toBeGreaterThan(1);
+  expect(run.models.every(({ model, standsIn }) => model === "rehearsal" && standsIn)).toBe(true);
+  expect(run.phases.find(({ name }) => name.startsWith("cross-model-review"))).toMatchObject({ status: "done" });
+  expect(task!.model).toBe("rehearsal");
+  expect((await items<{ name: string }>(daemon, "/api/usage?by=model&since=all")).map(({ name }) => name)).toEqual(["rehearsal"]);
   await daemon.kill("SIGTERM");
 });
 
@@ -71,3 +85,33 @@ test("a folder with something in it is refused, and an interrupted tour leaves n
   await until("nothing to be left", () => readdirSync(temporary).filter((name) => name.startsWith("io-tour-")).length === 0);
   expect(tmpdir()).not.toBe(temporary);
 });
+
+test.each(["the very start", "the sample", "the daemon's start", "a scene"])(
+  "Ctrl-C during %s ends the tour within seconds, with exit code 130 and nothing left",
+  { timeout: 90_000 },
+  async (moment) => {
+    const [home, temporary] = [temporaryFolder(), temporaryFolder()];
+    const command = ["sh", "-c", `"${process.execPath}" "${IO}" tour; echo "exit $?"; sleep 100`];
+    const terminal = await openTerminal(home, command, cleanEnvironment(home, { TMPDIR: temporary }));
+    const place = () => readdirSync(temporary).find((name) => name.startsWith("io-tour-"));
+    const inPlace = (...parts: string[]) => {
+      const found = place();
+      return found !== undefined && existsSync(join(temporary, found, ...parts));
+    };
+    const come: Record<string, () => boolean | Promise<boolean>> = {
+      "the very start": () => place() !== undefined,
+      "the sample": () => inPlace("greeter"),
+      "the daemon's start": () => inPlace("home", "logs", "daemon.out"),
+      "a scene": async () => (await terminal.screen()).includes("1 of 5"),
+    };
+    await until(moment, come[moment]!, 60_000);
+    const data = join(realpathSync(temporary), place()!, "home");
+    const pressed = performance.now();
+    await terminal.press("C-c");
+    await until("the end", async () => (await terminal.screen()).includes("exit 130"), 20_000);
+    // The tour promises 5 s; a busy machine gets a little more.
+    expect(performance.now() - pressed).toBeLessThan(8_000);
+    expect(place()).toBeUndefined();
+    await until("every process to be gone", () => processesOn(data).length === 0);
+  },
+);

@@ -90,6 +90,8 @@ test("Java: Maven and JUnit", async () => {
     "<maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>";
   const files = {
     ".gitignore": "target/\n",
+    // Nothing is fetched: what Debian has is all there is.
+    ".mvn/maven.config": `-o\n-Dmaven.repo.local=${MAVEN_REPOSITORY}\n`,
     "pom.xml": `<project><modelVersion>4.0.0</modelVersion><groupId>example</groupId><artifactId>words</artifactId><version>1</version><properties>${settings}</properties><dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.x</version><scope>test</scope></dependency></dependencies><build><plugins>${plugins}</plugins></build></project>\n`,
     "src/main/java/words/Words.java":
       'package words;\n\npublic class Words {\n  public static String hello() {\n    return "hello";\n  }\n}\n',

@@ -1,12 +1,12 @@
-import { realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { createInstaller } from "../../src/away/installer.ts";
 import { installedIn } from "../../src/git/dependencies.ts";
 import { openRepo } from "../../src/git/repository.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { createInstaller } from "../../src/workers/remote/installer.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { ensurePython } from "../support/program.ts";
@@ -31,7 +31,8 @@ function host(path: string, kept: string) {
     const repo = (await openRepo(git, tree))!;
     const stand = { height: "secrets", access: "write", writable: [] } as never;
     const signal = new AbortController().signal;
-    return installer.install({ repo, path: tree, scratch: join(kept, "scratch"), kept, names, stand, signal });
+    const at = { git: repo.git, path: tree, branch: "main", repo, record: join(tree, ".git") };
+    return installer.install({ tree: at, prefix: "", scratch: join(kept, "scratch"), kept, names, stand, signal });
   };
 }
 
@@ -44,7 +45,8 @@ async function projectWith(files: Record<string, string>, prepare: (folder: stri
   sh(checkout, "git", "init", "-q", "-b", "main");
   sh(checkout, "git", "add", "-A");
   sh(checkout, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "all");
-  const names = installedIn((await openRepo(git, checkout))!);
+  const repo = (await openRepo(git, checkout))!;
+  const names = installedIn({ root: repo.root, ...(await repo.status()) });
   const tree = (name: string) => {
     sh(folder, "git", "clone", "-q", checkout, name);
     return join(folder, name);
@@ -72,17 +74,17 @@ test.each([
   const { names, tree, kept } = await projectWith(workspace(core), (folder) => void sh(folder, program, ...args));
   const says = (folder: string) => sh(folder, process.execPath, "packages/app/index.js").trim();
   const first = tree("first");
-  expect(await host(BIN + delimiter + process.env.PATH, kept)(first, names)).toBe("");
+  expect(await host(BIN + delimiter + process.env.PATH, kept)(first, names)).toEqual([]);
   expect(says(first)).toBe(`hello file://${first}/packages/core/index.js`);
   // What the first job left is gone with it, and this host could not install anything.
   rmSync(first, { recursive: true });
   const bare = host("/nowhere", kept);
   const second = tree("second");
-  expect(await bare(second, names)).toBe("");
+  expect(await bare(second, names)).toEqual([]);
   expect(says(second)).toBe(`hello file://${second}/packages/core/index.js`);
   const third = tree("third");
   writeFileSync(join(third, lock), "\n", { flag: "a" });
-  expect(await bare(third, names)).toContain(`could not be installed:\nnode_modules (${manager}`);
+  expect(await bare(third, names)).toEqual([expect.stringContaining(`${lock} asks for ${manager}, which is not installed here`)]);
 });
 
 test("an environment of Python is made once for each state of its requirements, and works in every tree", async () => {
@@ -93,12 +95,28 @@ test("an environment of Python is made once for each state of its requirements, 
   );
   expect(names).toEqual([".venv"]);
   const first = tree("first");
-  expect(await host(process.env.PATH!, kept)(first, names)).toBe("");
+  expect(await host(process.env.PATH!, kept)(first, names)).toEqual([]);
   rmSync(first, { recursive: true });
   const second = tree("second");
-  expect(await host("/nowhere", kept)(second, names)).toBe("");
+  expect(await host("/nowhere", kept)(second, names)).toEqual([]);
   expect(sh(second, ".venv/bin/pip", "--version")).toContain(second);
   writeFileSync(join(second, "requirements.txt"), "# nothing more\n");
   rmSync(join(second, ".venv"), { recursive: true });
-  expect(await host("/nowhere", kept)(second, names)).toContain(".venv (python3 -m venv");
+  expect(await host("/nowhere", kept)(second, names)).toEqual([expect.stringContaining("asks for python3, which is not")]);
+});
+
+test("an environment has the name that the checkout's has, and a lock file is enough where the checkout has none", async () => {
+  const files = { ".gitignore": "venv/\n", "requirements.txt": "# nothing\n", "part/package-lock.json": "{}" };
+  const { names, tree, kept } = await projectWith(
+    files,
+    (folder) => void sh(folder, "python3", "-m", "venv", "--without-pip", "venv"),
+  );
+  expect(names).toEqual(["venv"]);
+  const named = tree("named");
+  expect(await host(process.env.PATH!, kept)(named, names)).toEqual([]);
+  expect(sh(named, "venv/bin/pip", "--version")).toContain(named);
+  expect(existsSync(join(named, ".venv"))).toBe(false);
+  const bare = tree("bare");
+  expect(await host(process.env.PATH!, kept)(bare, [])).toEqual([]);
+  expect([existsSync(join(bare, ".venv/bin/pip")), existsSync(join(bare, "venv"))]).toEqual([true, false]);
 });

@@ -21,7 +21,7 @@ export interface TestChat {
   daemon: TestDaemon;
   terminal: TestTerminal;
   /** Another terminal, or the same one again. */
-  open(options?: TerminalOptions): Promise<TestTerminal>;
+  open(options?: TerminalOptions & { args?: string[] }): Promise<TestTerminal>;
 }
 
 /** A daemon on a scripted model, and `io` in a terminal that is connected to it. */
@@ -32,8 +32,9 @@ export async function openChat(
   const model = await scriptedModel((request) => answer(saidIn(request), request));
   const home = temporaryHome(config);
   const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
-  const open = async (options: TerminalOptions = {}) => {
-    const terminal = await openTerminal(home, [process.execPath, IO], cleanEnvironment(home, env), { ...size, ...options });
+  const open = async ({ args = [], ...options }: TerminalOptions & { args?: string[] } = {}) => {
+    const command = [process.execPath, IO, ...args];
+    const terminal = await openTerminal(home, command, cleanEnvironment(home, env), { ...size, ...options });
     await terminal.sees("connected", 30_000);
     return terminal;
   };

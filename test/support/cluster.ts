@@ -1,19 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { fingerprintOf } from "../../src/cluster/certificate.ts";
-import { readInviteUrl } from "../../src/cluster/invitation.ts";
-import { filesIn } from "../../src/cluster/materials.ts";
-import { endLeftoverServer } from "../../src/cluster/server.ts";
-import { fetchAuthority } from "../../src/cluster/server-authority.ts";
-import { readWorkerFile } from "../../src/cluster/worker-file.ts";
-import type { ClusterAccess } from "../../src/dispatch/nats/connection.ts";
-import { createNkey } from "../../src/dispatch/nats/nkey.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { ClusterStatus, Worker } from "../../src/protocol/workers.ts";
+import { fingerprintOf } from "../../src/workers/cluster/certificate.ts";
+import { readInviteUrl } from "../../src/workers/cluster/invitation.ts";
+import { filesIn } from "../../src/workers/cluster/materials.ts";
+import { endLeftoverServer } from "../../src/workers/cluster/server.ts";
+import { fetchAuthority } from "../../src/workers/cluster/server-authority.ts";
+import { readWorkerFile } from "../../src/workers/cluster/worker-file.ts";
+import type { ClusterAccess } from "../../src/workers/jobs/nats/connection.ts";
+import { createNkey } from "../../src/workers/jobs/nats/nkey.ts";
 import { cleanEnvironment, IO, runIo, startDaemonProcess, type TestDaemon } from "./daemon.ts";
+import { freePort } from "./free-port.ts";
 import { type AtTheEnd, temporaryFolder, temporaryHome } from "./home.ts";
 import { HUB, type Place, type TestNetwork } from "./network.ts";
 import { killed, processesOn } from "./processes.ts";
@@ -31,7 +31,7 @@ export interface TestCluster {
   workers(): Promise<Worker[]>;
   invite(): Promise<{ url: string; code: string }>;
   /** A worker in a process of its own, once the daemon has heard of it. */
-  join(name: string, args?: readonly string[], atTheEnd?: AtTheEnd): Promise<TestWorker>;
+  join(name: string, args?: readonly string[], atTheEnd?: AtTheEnd, env?: NodeJS.ProcessEnv): Promise<TestWorker>;
   /** Who comes with this key, and asks by this name. */
   access(nkeySeed: string, name: string): Promise<ClusterAccess>;
 }
@@ -96,12 +96,15 @@ export async function startCluster(
       if (code !== 0) throw new Error(`no invitation was given: ${stdout}`);
       return JSON.parse(stdout);
     },
-    async join(name, args = [], whenOver = onTestFinished) {
+    async join(name, args = [], whenOver = onTestFinished, more = {}) {
       const { url, code } = await cluster.invite();
       // What a worker keeps beside its home goes with the folder of both.
       const workerHome = join(temporaryFolder(whenOver), "io");
       const run = network?.host(name).run;
-      const worker = startWorker(workerHome, [url, "--code", code, "--name", name, ...args], whenOver, { env, run });
+      const worker = startWorker(workerHome, [url, "--code", code, "--name", name, ...args], whenOver, {
+        env: { ...env, ...more },
+        run,
+      });
       const isReady = async () => {
         if (worker.child.exitCode !== null) throw new Error("it has ended");
         return (await cluster.workers()).some((each) => each.name === name && ["ready", "busy"].includes(each.state));
@@ -150,13 +153,3 @@ export function startWorker(
 }
 
 export const strangersSeed = (): string => createNkey().seed;
-
-export function freePort(): Promise<number> {
-  return new Promise((done) => {
-    const probe = createServer();
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => done(port));
-    });
-  });
-}

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { bundled } from "./bundled.ts";
 import { temporaryFolder } from "./home.ts";
 import { killedAll } from "./processes.ts";

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createEngine, type EngineDeps } from "../../src/engine/engine.ts";
 import type { Engine } from "../../src/engine/port.ts";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { TurnRequest } from "../../src/protocol/turns.ts";
@@ -28,7 +28,10 @@ export async function startEngine(
       model: "scripted",
       named: true,
       names: { address: "the test", key: "the test", model: "the test" },
-      provider: { type: "openai", baseUrl: modelUrl, wireApi: "completions" },
+      provider: {
+        ...{ type: "openai", baseUrl: modelUrl, wireApi: "completions" },
+        ...(parsed.provider?.models && { models: parsed.provider.models }),
+      },
     },
     rehearsal: () => ({ say: "never asked" }),
     log: quietLog,

@@ -2,7 +2,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGit, type Git, type GitDeps } from "../../src/git/command.ts";
 import { readUserSettings } from "../../src/git/user-settings.ts";
-import { packageRoot, pathsOf } from "../../src/lib/paths.ts";
+import { pathsOf } from "../../src/home/paths.ts";
+import type { SandboxHeight } from "../../src/home/safety-config.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { projectEnvironment } from "../../src/process/environment.ts";
 import { findPrograms } from "../../src/process/programs.ts";
@@ -25,8 +27,12 @@ export function testGit(more: Partial<GitDeps> = {}, env: NodeJS.ProcessEnv = pr
 }
 
 /** The same behind the wall, where this machine can have one; and the wall itself. */
-export function walledGit(home: string, env: NodeJS.ProcessEnv = process.env): { git: Git; wrap: Wrap } {
+export function walledGit(
+  home: string,
+  env: NodeJS.ProcessEnv = process.env,
+  sandbox: SandboxHeight = "secrets",
+): { git: Git; wrap: Wrap } {
   const guard = createPathGuard({ paths: pathsOf({ IO_HOME: home }), packageRoot, selfEdit: () => false });
-  const { wrap } = createSandbox({ home, guard });
+  const { wrap } = createSandbox({ home, guard, settings: () => ({ sandbox, sandboxRead: [], sandboxNetwork: true }) });
   return { git: testGit({ home, wrap, shells: createShells(wrap) }, env), wrap };
 }

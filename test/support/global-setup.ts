@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { BUNDLES } from "./bundled.ts";
+import { measurePace } from "./pace.mjs";
 
 const SOURCES = ["src", "web", "scripts", "package.json", "package-lock.json"];
 /** What the build writes last. */
@@ -11,6 +12,7 @@ const LAST = join(packageRoot, "dist", "bom.cdx.json");
 /** Tests that start programs run what a user runs: the built package. */
 export default function setup(): () => void {
   if (isStale()) build();
+  process.env.IO_TEST_QUIET_PACE ??= String(measurePace(200, "best"));
   return () => rmSync(BUNDLES, { recursive: true, force: true });
 }
 

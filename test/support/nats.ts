@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createUser } from "@nats-io/nkeys";
 import { onTestFinished } from "vitest";
-import { daemonUser, workerUser } from "../../src/cluster/rights.ts";
-import type { ClusterAccess } from "../../src/dispatch/nats/connection.ts";
-import { exec } from "../../src/process/exec.ts";
+import type { Worker } from "../../src/protocol/workers.ts";
+import { daemonUser, workerUser } from "../../src/workers/cluster/rights.ts";
+import type { ClusterAccess } from "../../src/workers/jobs/nats/connection.ts";
+import { freePort } from "./free-port.ts";
 import { type AtTheEnd, temporaryFolder } from "./home.ts";
 import { HUB, type TestNetwork } from "./network.ts";
 import { killed } from "./processes.ts";
@@ -27,6 +26,8 @@ export async function startNats(
   workers: readonly NatsWorker[] = [{ name: "w1" }, { name: "w2" }, { name: "w3" }],
   atTheEnd: AtTheEnd = onTestFinished,
   network?: TestNetwork,
+  /** Whether its keeper lets every worker say and hear everything. */
+  { isCareless = false } = {},
 ) {
   await ensureFile(SERVER, "nats-server");
   const folder = temporaryFolder(atTheEnd);
@@ -37,17 +38,12 @@ export async function startNats(
   const publicKey = (name: string) => keys.get(name)!.getPublicKey();
   const users = [
     daemonUser(publicKey("daemon")),
-    ...workers.map(({ name, labels = [] }) => workerUser({ publicKey: publicKey(name), name, labels })),
+    ...workers.map(({ name }) => (isCareless ? { nkey: publicKey(name) } : workerUser({ publicKey: publicKey(name), name }))),
   ];
-  const data = join(folder, "jetstream");
   const config = join(folder, "nats.conf");
-  const write = (setting: object) => {
-    const document = { listen: `${host}:${port}`, jetstream: { store_dir: data, ...setting }, authorization: { users } };
-    writeFileSync(config, JSON.stringify(document));
-  };
-  write({ sync_interval: "always" });
-  // Debian 12's server does not know the setting yet.
-  if ((await exec(SERVER, ["-t", "-c", config])).code !== 0) write({});
+  // IO has no use for it, but a server that others keep may serve it.
+  const jetstream = { store_dir: join(folder, "jetstream") };
+  writeFileSync(config, JSON.stringify({ listen: `${host}:${port}`, jetstream, authorization: { users } }));
   let server: ChildProcess | undefined;
 
   async function start(): Promise<void> {
@@ -78,17 +74,12 @@ export async function startNats(
     accessTo,
     start,
     kill,
-    /** As if its disk were new. */
-    wipe: () => rmSync(data, { recursive: true, force: true }),
   };
 }
 export type TestNats = Awaited<ReturnType<typeof startNats>>;
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address ? address.port : 0;
-}
+/** A worker as the daemon lists it. */
+export const workerInfo = (name: string, labels: string[] = []): Worker => ({
+  ...{ name, labels, state: "ready", capacity: 1, running: 0, version: "1.0.0" },
+  ...{ engine: null, wall: null, seenAt: null },
+});

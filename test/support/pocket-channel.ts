@@ -54,7 +54,8 @@ export function createPocket({ inbox, port, password }: PocketDeps): Channel {
     deliver: (what) =>
       new Promise((done, failed) => {
         if (!person) return failed(new Error("nobody is there"));
-        const reply = "approval" in what ? tellApproval(what.approval, ANSWERS) : textOf(what.message);
+        const reply =
+          "news" in what ? what.news : "approval" in what ? tellApproval(what.approval, ANSWERS) : textOf(what.message);
         person.write(`${JSON.stringify({ reply })}\n`, (error) => (error ? failed(error) : done("delivered")));
       }),
     close: () =>

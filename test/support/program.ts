@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { dirname, join } from "node:path";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { exec } from "../../src/process/exec.ts";
 
 /** Finds a program that a test needs, or installs it; a test is never left out for want of one. */
@@ -14,6 +14,36 @@ export const PYTHON = "/usr/bin/python3";
 export async function ensurePython(module: string, debianPackage = `python3-${module}`): Promise<void> {
   await ensureProgram(PYTHON, "python3");
   if ((await exec(PYTHON, ["-c", `import ${module}`])).code !== 0) await install(debianPackage);
+}
+
+const UV_VERSION = "0.13.8";
+/** The folder with uv, which Debian does not have. */
+export const UV = join(packageRoot, "node_modules", ".cache", `uv-${UV_VERSION}`, "bin");
+
+/** The same for uv, from PyPI. */
+export async function ensureUv(): Promise<void> {
+  if (existsSync(join(UV, "uv"))) return;
+  await ensurePython("ensurepip", "python3-venv");
+  const made = dirname(UV);
+  const script = `test -x ${UV}/uv || { ${PYTHON} -m venv ${made} && ${made}/bin/pip install -q uv==${UV_VERSION}; }`;
+  const lock = join(packageRoot, "package.json");
+  const { code, output } = await exec("flock", [lock, "/bin/sh", "-c", script], { deadlineMs: 300_000 });
+  if (code !== 0) throw new Error(`uv is needed and could not be installed:\n${output}`);
+}
+
+const NODE_MANAGERS = { pnpm: "10.34.9", yarn: "1.22.22" } as const;
+/** The folder with pnpm and yarn. */
+export const MANAGERS = join(packageRoot, "node_modules", ".cache", "managers", "node_modules", ".bin");
+
+/** The same for pnpm and yarn, from npm. */
+export async function ensureNodeManagers(): Promise<void> {
+  const names = Object.entries(NODE_MANAGERS);
+  if (names.every(([name]) => existsSync(join(MANAGERS, name)))) return;
+  const to = dirname(dirname(MANAGERS));
+  const wanted = names.map(([name, version]) => `${name}@${version}`);
+  const install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", to, ...wanted];
+  const { code, output } = await exec("flock", [join(packageRoot, "package.json"), ...install], { deadlineMs: 300_000 });
+  if (code !== 0) throw new Error(`${wanted.join(", ")} are needed and could not be installed:\n${output}`);
 }
 
 /** The same for a file or folder that packages bring. */

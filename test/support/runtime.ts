@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { findRuntime, platformName } from "../../src/engine/runtime-path.ts";
-import { DEFAULT_RUNTIME } from "../../src/engine/tested-runtimes.ts";
-import { packageRoot } from "../../src/lib/paths.ts";
+import { findRuntime, platformName } from "../../src/engine/runtime/path.ts";
+import { DEFAULT_RUNTIME } from "../../src/engine/runtime/tested-versions.ts";
+import { packageRoot } from "../../src/lib/package-root.ts";
 import { temporaryFolder } from "./home.ts";
 
 /** The version of the runtime that the tests were told to run on. */

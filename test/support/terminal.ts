@@ -10,6 +10,8 @@ export interface TerminalOptions {
   rows?: number;
   /** Tells two terminals in one folder apart. */
   name?: string;
+  /** Where the command stands; in the folder of the terminal unless said. */
+  cwd?: string;
 }
 
 /** A real terminal with a command in it, and a recorder of every byte that the command writes. */
@@ -17,7 +19,7 @@ export async function openTerminal(
   folder: string,
   command: string[],
   env: NodeJS.ProcessEnv,
-  { columns = 100, rows = 40, name = "t" }: TerminalOptions = {},
+  { columns = 100, rows = 40, name = "t", cwd = folder }: TerminalOptions = {},
 ) {
   await ensureProgram("tmux");
   const socket = join(folder, `${name}.sock`);
@@ -32,7 +34,7 @@ export async function openTerminal(
   const size = ["-x", String(columns), "-y", String(rows)];
   const server = ["-f", "/dev/null", "set-option", "-g", "history-limit", "50000", ";"];
   const focus = ["set-option", "-g", "focus-events", "on", ";"];
-  const started = await tmux(...server, ...focus, "new-session", "-d", "-s", "t", ...size, ...inside);
+  const started = await tmux(...server, ...focus, "new-session", "-d", "-s", "t", "-c", cwd, ...size, ...inside);
   if (started.code !== 0) throw new Error(started.output);
   onTestFinished(async () => void (await tmux("kill-server")));
   await tmux("pipe-pane", "-t", "t", `cat >> '${recorded}'`);
@@ -67,6 +69,12 @@ export async function openTerminal(
     },
     /** Every byte that was written so far. */
     bytes: () => (existsSync(recorded) ? readFileSync(recorded, "utf8") : ""),
+    /** Waits until it is among the bytes: the recorder may be a moment behind the screen. */
+    writes: (text: string) =>
+      until(
+        `${JSON.stringify(text)} among the bytes`,
+        () => existsSync(recorded) && readFileSync(recorded, "utf8").includes(text),
+      ),
     /** Waits until the screen shows it. */
     sees: (what: string | RegExp, withinMs?: number) =>
       until(

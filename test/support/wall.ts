@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { SandboxHeight } from "../../src/lib/safety-config.ts";
+import type { SandboxHeight } from "../../src/home/safety-config.ts";
 import { type ExecResult, exec } from "../../src/process/exec.ts";
-import { createSandbox, type Stand, type WallSettings } from "../../src/process/sandbox.ts";
+import { createSandbox, type SandboxProfile, type WallSettings } from "../../src/process/sandbox.ts";
 import { type AtTheEnd, temporaryFolder } from "./home.ts";
 import { ensureProgram } from "./program.ts";
 
@@ -14,7 +14,7 @@ await ensureProgram("setpriv", "util-linux");
 await ensureProgram("python3");
 await ensureProgram("git");
 
-export const HEIGHTS = ["secrets", "workspace"] as const;
+export const HEIGHTS = ["secrets", "project", "workspace"] as const;
 const BEGAN = "the-attack-began";
 /** What both users can run. */
 const SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -67,7 +67,7 @@ export interface Attack {
   user: "root" | "ordinary";
   ground: Ground;
   script: string;
-  stand?: Stand;
+  stand?: SandboxProfile;
   cwd?: string;
   settings?: Partial<WallSettings>;
   env?: NodeJS.ProcessEnv;
@@ -85,6 +85,8 @@ export async function attack(options: Attack): Promise<ExecResult> {
     env,
   });
   const argv = await sandbox.wrap(["/bin/bash", "-c", `echo ${BEGAN}\n${script}`], cwd, stand);
+  // IO makes these as whoever runs it, and here that is not always whoever attacks.
+  for (const made of ["scratch", "work"]) if (existsSync(join(ground.home, made))) give(join(ground.home, made), user);
   const result = await exec("setpriv", [...asUser(user), ...argv], { env, deadlineMs: 30_000, cwd: "/" });
   // An attack that never began proves nothing.
   if (!result.output.includes(BEGAN)) throw new Error(`the attack could not be made: ${result.output}`);

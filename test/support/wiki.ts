@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Log } from "../../src/lib/log.ts";
 import type { News } from "../../src/protocol/events.ts";
+import { wikiTools } from "../../src/wiki/tools.ts";
 import { openWiki, type Wiki } from "../../src/wiki/wiki.ts";
+import { removeFolder } from "./home.ts";
 
 const quiet = () => {};
 export const silent: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
@@ -27,7 +29,7 @@ export function makeWiki(prepare?: (root: string) => void): TestWiki {
   let wiki = open();
   onTestFinished(async () => {
     await wiki.close();
-    rmSync(home, { recursive: true, force: true });
+    await removeFolder(home);
   });
   return {
     wiki,
@@ -41,6 +43,10 @@ export function makeWiki(prepare?: (root: string) => void): TestWiki {
     },
   };
 }
+
+/** The tools of a wiki alone, without the records of who read what. */
+export const toolsOf = (wiki: Wiki) =>
+  wikiTools({ wiki, contradictions: { check: wiki.contradictions }, provenance: { mark: (_, { content }) => content } });
 
 /** Waits until something holds, and says what it waited for when it never does. */
 export async function until(what: string, holds: () => boolean): Promise<void> {

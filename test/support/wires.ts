@@ -1,7 +1,7 @@
 import { createEngine, type EngineDeps } from "../../src/engine/engine.ts";
-import { chooseEngine } from "../../src/engine/ladder.ts";
+import { chooseEngine } from "../../src/engine/models/ladder.ts";
 import type { Engine, SessionSpec } from "../../src/engine/port.ts";
-import { Config } from "../../src/lib/config.ts";
+import { Config } from "../../src/home/config.ts";
 import type { EngineTool } from "../../src/protocol/turns.ts";
 import { quietLog } from "./engine.ts";
 import type { AtTheEnd } from "./home.ts";

@@ -2,15 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { hearWorkers } from "../../../src/cluster/presence.ts";
-import type { WorkerFile } from "../../../src/cluster/worker-file.ts";
-import { workerOf } from "../../../src/cluster/worker-view.ts";
-import { connectTo } from "../../../src/dispatch/nats/connection.ts";
-import { createNatsDispatcher } from "../../../src/dispatch/nats/dispatcher.ts";
-import { type Dispatcher, type JobEvent, PROTOCOL } from "../../../src/dispatch/port.ts";
-import { packageRoot } from "../../../src/lib/paths.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { createWorkerRows, type WorkerRows } from "../../../src/store/workers.ts";
+import { hearWorkers } from "../../../src/workers/cluster/presence.ts";
+import type { WorkerFile } from "../../../src/workers/cluster/worker-file.ts";
+import { workerOf } from "../../../src/workers/cluster/worker-view.ts";
+import { connectTo } from "../../../src/workers/jobs/nats/connection.ts";
+import { createDesk } from "../../../src/workers/jobs/nats/desk.ts";
+import { createNatsDispatcher } from "../../../src/workers/jobs/nats/dispatcher.ts";
+import { type Dispatcher, type JobEvent, PROTOCOL } from "../../../src/workers/jobs/port.ts";
 import { bundled } from "../bundled.ts";
 import { quietLog } from "../engine.ts";
 import { temporaryFolder } from "../home.ts";
@@ -56,12 +57,14 @@ export async function startCluster(
     for (const { name, labels = [] } of known)
       if (!rows.find(name))
         rows.add({ name, labels, publicKey: nats.publicKey(name), capacity: 2, version: "1.0.0", protocol: PROTOCOL });
-    const connection = await connectTo(nats.accessTo("daemon"));
+    const access = nats.accessTo("daemon");
+    const connection = await connectTo(access);
     const workers = () => rows.all().map((row) => workerOf(row));
-    const dispatcher = createNatsDispatcher({ store, workers, log: quietLog, leaseMs });
+    const dispatcher = createNatsDispatcher({ store, workers, folder: join(folder, "blobs"), log: quietLog, leaseMs });
     dispatcher.listen((event) => void events.push(event));
-    hearWorkers({ connection, workers: rows, log: quietLog });
-    await dispatcher.attend(connection);
+    const desk = createDesk({ seed: access.nkeySeed, keyOf: (name) => rows.find(name)?.publicKey });
+    hearWorkers({ connection, desk, workers: rows, log: quietLog });
+    dispatcher.attend(connection, desk);
     let open = true;
     const die = async () => {
       if (!open) return;
@@ -78,7 +81,7 @@ export async function startCluster(
     name: string,
     { labels = [], capacity = 2 }: { labels?: string[]; capacity?: number } = {},
   ): Promise<TestWorker> {
-    const file: WorkerFile = { access: nats.accessTo(name), labels, capacity };
+    const file: WorkerFile = { access: nats.accessTo(name), daemon: nats.publicKey("daemon"), labels, capacity };
     const argv = [process.execPath, await program, JSON.stringify(file)];
     const [first, ...args] = network ? network.host(name).run(argv) : argv;
     const child = spawn(first!, args, { stdio: ["ignore", "pipe", "pipe"] });

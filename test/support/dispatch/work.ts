@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { type Job, PROTOCOL, type Worker } from "../../../src/dispatch/port.ts";
 import { UserError } from "../../../src/lib/errors.ts";
 import { exec } from "../../../src/process/exec.ts";
 import { noUsage } from "../../../src/protocol/usage.ts";
+import { type Job, PROTOCOL, type Worker } from "../../../src/workers/jobs/port.ts";
 
 /** What a job of the tests does, in this order. */
 const Work = z.object({

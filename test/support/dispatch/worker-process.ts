@@ -1,8 +1,8 @@
-import type { WorkerFile } from "../../../src/cluster/worker-file.ts";
-import { liveAsWorker } from "../../../src/cluster/worker-life.ts";
 import { messageOf } from "../../../src/lib/errors.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
+import { runAsWorker } from "../../../src/workers/cluster/run-worker.ts";
+import type { WorkerFile } from "../../../src/workers/cluster/worker-file.ts";
 import { testWorker } from "./work.ts";
 
 /** A worker in a process of its own, so that it can be killed and frozen. Says "ready" once it takes jobs. */
@@ -11,7 +11,7 @@ const log = createLog({ redactor: createRedactor(), echo: (line) => console.erro
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
 const about = { version: "1.0.0", engine: "none", wall: "none" };
-await liveAsWorker({
+await runAsWorker({
   ...file,
   prepare: async () => ({ worker: testWorker, about }),
   log,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import ts from "typescript";
-import { packageRoot } from "../../../src/lib/paths.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
 
 /** A pattern of the source. */
 export interface Pattern {

@@ -6,7 +6,7 @@ export const BOUNDED: readonly { file: string; source: string; most: number; bec
   ...[
     String.raw`\bmodel\b.*\b(?:not found|does not exist|not exist|is not available|unknown)|no such model|unknown model|not a valid model|^model: \S+$|deployment .*does not exist`,
   ].map((source) => ({
-    file: "src/engine/failures.ts",
+    file: "src/engine/models/failures.ts",
     source,
     most: 2_000,
     because: "a provider's words are cut where they are read (wire/failure.ts)",
@@ -79,6 +79,8 @@ export const COMPOSED: readonly {
 }[] = [
   // The user's own rules for a model that is no model.
   { file: "src/engine/rehearsal/rules.ts", text: "pattern", instances: [] },
+  // A model's own, in a thread that is ended when its time is over.
+  { file: "src/tools/search/find-text.ts", text: "source", instances: [] },
   {
     file: "src/lib/invocation.ts",
     text: "{WORDS}",
@@ -103,7 +105,7 @@ export const COMPOSED: readonly {
     ],
   },
   {
-    file: "src/squads/test-commands.ts",
+    file: "src/project/test-commands.ts",
     text: "VALUED.source",
     instances: [],
   },
@@ -116,9 +118,11 @@ export const COMPOSED: readonly {
   {
     file: "src/swarm/review/verdict.ts",
     text: "{word}",
-    instances: [
-      [String.raw`(?:~~|❌|🚫)[^\p{L}~❌🚫]*approved|\b(?:un|dis)-?approved`, "u"],
-      [String.raw`(?<![\p{L}\p{N}])approved(?![\p{L}\p{N}])`, "u"],
-    ],
+    instances: [[String.raw`(?:~~|❌|🚫)[^\p{L}~❌🚫]*approved|\b(?:un|dis)-?approved`, "u"]],
+  },
+  {
+    file: "src/swarm/review/verdict.ts",
+    text: "{spacedWord}",
+    instances: [[String.raw`(?<![\p{L}\p{N}])all passed(?![\p{L}\p{N}])`, "u"]],
   },
 ];

@@ -1,8 +1,9 @@
-import { packageRoot, pathsOf } from "../../../src/lib/paths.ts";
+import { pathsOf } from "../../../src/home/paths.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
 import { createSandbox, type Sandbox } from "../../../src/process/sandbox.ts";
 import type { Store } from "../../../src/store/open.ts";
-import type { Bind } from "../../../src/swarm/run/agent-sessions.ts";
+import type { Bind } from "../../../src/swarm/agents/agent-sessions.ts";
 import { fileOps } from "../../../src/tools/file-ops.ts";
 import { createGate } from "../../../src/tools/gate.ts";
 import { createPathGuard } from "../../../src/tools/guard.ts";

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createEngine } from "../../../src/engine/engine.ts";
-import { Config } from "../../../src/lib/config.ts";
+import { Config } from "../../../src/home/config.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
 import { openStore, type Store } from "../../../src/store/open.ts";
 import { readRunSettings } from "../../../src/swarm/pipeline/settings.ts";
@@ -11,7 +11,7 @@ import { bindTools } from "./bind.ts";
 import { quietLog } from "./quiet.ts";
 
 /** A swarm in a process of its own, that ends itself without warning when told to. */
-const { home, project, modelUrl, resume, killAt, killOn, killBefore, killAfter, onDisk, issue } = JSON.parse(
+const { home, project, modelUrl, resume, killAt, killOn, killKey, killBefore, killAfter, onDisk, issue } = JSON.parse(
   process.argv[2]!,
 ) as {
   home: string;
@@ -22,6 +22,8 @@ const { home, project, modelUrl, resume, killAt, killOn, killBefore, killAfter, 
   /** Which step's event ends the process, counted from 1. */
   killAt?: number;
   killOn?: "step.started" | "step.finished";
+  /** The one step whose event is counted. */
+  killKey?: string;
   /** Ends the process when a step's work is done and its result not yet written down; each key in this file has had its turn. */
   killBefore?: string;
   /** Ends it when that is written and told, each key once in the same way. */
@@ -54,7 +56,7 @@ const swarm = createSwarm({
   engine,
   emit: (news) => {
     if (killAfter !== undefined && news.type === "step.finished") dieOnce(killAfter, news.data.key);
-    if (news.type !== killOn) return;
+    if (news.type !== killOn || (killKey !== undefined && news.data.key !== killKey)) return;
     steps += 1;
     if (steps === killAt) process.kill(process.pid, "SIGKILL");
   },

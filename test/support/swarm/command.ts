@@ -1,11 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { packageRoot } from "../../../src/lib/paths.ts";
+import { onTestFinished } from "vitest";
+import { readDaemonFile } from "../../../src/home/daemon-file.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
+import { endDaemonOf } from "../daemon.ts";
 
 export interface Ended {
   code: number | null;
   stdout: string;
   stderr: string;
+}
+
+/** A daemon that a command started stays for a moment, in case another command follows. */
+function endDaemonAfterTest(home: string): void {
+  // One that was there before belongs to whoever started it.
+  if (!readDaemonFile(join(home, "daemon.json"))) onTestFinished(() => endDaemonOf(home));
 }
 
 /** Runs `swarm` in a folder, as a user would. */
@@ -15,6 +24,7 @@ export function swarm(
   env: NodeJS.ProcessEnv,
   { input = "", onStart }: { input?: string; onStart?: (child: ChildProcess) => void } = {},
 ): Promise<Ended> {
+  endDaemonAfterTest(env.IO_HOME!);
   return new Promise((done) => {
     const child = spawn(process.execPath, [join(packageRoot, "bin", "swarm.js"), ...args], { cwd, env });
     onStart?.(child);

@@ -1,20 +1,41 @@
+import childProcess from "node:child_process";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
 
 /** Loaded into a program that is to end without warning when it deletes or renames something for the n-th time, half-way. */
 const rm = fs.rmSync;
 let left = Number(process.env.DIES_BEFORE);
+
+/** The name of what is reached through a folder that is held open. */
+const placeOf = (path) =>
+  path.replace(/^\/proc\/self\/fd\/\d+/, (held) => {
+    try {
+      return fs.readlinkSync(held);
+    } catch {
+      return held;
+    }
+  });
+
+function count(path, isDeletion) {
+  if (!placeOf(path).startsWith(process.env.DIES_WITHIN)) return;
+  left -= 1;
+  if (left !== 0) return;
+  const isFolder = isDeletion && fs.lstatSync(path, { throwIfNoEntry: false })?.isDirectory();
+  for (const entry of isFolder ? fs.readdirSync(path).slice(-1) : []) rm(`${path}/${entry}`, { recursive: true, force: true });
+  process.kill(process.pid, "SIGKILL");
+}
+
 for (const name of ["rmSync", "renameSync"]) {
   const real = fs[name];
   fs[name] = (path, ...rest) => {
-    if (String(path).startsWith(process.env.DIES_WITHIN)) left -= 1;
-    if (left === 0) {
-      const isFolder = name === "rmSync" && fs.lstatSync(path, { throwIfNoEntry: false })?.isDirectory();
-      for (const entry of isFolder ? fs.readdirSync(path).slice(-1) : [])
-        rm(`${path}/${entry}`, { recursive: true, force: true });
-      process.kill(process.pid, "SIGKILL");
-    }
+    count(String(path), name === "rmSync");
     return real(path, ...rest);
   };
 }
+const spawn = childProcess.spawn;
+childProcess.spawn = (program, args, options) => {
+  if (program === "/bin/rm") count(join(String(options.cwd), args.at(-1)), true);
+  return spawn(program, args, options);
+};
 syncBuiltinESMExports();

@@ -5,7 +5,8 @@ import { onTestFinished } from "vitest";
 import type { Engine } from "../../../src/engine/port.ts";
 import type { ModelServer } from "../../../src/engine/rehearsal/server.ts";
 import { type Act, type ChatRequest, textOf } from "../../../src/engine/rehearsal/wire.ts";
-import { packageRoot } from "../../../src/lib/paths.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
 import { createRedactor } from "../../../src/lib/redact.ts";
 import type { Check } from "../../../src/project/commands.ts";
 import type { News } from "../../../src/protocol/events.ts";
@@ -13,9 +14,9 @@ import { openStore, type Store } from "../../../src/store/open.ts";
 import { type RunSettings, readRunSettings } from "../../../src/swarm/pipeline/settings.ts";
 import type { SwarmDeps } from "../../../src/swarm/run/deps.ts";
 import { createSwarm, type Swarm } from "../../../src/swarm/run/swarm.ts";
-import { quietLog, startEngine } from "../engine.ts";
+import { startEngine } from "../engine.ts";
 import { walledGit } from "../git.ts";
-import { temporaryFolder } from "../home.ts";
+import { type AtTheEnd, temporaryFolder } from "../home.ts";
 import { isAfterTool, lastUserText, scriptedModel } from "../model.ts";
 import { bindTools } from "./bind.ts";
 
@@ -84,6 +85,8 @@ export interface Harness {
   swarm: Swarm;
   store: Store;
   news: News[];
+  /** What was logged so far, line by line. */
+  log(): readonly string[];
   settings: RunSettings;
   /** The roles that were asked, in order, one entry a turn. */
   roles(): string[];
@@ -92,6 +95,8 @@ export interface Harness {
 }
 
 export interface HarnessOptions {
+  /** Where the data folder and the project are made. */
+  folder?: string;
   script?: Script;
   /** Files of the project, committed. */
   files?: Record<string, string>;
@@ -101,6 +106,10 @@ export interface HarnessOptions {
   parts?: Partial<SwarmDeps>;
   /** The models that the provider lists; by default it does not say. */
   models?: string[];
+  /** How many tokens the model takes; by default what is usual. */
+  window?: number;
+  /** When it is all ended: for one test, or with `afterAll` for all tests of a file. */
+  atTheEnd?: AtTheEnd;
   /** Changes what the engine answers. */
   engine?: (real: Engine) => Engine;
 }
@@ -112,10 +121,16 @@ export const git = (cwd: string, ...args: string[]): string =>
     stdio: ["ignore", "pipe", "pipe"],
   }).trim();
 
+/** What a run notes of a project in which nothing can be broken for a trial. */
+export const NOTHING_TO_BREAK = "the project has no source file that a check could import, so its checks count as they are";
+
+/** A check that passes: without one, the result of a run is untested. */
+const MAKEFILE = "test:\n\t@test -f README.md\n";
+
 /** A project in a folder of its own. */
-export function makeProject(files: Record<string, string> = {}, withGit = true): string {
-  const project = join(temporaryFolder(), "project");
-  for (const [path, content] of Object.entries({ "README.md": "A project.\n", ...files })) {
+export function makeProject(files: Record<string, string> = {}, withGit = true, folder = temporaryFolder()): string {
+  const project = join(folder, "project");
+  for (const [path, content] of Object.entries({ "README.md": "A project.\n", Makefile: MAKEFILE, ...files })) {
     mkdirSync(dirname(join(project, path)), { recursive: true });
     writeFileSync(join(project, path), content);
   }
@@ -129,21 +144,29 @@ export function makeProject(files: Record<string, string> = {}, withGit = true):
 
 /** A swarm on the real runtime with a scripted model. */
 export async function startSwarm({
+  folder,
   script,
   files,
   env = {},
-  checks = [],
+  checks = [{ name: "test", command: "true", cwd: "." }],
   git: withGit = true,
   parts = {},
   models,
+  window,
+  atTheEnd = onTestFinished,
   engine: changed = (real) => real,
 }: HarnessOptions = {}): Promise<Harness> {
-  const home = temporaryFolder();
-  const project = makeProject(files, withGit);
-  const model = await scriptedModel(play(script), { ...(models && { models }) });
+  const home = folder === undefined ? temporaryFolder(atTheEnd) : join(folder, "home");
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const project = makeProject(files, withGit, folder ?? temporaryFolder(atTheEnd));
+  const model = await scriptedModel(play(script), { ...(models && { models }) }, atTheEnd);
   const store = openStore(join(home, "io.db"));
   const news: News[] = [];
-  const engine = changed(await startEngine(join(home, "sessions"), model.url));
+  const lines: string[] = [];
+  const log = createLog({ redactor: createRedactor(), echo: (line) => lines.push(line) });
+  const known = window === undefined ? [] : [{ id: "scripted", contextWindow: window }];
+  const config = { provider: { baseUrl: model.url, model: "scripted", models: known } };
+  const engine = changed(await startEngine(join(home, "sessions"), model.url, config, { log }, atTheEnd));
   const machine = { PATH: process.env.PATH, HOME: home };
   const swarm = createSwarm({
     store,
@@ -154,11 +177,11 @@ export async function startSwarm({
     redactor: createRedactor(),
     findChecks: async () => checks,
     runsFolder: join(home, "runs"),
-    log: quietLog,
+    log,
     env: machine,
     ...parts,
   });
-  onTestFinished(() => swarm.close());
+  atTheEnd(() => swarm.close());
   const turns = () => model.requests.filter((request) => !isAfterTool(request));
   return {
     home,
@@ -167,6 +190,7 @@ export async function startSwarm({
     swarm,
     store,
     news,
+    log: () => lines,
     settings: readRunSettings(env),
     roles: () => turns().map(roleOf),
     prompts: (role) =>

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { packageRoot } from "../../../src/lib/paths.ts";
+import { packageRoot } from "../../../src/lib/package-root.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { openRuns } from "../../../src/store/runs.ts";
 import { bundled } from "../bundled.ts";
@@ -92,11 +92,13 @@ export function expectBothSides(project: string, run: string): void {
   const lines = git(project, "show", `swarm/${run}:list.txt`).split("\n");
   expect(lines.sort()).toEqual(["T1", "T2", "start"]);
   expect(git(project, "ls-tree", "--name-only", `swarm/${run}`).split("\n").sort()).toEqual([
+    "Makefile",
     "README.md",
     "list.txt",
     "swarm.config.yaml",
   ]);
-  const merges = git(project, "log", "--merges", "--format=%s", `swarm/${run}`).split("\n");
+  expect(git(project, "log", "--format=%s", `main..swarm/${run}`)).toBe("Do two things");
+  const merges = git(project, "log", "--merges", "--format=%s", `refs/swarm/${run}/history`).split("\n");
   expect(merges.filter((subject) => subject.startsWith("Merge stream"))).toHaveLength(2);
 }
 

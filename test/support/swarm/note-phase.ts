@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { phaseKind } from "../../../src/swarm/phases/kind.ts";
 import { AgentName, Condition } from "../../../src/swarm/pipeline/schema.ts";
-import { RunFailed } from "../../../src/swarm/run/journal.ts";
-import { draftKey } from "../../../src/swarm/run/keys.ts";
+import { RunFailed } from "../../../src/swarm/steps/journal.ts";
+import { draftKey } from "../../../src/swarm/steps/keys.ts";
 
 const name = "note";
 

@@ -27,10 +27,18 @@ export interface RealProject {
   /** What the engineer writes. */
   writes: [path: string, text: string];
   parts?: HarnessOptions["parts"];
+  requireChecks?: boolean;
 }
 
 /** A whole run on a project that real tools have been at, by an engineer who writes one file. */
-export async function runOn({ files, prepare, checks, writes, parts }: RealProject): Promise<Harness & { run: Run }> {
+export async function runOn({
+  files,
+  prepare,
+  checks,
+  writes,
+  parts,
+  requireChecks,
+}: RealProject): Promise<Harness & { run: Run }> {
   const harness = await startSwarm({
     checks,
     files: { "swarm.config.yaml": ON_BRANCH, ...files },
@@ -40,6 +48,6 @@ export async function runOn({ files, prepare, checks, writes, parts }: RealProje
   const { project, swarm, settings } = harness;
   prepare?.(project);
   if (git(project, "status", "--porcelain") !== "") throw new Error("the project is not clean before the run");
-  const handle = await swarm.start({ projectPath: project, issue: "Change it", settings });
+  const handle = await swarm.start({ projectPath: project, issue: "Change it", settings, requireChecks });
   return { ...harness, run: await handle.finished };
 }

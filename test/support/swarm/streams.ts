@@ -30,11 +30,15 @@ export const engineer =
 /** Runs a script to the end on a project of its own. */
 export async function runStreams(
   script: Script,
-  options: Parameters<typeof startSwarm>[0] & { yaml?: string; prepare?: (project: string) => void; apply?: boolean } = {},
+  options: Parameters<typeof startSwarm>[0] & {
+    yaml?: string;
+    prepare?: (project: string) => void | Promise<void>;
+    apply?: boolean;
+  } = {},
 ) {
   const { yaml = YAML(), prepare, apply, ...rest } = options;
   const harness = await startSwarm({ script, ...rest, files: { "swarm.config.yaml": yaml, ...rest.files } });
-  prepare?.(harness.project);
+  await prepare?.(harness.project);
   const run = await (
     await harness.swarm.start({ projectPath: harness.project, issue: "Do it", settings: harness.settings, apply })
   ).finished;

@@ -10,6 +10,23 @@ export const SAMPLE = [
   "| file | lines |\n| --- | --- |\n| src/greet.js | 3 |\n\nSee [the guide](https://example.org/guide).",
 ];
 
+/** What a person says to have everything built again; `webModel` then wants to run a command. */
+export const AFRESH = "Build everything again from the start, please.";
+
+/** A table that comes in pieces that end in the middle of a row. */
+const SLOW_TABLE = [
+  "Here it is:\n\n| na",
+  "me | lines |\n",
+  "| --",
+  "- | --- |\n",
+  "| a.ts",
+  " | 1 |\n| b.t",
+  "s | 2 |\n",
+  "| c.ts | 3",
+  " |\n\nThat is ",
+  "all.",
+];
+
 /** A model for the page: it calls what it is told to, says a lot slowly, and plays squads and pipelines. */
 export const webModel: Model = (request, index) => {
   if (characterOf(request) !== undefined) return agentAct(stepOf(request));
@@ -19,8 +36,14 @@ export const webModel: Model = (request, index) => {
   const last = said.at(-1) ?? "";
   const steered = said.find((text) => text.includes("also say"));
   if (steered && last.includes("also say")) return { say: `You also wanted: ${/also say (\w+)/.exec(steered)?.[1]}` };
+  if (last.includes("table slowly")) return { say: SLOW_TABLE, gapMs: 60 };
   const slow = /slowly (\d+)/.exec(last);
   if (slow) return { say: Array.from({ length: Number(slow[1]) }, (_, at) => `word${at + 1} `), gapMs: 60 };
+  if (last.endsWith(AFRESH) && !isAfterTool(request))
+    return {
+      say: "I remove what was built before.",
+      call: [{ tool: "shell", args: { command: "rm -rf build && npm run build" } }],
+    };
   if (/call \S+ [{[]/.test(last) || isAfterTool(request)) return obedient(request, index);
   if (last.includes("repeat:")) return { say: last.slice(last.indexOf("repeat:") + "repeat:".length).trim() };
   return { say: SAMPLE, gapMs: 5 };

@@ -8,7 +8,7 @@ import { callText } from "../orchestrator.ts";
 import { repository } from "../skills.ts";
 import { delegate, ended, project, squadWith } from "../squads.ts";
 import { until } from "../until.ts";
-import { webModel } from "./model.ts";
+import { AFRESH, webModel } from "./model.ts";
 
 export const GREETER = {
   "package.json": `${JSON.stringify({ name: "greeter", version: "1.0.0", type: "module", scripts: { test: "node --test" } }, null, 2)}\n`,
@@ -50,8 +50,8 @@ export const runEnded = (daemon: TestDaemon, id: string): Promise<Run> =>
     90_000,
   );
 
-/** Something in every view: talk, a squad with work done, a run, pages, a skill, and a question that waits. */
-export async function seededDaemon(): Promise<Seeded> {
+/** Something in every view: talk, a squad with work done, a run, pages, a skill, `more`, and a question that waits. */
+export async function seededDaemon(more?: (daemon: TestDaemon) => Promise<void>): Promise<Seeded> {
   const daemon = await webDaemon({
     ...askBefore("rm *"),
     prices: { scripted: { input: 3, output: 15 } },
@@ -85,10 +85,8 @@ export async function seededDaemon(): Promise<Seeded> {
     issue: "Add a farewell(name) function\n\nSo that guests can leave.",
   });
   const run = await runEnded(daemon, begun.id);
-  await daemon.json("POST", "/api/messages", {
-    text: callText("shell", { command: "rm -rf build && npm run build" }),
-    source: "web",
-  });
+  await more?.(daemon);
+  await daemon.json("POST", "/api/messages", { text: AFRESH, source: "web" });
   await asked(daemon);
   return { daemon, task: task.id, run: run.id, folder };
 }
@@ -96,6 +94,7 @@ export async function seededDaemon(): Promise<Seeded> {
 /** The places of the page, each with something in it. */
 export const viewsOf = ({ task, run }: Seeded): Record<string, string> => ({
   chat: "/chat/main",
+  inbox: "/inbox",
   squads: "/squads",
   squad: "/squads/greeter",
   tasks: "/tasks",

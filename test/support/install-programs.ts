@@ -1,4 +1,4 @@
-import { ensureAll } from "./program.ts";
+import { ensureAll, ensureNodeManagers, ensureUv } from "./program.ts";
 
 /** What the slow tests would else install one by one, each within the time that a single test has. */
 const NEEDED = {
@@ -15,6 +15,7 @@ const NEEDED = {
   "g++": ["g++"],
   javac: ["default-jdk-headless"],
   mvn: ["maven"],
+  gradle: ["gradle"],
   "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin": [
     ...["libmaven-compiler-plugin-java", "libmaven-resources-plugin-java", "libsurefire-java", "junit4"],
   ],
@@ -27,6 +28,6 @@ const NEEDED = {
   "/usr/share/doc/python3-setuptools": ["python3-setuptools"],
 };
 
-export default async function setup(): Promise<void> {
-  await ensureAll(NEEDED);
-}
+await ensureAll(NEEDED);
+await ensureUv();
+await ensureNodeManagers();

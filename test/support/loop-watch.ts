@@ -1,0 +1,50 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/lib/package-root.ts";
+
+const MONITOR = join(packageRoot, "test", "support", "loop-monitor.mjs");
+
+/** Watches the event loop of one program that a test starts. */
+export interface LoopWatch {
+  /** For node, before the program's name. */
+  args: string[];
+  env: NodeJS.ProcessEnv;
+  /** From here on it must not stand still: what a program does before it serves holds up nobody. */
+  begin(): void;
+  /** Throws if it stood still for more than a tenth of a second since then, by its own work on a quiet machine. */
+  end(): void;
+}
+
+export function watchLoop(): LoopWatch {
+  const folder = mkdtempSync(join(tmpdir(), "io-loop-"));
+  // The program may run as another user.
+  chmodSync(folder, 0o777);
+  const file = join(folder, "stalls");
+  let begunAt = Number.POSITIVE_INFINITY;
+  return {
+    args: ["--import", MONITOR],
+    env: { IO_TEST_LOOP_LOG: file, IO_TEST_QUIET_PACE: process.env.IO_TEST_QUIET_PACE },
+    begin() {
+      begunAt = Date.now();
+    },
+    end() {
+      const stalls = read(file).filter(({ beganAt }) => beganAt > begunAt);
+      rmSync(folder, { recursive: true, force: true });
+      if (stalls.length === 0) return;
+      throw new Error(`the daemon's event loop stood still for ${stalls.map(({ ms }) => `${ms} ms`).join(", ")}`);
+    },
+  };
+}
+
+function read(file: string): { beganAt: number; ms: number }[] {
+  try {
+    return readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as { beganAt: number; ms: number });
+  } catch {
+    // Nothing was written down.
+    return [];
+  }
+}

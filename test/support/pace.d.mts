@@ -1,0 +1,1 @@
+export function measurePace(tries: number, pick?: "middle" | "best"): number;
