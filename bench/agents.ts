@@ -6,12 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
 import { z } from "zod";
 import { readEvents } from "../src/client/sse.ts";
-import { pidFileOf } from "../src/engine/leftover-runtimes.ts";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
-import { findRuntime } from "../src/engine/runtime-path.ts";
-import { readDaemonFile } from "../src/lib/daemon-file.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { pidFileOf } from "../src/engine/runtime/leftovers.ts";
+import { findRuntime } from "../src/engine/runtime/path.ts";
+import { readDaemonFile } from "../src/home/daemon-file.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { residentMb, waitForExit } from "../src/process/processes.ts";
 
 /** How many at once, and how much slower than bare sessions that may be. */

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { packageRoot } from "../src/lib/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { exec } from "../src/process/exec.ts";
 import { build, temporaryFolder } from "./support.ts";
 
@@ -33,7 +33,7 @@ export async function run(): Promise<void> {
     mkdirSync(home);
     const first = await doctor(project, home);
     const second = await doctor(project, home);
-    const unpacked = sizeOf(join(home, ".cache", "io-orchestrator", "runtime"));
+    const unpacked = sizeOf(join(home, "io", "runtime"));
     console.log(`unpacked at the first use  ${mb(unpacked)}, in ${((first - second) / 1000).toFixed(1)} s`);
   } finally {
     folder.remove();

@@ -1,20 +1,147 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "../src/client/client.ts";
+import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { bring } from "../src/git/dependencies.ts";
-import { measure } from "./run.ts";
-import { judge, temporaryFolder } from "./support.ts";
+import { readDaemonFile } from "../src/home/daemon-file.ts";
+import { pathsOf } from "../src/home/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
+import type { Run } from "../src/protocol/runs.ts";
+import { walledGit } from "../test/support/git.ts";
+import { answer, CHECK, expectApproved, makeProject } from "./run.ts";
+import { type BenchDaemon, build, judge, median, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const MB = 1_000_000;
 const STREAMS = 3;
+const GOES = 3;
+const LATENCY_MS = 1_000;
+const PACKAGES = 40;
 
-/** What a run and three streams of it need of 500 MB that a project has installed, beside one `cp -a` of it. */
+/**
+ * `npm run bench -- repositories [MB installed] [files]`: how long a person waits for the first model call, beside what git and
+ * the installer take alone; what the trees of a run need of the disk; and what it costs to look after each check at what it did
+ * to the files.
+ */
 export async function run(args: string[]): Promise<void> {
   const size = Number(args[0] ?? 500);
+  const files = Number(args[1] ?? 60_000);
+  build();
+  const folder = temporaryFolder();
+  const model = await startModelServer((request) => ({ ...answer(request, 1), delayMs: LATENCY_MS }));
+  const daemon = await startBenchDaemon(model.url, join(folder.path, "daemon"));
+  const at: Bench = { folder: folder.path, daemon, askedAt: [] };
+  model.play((request) => {
+    at.askedAt.push(performance.now());
+    return { ...answer(request, 1), delayMs: LATENCY_MS };
+  });
+  try {
+    // The first turn of a runtime loads its tokenizer; a daemon has done that long before a run.
+    await daemon.ask("hello", "warm-up");
+    const installed = join(folder.path, "installed");
+    makeInstalled(installed, size);
+    await copies(installed, size);
+    await firstCall(at, `${size} MB installed`, (project) => {
+      writeFileSync(join(project, ".git", "info", "exclude"), "node_modules/\n");
+      execFileSync("cp", ["-a", installed, join(project, "node_modules")]);
+      return (tree) => void execFileSync("cp", ["-a", join(project, "node_modules"), tree]);
+    });
+    await firstCall(at, "a lock file alone", (project, go) => {
+      lockFile(project, go);
+      return (tree) => void execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--offline"], { cwd: tree, stdio: "ignore" });
+    });
+    const large = makeProject(join(folder.path, "large"), { ...settingsFile(), ...manyFiles(files) });
+    await firstCall(at, `${files} files`, () => () => undefined, large);
+    await looks(at, "a small project", makeProject(join(folder.path, "small"), settingsFile()));
+    await looks(at, `${files} files`, large);
+  } finally {
+    await daemon.stop();
+    await model.close();
+    folder.remove();
+  }
+}
+
+interface Bench {
+  folder: string;
+  daemon: BenchDaemon;
+  /** When the model was asked. */
+  askedAt: number[];
+}
+
+const clientOf = ({ home }: BenchDaemon) => {
+  const paths = pathsOf({ IO_HOME: home });
+  return connect({ paths, env: {}, daemon: () => readDaemonFile(paths.daemon) });
+};
+
+/** From the request for a run to its first model call, beside a worktree that is made and filled by hand. */
+async function firstCall(
+  at: Bench,
+  what: string,
+  prepare: (project: string, go: number) => (tree: string) => void,
+  known?: string,
+): Promise<void> {
+  const client = clientOf(at.daemon);
+  const bare: number[] = [];
+  const own: number[] = [];
+  for (let go = 0; go < GOES; go += 1) {
+    const place = join(at.folder, what.replaceAll(" ", "-"), String(go));
+    const project = known ?? makeProject(place, settingsFile());
+    const install = prepare(project, go);
+    const tree = join(place, "by-hand");
+    bare.push(
+      await timed(() => {
+        execFileSync("git", ["-c", "checkout.workers=0", "worktree", "add", "-q", "-b", `by-hand-${go}`, tree], { cwd: project });
+        install(tree);
+      }),
+    );
+    at.askedAt.length = 0;
+    const started = performance.now();
+    const { id } = await client.request<Run>("POST", "/api/runs", { projectPath: project, issue: "Add a function." });
+    while (at.askedAt.length === 0) await sleep(1);
+    own.push(at.askedAt[0]! - started);
+    await client.request<Run>("POST", `/api/runs/${id}/cancel`);
+    await endOf(at, id);
+  }
+  const shown = (values: number[]) => values.map((ms) => ms.toFixed(0)).join(", ");
+  console.log(`${what}: first model call after ${shown(own)} ms; a worktree and the install by hand ${shown(bare)} ms`);
+  judge(`first model call with ${what}, times a worktree and the install by hand`, median(own) / median(bare), 1.2);
+}
+
+async function endOf({ daemon }: Bench, id: string): Promise<Run> {
+  for (;;) {
+    const run = await clientOf(daemon).request<Run>("GET", `/api/runs/${id}`);
+    if (run.status !== "running") return run;
+    await sleep(20);
+  }
+}
+
+/** A whole run, and the part of it in which git is asked after each check what the check did to the files. */
+async function looks(at: Bench, what: string, project: string): Promise<void> {
+  const started = performance.now();
+  const { id } = await clientOf(at.daemon).request<Run>("POST", "/api/runs", { projectPath: project, issue: "Add a function." });
+  const result = await endOf(at, id);
+  const wallMs = performance.now() - started;
+  expectApproved(result);
+  const { git } = walledGit(join(at.folder, "data"), { PATH: process.env.PATH, HOME: at.folder });
+  const status = ["status", "--porcelain", "--untracked-files=all", "--no-renames", "-z"];
+  const each: number[] = [];
+  for (let go = 0; go < GOES; go += 1) each.push(await timed(() => git.must(project, status)));
+  const count = result.steps.filter(({ kind }) => kind === "checks").length;
+  const lookMs = count * median(each);
+  console.log(
+    `${what}: a run of ${wallMs.toFixed(0)} ms, ${count} times its check; a look at the tree ${median(each).toFixed(0)} ms`,
+  );
+  judge(`a run in ${what}, times one that does not look after its checks`, wallMs / (wallMs - lookMs), 1.1);
+}
+
+/** What a run and three streams of it need of what a project has installed, beside one `cp -a` of it. */
+async function copies(installed: string, size: number): Promise<void> {
   const { path, remove } = temporaryFolder();
   try {
     const checkout = join(path, "checkout");
-    makeInstalled(join(checkout, "node_modules"), size);
+    mkdirSync(checkout);
+    execFileSync("cp", ["-a", installed, join(checkout, "node_modules")]);
     const copied = await timed(() => execFileSync("cp", ["-a", checkout, join(path, "copy")]));
     const one = diskOf(join(path, "copy"));
     const trees = ["run", ...Array.from({ length: STREAMS }, (_, index) => `stream-${index + 1}`)].map((name) =>
@@ -27,22 +154,46 @@ export async function run(args: string[]): Promise<void> {
     const shared = await timed(async () => {
       for (const to of streams) await bring({ from: first, to, share: true, ...common });
     });
-    const used = diskOf(join(path, "trees"));
-    const { beforeFirstMs } = await measure(STREAMS, 100, undefined, (project) => {
-      writeFileSync(join(project, ".git", "info", "exclude"), "node_modules/\n");
-      execFileSync("cp", ["-a", join(checkout, "node_modules"), project]);
-    });
     console.log(
       `${size} MB: cp -a ${copied.toFixed(0)} ms; the run's own tree ${own.toFixed(0)} ms, ${STREAMS} streams ${shared.toFixed(0)} ms more`,
     );
-    console.log(
-      `a whole run with ${STREAMS} streams asks its first model after ${beforeFirstMs.toFixed(0)} ms; it copies meanwhile`,
-    );
-    judge("time before the first model call, times one cp -a", beforeFirstMs / copied, 1.2);
-    judge("disk for all, times one cp -a", used / one, 1.2);
+    judge("disk for all, times one cp -a", diskOf(join(path, "trees")) / one, 1.2);
   } finally {
     remove();
   }
+}
+
+/** The default pipeline with one check that is quick. */
+function settingsFile(): Record<string, string> {
+  const pipeline = readFileSync(join(packageRoot, "pipelines", "default.yaml"), "utf8");
+  return { "swarm.config.yaml": `${pipeline}\nchecks: ["${CHECK}"]\n` };
+}
+
+function manyFiles(count: number): Record<string, string> {
+  const name = (at: number) => `p${Math.floor(at / 5_000)}/m${Math.floor(at / 100)}/f${at}.txt`;
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), `line ${at}\n`.repeat(30)]));
+}
+
+/** Packages that lie in the project itself, so that no network is measured; other ones each time, as nothing is to be known of them. */
+function lockFile(project: string, go: number): void {
+  const names = Array.from({ length: PACKAGES }, (_, index) => `bench-${go}-${index}`);
+  for (const name of names) {
+    const source = join(project, "packed", name, "package");
+    mkdirSync(source, { recursive: true });
+    writeFileSync(join(source, "package.json"), JSON.stringify({ name, version: "1.0.0" }));
+    for (let at = 0; at < 20; at += 1) writeFileSync(join(source, `f${at}.js`), `module.exports = ${at};\n`.repeat(200));
+    execFileSync("tar", ["-czf", join(project, "packed", `${name}.tgz`), "-C", dirname(source), "package"]);
+  }
+  execFileSync("rm", ["-r", ...names.map((name) => join(project, "packed", name))]);
+  const dependencies = Object.fromEntries(names.map((name) => [name, `file:packed/${name}.tgz`]));
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: `bench-${go}`, version: "1.0.0", dependencies }));
+  writeFileSync(join(project, ".gitignore"), "node_modules/\n");
+  const npm = ["install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--offline"];
+  execFileSync("npm", npm, { cwd: project, stdio: "ignore" });
+  const git = (...words: string[]) =>
+    execFileSync("git", ["-c", "user.name=B", "-c", "user.email=b@localhost", ...words], { cwd: project });
+  git("add", "-A");
+  git("commit", "-q", "-m", "with a lock file");
 }
 
 /** As package managers leave it: some large files, and many small ones in many folders. */

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createEngine } from "../src/engine/engine.ts";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { type Act, type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
-import { Config } from "../src/lib/config.ts";
+import { Config } from "../src/home/config.ts";
 import { createLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
 import type { Sandbox } from "../src/process/sandbox.ts";
@@ -116,7 +116,10 @@ export function expectApproved(result: Run): void {
 export function makeProject(folder: string, files: Readonly<Record<string, string>> = {}): string {
   const project = join(folder, "project");
   mkdirSync(project, { recursive: true });
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(project, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(project, name)), { recursive: true });
+    writeFileSync(join(project, name), text);
+  }
   writeFileSync(join(project, "README.md"), "A project.\n");
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=B", "-c", "user.email=b@localhost", ...args], { cwd: project });

@@ -8,16 +8,18 @@ import { createRedactor } from "../src/lib/redact.ts";
 import { readYaml } from "../src/lib/yaml.ts";
 import { exec } from "../src/process/exec.ts";
 import { surveyProject } from "../src/project/analyze.ts";
-import { findRuin } from "../src/shell/destructive-commands.ts";
+import { testIn } from "../src/project/test-commands.ts";
+import { findDestructiveCommand } from "../src/shell/destructive-commands.ts";
 import { inspect } from "../src/skills/inspect.ts";
-import { testIn } from "../src/squads/test-commands.ts";
-import { reviewPrompt } from "../src/swarm/phases/prompts.ts";
-import { readTasks } from "../src/swarm/phases/task-list.ts";
+import { reviewPrompt } from "../src/swarm/agents/prompts.ts";
+import { readTasks } from "../src/swarm/agents/task-list.ts";
 import { readVerdict } from "../src/swarm/review/verdict.ts";
 import { readable } from "../src/tools/readable.ts";
 import { openWiki, type Wiki } from "../src/wiki/wiki.ts";
 import { testGit } from "../test/support/git.ts";
 import { yamlBombs } from "../test/support/yaml-bombs.ts";
+import { inputs } from "./silence-inputs.ts";
+import { throughRequests } from "./silence-requests.ts";
 import { build, judge, temporaryFolder } from "./support.ts";
 
 const LIMIT_MS = 50;
@@ -43,12 +45,14 @@ export async function run(args: string[] = []): Promise<void> {
   const still = await silenceOf(() => sleep(1_000));
   console.log(`${"nothing at all".padEnd(58)} ${still.own.toFixed(0).padStart(6)} ms, ${still.wall.toFixed(0)} ms by the clock`);
   let longest = 0;
-  await throughCorpus(only, async ({ what, work }) => {
+  const deal = async ({ what, work }: Item) => {
     const { own, took } = await silenceOf(work);
     longest = Math.max(longest, own);
     const mark = own > LIMIT_MS ? "   TOO LONG" : "";
     console.log(`${what.padEnd(58)} ${own.toFixed(0).padStart(6)} ms of ${took.toFixed(0)} ms${mark}`);
-  });
+  };
+  await throughCorpus(only, deal);
+  await throughRequests(only, deal);
   judge("longest silence of the event loop", longest, LIMIT_MS, " ms");
 }
 
@@ -57,7 +61,10 @@ export async function throughCorpus(only: string, deal: (item: Item) => Promise<
   const folder = temporaryFolder();
   const wiki = openWiki({ root: join(folder.path, "wiki"), emit: quiet, log });
   try {
-    const items = [...texts(), ...shells(folder.path), ...wikis(wiki, folder.path), ...projects(folder.path)];
+    const items = [
+      ...[...texts(), ...shells(folder.path), ...wikis(wiki, folder.path), ...projects(folder.path)],
+      ...inputs(folder.path),
+    ];
     for (const item of items.filter(({ what }) => what.includes(only))) {
       item.before?.();
       await deal(item);
@@ -161,13 +168,16 @@ function shells(folder: string): Item[] {
   return [
     ...["a;", "$(", "'\"", "{a,", "x|", "rm -rf a ", "<<a\n", "0"].map((text) => ({
       what: `a command of 100,000 letters judged: ${JSON.stringify(text)}`,
-      work: () => findRuin(command(text), { cwd: folder, keep: [] }),
+      work: () => findDestructiveCommand(command(text), { cwd: folder, keep: [] }),
     })),
     { what: "a command of 5,000 letters asked for tests", work: () => testIn(filled("npm test; ", 5_000)) },
     {
       what: "a command that writes a file of 100,000 letters",
       work: () =>
-        findRuin(`cat <<EOF > app.js\n${filled("const x = f(a, b); // some words\n", 99_000)}EOF\n`, { cwd: folder, keep: [] }),
+        findDestructiveCommand(`cat <<EOF > app.js\n${filled("const x = f(a, b); // some words\n", 99_000)}EOF\n`, {
+          cwd: folder,
+          keep: [],
+        }),
     },
     { what: "a skill of 500 KB on one line", work: () => inspect(skill, ["long.sh"]) },
     { what: "a skill of 500 KB in lines", work: () => inspect(skill, ["lines.sh"]) },

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
-import { findRuntime } from "../src/engine/runtime-path.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { findRuntime } from "../src/engine/runtime/path.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { build, describe, end, judge, median, memoryMb, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const MESSAGES = 50;

@@ -4,9 +4,9 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pidFileOf } from "../src/engine/leftover-runtimes.ts";
-import { readDaemonFile } from "../src/lib/daemon-file.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { pidFileOf } from "../src/engine/runtime/leftovers.ts";
+import { readDaemonFile } from "../src/home/daemon-file.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import type { Message } from "../src/protocol/messages.ts";
 
 /** A daemon as a user runs it: the built package, in a process and a home of its own. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { textOf } from "../src/engine/rehearsal/wire.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import type { Event } from "../src/protocol/events.ts";
 import { emptyDraft } from "../src/tui/input/editor.ts";
 import { layOutLive } from "../src/tui/screen/layout.ts";
@@ -181,7 +181,11 @@ async function seenBy(model: ModelServer, ask: () => Promise<unknown>) {
 /** `io` in a terminal of its own, by way of script(1). */
 function openPty(env: NodeJS.ProcessEnv) {
   const command = `stty cols 100 rows 40; exec ${process.execPath} ${join(packageRoot, "bin", "io.js")}`;
-  const child: ChildProcess = spawn("script", ["-qfec", command, "/dev/null"], { env, stdio: ["pipe", "pipe", "inherit"] });
+  const child: ChildProcess = spawn("script", ["-qfec", command, "/dev/null"], {
+    env,
+    cwd: env.HOME,
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   let output = "";
   let lastAt = 0;
   let longest = 0;

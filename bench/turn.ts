@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { CopilotClient, type CopilotSession, RuntimeConnection } from "@github/copilot-sdk";
 import { startModelServer } from "../src/engine/rehearsal/server.ts";
 import { type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
-import { findRuntime } from "../src/engine/runtime-path.ts";
+import { findRuntime } from "../src/engine/runtime/path.ts";
 import { build, describe, judge, median, startBenchDaemon, temporaryFolder } from "./support.ts";
 
 const PER_CONVERSATION = 20;

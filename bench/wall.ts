@@ -1,13 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxHeight } from "../src/lib/safety-config.ts";
+import type { SandboxHeight } from "../src/home/safety-config.ts";
 import { exec } from "../src/process/exec.ts";
 import { createSandbox, type Sandbox } from "../src/process/sandbox.ts";
 import { measure } from "./run.ts";
 import { describe, judge, median, temporaryFolder } from "./support.ts";
 
 const COMMAND: [string, ...string[]] = ["/bin/sh", "-c", "true"];
-const HEIGHTS = ["secrets", "workspace"] as const;
+const HEIGHTS = ["secrets", "project", "workspace"] as const;
 
 /** What the wall costs: a command at each height beside one outside, and a whole run in workspaces beside one without. */
 export async function run(args: string[]): Promise<void> {
@@ -72,5 +72,6 @@ function sandboxAt(sandbox: SandboxHeight, home: string): Sandbox {
 
 const outsideAll: Sandbox = {
   status: async () => ({ kind: "open", detail: "none, for comparison" }),
+  height: () => "secrets",
   wrap: async (argv) => [...argv],
 };

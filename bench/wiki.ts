@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { writeFileAtomic } from "../src/lib/atomic.ts";
-import { packageRoot } from "../src/lib/paths.ts";
+import { packageRoot } from "../src/lib/package-root.ts";
 import { normalize } from "../src/wiki/normalize.ts";
 import { openWiki } from "../src/wiki/wiki.ts";
 

@@ -8,6 +8,7 @@ import { type BenchDaemon, judge } from "../support.ts";
 const MESSAGES = 5_000;
 const STEPS = 2_000;
 const ACTIVITIES = 20_000;
+const LINES = 10_000;
 
 /** Opens what is long and scrolls through it, and tells for how long the page stood still at most. */
 export async function longLists(browser: Browser, daemon: BenchDaemon, folder: string): Promise<void> {
@@ -20,9 +21,11 @@ export async function longLists(browser: Browser, daemon: BenchDaemon, folder: s
     [`a conversation of ${MESSAGES} messages`, "/chat/long", '[role="log"]'],
     [`a run of ${STEPS} steps`, "/runs/r_long", '[role="list"][aria-label="Steps"]'],
     [`a task of ${ACTIVITIES} activities`, `/tasks/${task}`, '[role="list"][aria-label="What was seen"]'],
+    [`a difference of ${LINES} lines`, `/tasks/${task}`, '[role="list"][aria-label="Lines of src/long.ts"]'],
   ] as const;
   for (const [what, path, list] of places) {
     const page = await context.newPage();
+    await page.route(`**/api/tasks/${task}/diff`, (route) => route.fulfill({ json: longDifference() }));
     const started = performance.now();
     await page.goto(daemon.url + path);
     await page.locator(list).waitFor();
@@ -31,6 +34,13 @@ export async function longLists(browser: Browser, daemon: BenchDaemon, folder: s
     await page.close();
   }
   await context.close();
+}
+
+/** What a task changed, as the daemon would tell it. */
+function longDifference(): object {
+  const lines = Array.from({ length: LINES }, (_, at) => `+export const value${at} = "${at}"; // a line`);
+  const text = ["diff --git a/src/long.ts b/src/long.ts", `@@ -0,0 +1,${LINES} @@`, ...lines].join("\n");
+  return { text, files: [], notes: [], undone: false };
 }
 
 /** The longest task of the page's own thread while it is scrolled from one end to the other; 0 if none took 50 ms. */
