@@ -50,7 +50,9 @@ export function createKnownPages({ store, state, onOutside, now = () => new Date
   const know = db.prepare(
     "INSERT INTO known_pages (name, hash) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET hash = excluded.hash, next = NULL",
   );
+  const settle = db.prepare("UPDATE known_pages SET hash = next, next = NULL WHERE name = ? AND next <> ''");
   const forget = db.prepare("DELETE FROM known_pages WHERE name = ?");
+  const settleRemoved = db.prepare("DELETE FROM known_pages WHERE name = ? AND next = ''");
   const note = db.prepare(`INSERT INTO outside_changes (name, change, changes, before, began_at, at) VALUES (?, ?, 1, ?, ?, ?)
     ON CONFLICT (name) DO UPDATE SET change = excluded.change, changes = changes + 1, at = excluded.at`);
   const all = db.prepare(`SELECT ${COLUMNS} FROM outside_changes ORDER BY at DESC LIMIT ?`);
@@ -91,6 +93,13 @@ export function createKnownPages({ store, state, onOutside, now = () => new Date
       store.soft(() => {
         look({ path, text: seen }, state.get(FIRST_LOOK) === undefined);
         expect.run(nameOf(path), hashOf(seen), hashOf(text));
+      });
+    },
+    /** What IO was about to write stands there now: a change after this one is somebody else's. */
+    hasWritten(path: string): void {
+      store.soft(() => {
+        settle.run(nameOf(path));
+        settleRemoved.run(nameOf(path));
       });
     },
     outside: (limit: number) => all.all(limit) as unknown as OutsideChange[],

@@ -10,7 +10,7 @@ export interface AccountDeps {
   pages: string;
   isSecret: IsSecret;
   /** Where it is written down; without it no account is kept. */
-  known: Pick<KnownPages, "isBegun" | "begun" | "saw" | "willWrite"> | undefined;
+  known: Pick<KnownPages, "isBegun" | "begun" | "saw" | "willWrite" | "hasWritten"> | undefined;
   log: Log;
 }
 
@@ -43,6 +43,7 @@ export function createAccount({ pages, isSecret, known, log }: AccountDeps) {
     /** IO is about to replace or to remove a page. */
     willWrite: ({ path, file }: PagePlace, text: string | undefined): void =>
       safely(({ willWrite }) => willWrite(path, readText(file, isSecret), text)),
+    hasWritten: ({ path }: PagePlace): void => safely(({ hasWritten }) => hasWritten(path)),
     begin(): void {
       if (!known || known.isBegun()) return;
       firstLook = lookAtAll(known).catch((error: unknown) =>

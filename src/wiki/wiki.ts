@@ -138,6 +138,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, known
         account.willWrite(place, content);
         versions.keep(place.path, place.file);
         savePage(place, content, now());
+        account.hasWritten(place);
         note(`${before ? "updated" : "created"} ${place.path} (${bytes} bytes)`);
         return { created: before === undefined, changed: true };
       });
@@ -155,6 +156,7 @@ export function openWiki({ root: given, emit, log, isSecret = () => false, known
           removeFile(folder, basename(place.file));
           syncFolder(folder);
         });
+        account.hasWritten(place);
         note(`deleted ${place.path}`);
       });
       tell("page.deleted", info);
