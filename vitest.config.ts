@@ -80,10 +80,10 @@ export default defineConfig({
     isolate: false,
     // One more than the two cores we count on: half of a test's time is spent waiting for programs that it started.
     maxWorkers: 3,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
     sequence: { sequencer: LongFirst },
     projects: [
-      { extends: true, test: { name: "fast", include: ["test/**/*.test.ts"], exclude: SLOW, testTimeout: 60_000 } },
+      { extends: true, test: { name: "fast", include: ["test/**/*.test.ts"], exclude: SLOW, testTimeout: 120_000 } },
       { extends: true, test: { name: "slow", include: SLOW, testTimeout: 300_000, env: { IO_TEST_MODE: "full" } } },
       // Programs that take minutes to build or gigabytes to install: the gate leaves them out.
       {

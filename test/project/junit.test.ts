@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { parseJunit, readJunit } from "../../src/project/reports/junit.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { soon } from "../support/soon.ts";
 
 const SUITE = `<?xml version="1.0"?>
 <!-- a <testcase name="commented"/> -->
@@ -57,7 +58,7 @@ test("hostile files of five megabytes are read in a moment", async () => {
   for (const piece of ["<", "<a>", '<a b="', "<!--", "<![CDATA[", "&amp;", "<a b='&#99;'/>", "<testcase name='"]) {
     const started = performance.now();
     await parseJunit(`<testsuite>${piece.repeat(long / piece.length)}`);
-    expect(performance.now() - started, piece).toBeLessThan(20_000);
+    expect(performance.now() - started, piece).toBeLessThan(soon(20_000));
   }
 });
 

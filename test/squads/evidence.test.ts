@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { testIn } from "../../src/project/test-commands.ts";
 import { evidenceOf, tellEvidence } from "../../src/squads/evidence.ts";
 import type { ToolCall } from "../../src/store/tool-calls.ts";
+import { soon } from "../support/soon.ts";
 
 const yes = [
   "npm test",
@@ -159,7 +160,7 @@ test("a command that was written to make a reader hang or fall is read in no tim
     "env ",
   ])
     expect(typeof testIn(piece.repeat(40_000)).isTest).toBe("boolean");
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(soon(5_000));
 });
 
 const call = (command: string, exitCode: number): ToolCall => ({

@@ -10,6 +10,7 @@ import { quietLog, startEngine } from "../support/engine.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { soon } from "../support/soon.ts";
 import { unlimited } from "../support/spending.ts";
 import { characterOf, project } from "../support/squads.ts";
 import { until } from "../support/until.ts";
@@ -65,7 +66,8 @@ test("ten agents of two squads whose model takes 2 s finish in little more than 
   await run("warm up");
   const took = await run("do it");
   expect(took).toBeGreaterThan(2_000);
-  expect(took).toBeLessThan(4_000);
+  // One after another they would take 20 s.
+  expect(took).toBeLessThan(Math.min(soon(4_000), 15_000));
   expect(reports).toHaveLength(20);
 });
 

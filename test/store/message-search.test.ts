@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMessageSearch, type SaidQuery } from "../../src/store/message-search.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import { temporaryFolder } from "../support/home.ts";
+import { soon } from "../support/soon.ts";
 
 const MANY = 100_000;
 let store: Store;
@@ -59,7 +60,7 @@ test("a search through everything lets others work all the while", async () => {
   expect(await find("nobody ever said this")).toEqual([]);
   isOver = true;
   expect(turns).toBeGreaterThan(5);
-  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(performance.now() - started).toBeLessThan(soon(10_000));
 });
 
 test("a few very long messages do not make one long step of many", async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export async function until<T>(
   what: string,
   check: () => T | undefined | false | Promise<T | undefined | false>,
-  withinMs = 15_000,
+  withinMs = 30_000,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {

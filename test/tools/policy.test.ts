@@ -9,6 +9,7 @@ import { findDestructiveCommand } from "../../src/shell/destructive-commands.ts"
 import { createPathGuard, type PathGuard } from "../../src/tools/guard.ts";
 import { createPolicy } from "../../src/tools/policy.ts";
 import { shell } from "../../src/tools/shell.ts";
+import { soon } from "../support/soon.ts";
 
 let root: string;
 let cwd: string;
@@ -322,7 +323,7 @@ test("a word of very many braces is read at once", () => {
   const started = performance.now();
   expect(findDestructiveCommand(`rm -rf ${"{a,b}".repeat(200)} ~`, { cwd: "/srv/project" })).toBeDefined();
   expect(findDestructiveCommand(`rm -rf ${"{".repeat(20_000)}`, { cwd: "/srv/project" })).toBeUndefined();
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(soon(5_000));
 });
 
 test("a command too long to be looked through is not run, and a long file that a command writes is no such thing", () => {

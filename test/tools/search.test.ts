@@ -6,6 +6,7 @@ import { isIgnored, withRules } from "../../src/tools/search/ignore-rules.ts";
 import { requestedGlob } from "../../src/tools/search/path-glob.ts";
 import { unmarked } from "../support/data.ts";
 import { createHands } from "../support/hands.ts";
+import { soon } from "../support/soon.ts";
 
 const READER = { write: false };
 
@@ -146,7 +147,7 @@ test("a pattern made to take for ever does not", () => {
   expect(fits(["a".repeat(250)])).toBe(false);
   expect(requestedGlob(`${"**/a/".repeat(80)}b`)(Array.from({ length: 90 }, () => "a"))).toBe(false);
   expect(requestedGlob("{a,b}".repeat(30))(["x"])).toBe(false);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(performance.now() - began).toBeLessThan(soon(2_000));
 });
 
 test("an expression that takes for ever is stopped, by its time or by whoever asked, and nothing else waits for it", async () => {

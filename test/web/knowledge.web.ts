@@ -6,6 +6,7 @@ import { fileBrowser, openWindow } from "../support/browser.ts";
 import { runIo } from "../support/daemon.ts";
 import { callText } from "../support/orchestrator.ts";
 import { repository } from "../support/skills.ts";
+import { soon } from "../support/soon.ts";
 import { until } from "../support/until.ts";
 import { askBefore, webDaemon } from "../support/web/seed.ts";
 
@@ -154,7 +155,7 @@ test("a map shows how pages lead to one another, those that nobody wrote yet too
   const longest = await page.evaluate<number>(
     "new Promise((done) => { let most = 0; let last = performance.now(); let left = 30; const step = () => { const now = performance.now(); most = Math.max(most, now - last); last = now; document.querySelector('.map').scrollTop += 60; left-- > 0 ? requestAnimationFrame(step) : done(most); }; requestAnimationFrame(step); })",
   );
-  expect(longest).toBeLessThan(2_000);
+  expect(longest).toBeLessThan(soon(2_000));
   await map.getByRole("link", { name: "P7", exact: true }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "P7" }).waitFor();
