@@ -68,24 +68,40 @@ test("every file of the bundle has a map that names files of src, and holds none
   expect(sources.filter((source) => /^(\.\.\/)+src\/engine\/runtime\/path\.ts$/.test(source))).not.toEqual([]);
 });
 
-test("a daemon without a cluster loads nothing of the cluster's client", () => {
+/** The files of the bundle, and what each loads before it runs. */
+function readBundle() {
   const dist = join(packageRoot, "dist");
   const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".js") && !name.startsWith("test") && !name.startsWith("web"),
   );
   const texts = new Map(files.map((name) => [name, readFileSync(join(dist, name), "utf8")]));
   const importedBy = (name: string) =>
-    [...texts.get(name)!.matchAll(/^(?:import|export)[^"]*"(\.[^"]+)";$/gm)].map(([, path]) => join(dirname(name), path!));
+    [...texts.get(name)!.matchAll(/(?<![\w$.])(?:import|export)\b[^"();]*"(\.[^"]+)"/g)].map(([, path]) =>
+      join(dirname(name), path!),
+    );
   const loads = (name: string, seen = new Set<string>()): Set<string> => {
     if (seen.has(name) || !texts.has(name)) return seen;
     seen.add(name);
     for (const each of importedBy(name)) loads(each, seen);
     return seen;
   };
-  const isClient = (name: string) => texts.get(name)!.includes("NatsConnectionImpl");
-  expect(files.filter(isClient).length).toBeGreaterThan(0);
-  const daemons = files.filter((name) => /\bfunction startDaemon\(/.test(texts.get(name)!));
+  const holding = (words: string) => files.filter((name) => texts.get(name)!.includes(words));
+  return { loads, holding };
+}
+const COMMANDS = [join("cli", "io.js"), join("cli", "terminal.js")];
+
+test("a daemon without a cluster loads nothing of the cluster's client", () => {
+  const { loads, holding } = readBundle();
+  const client = holding("NatsConnectionImpl");
+  expect(client.length).toBeGreaterThan(0);
+  const daemons = holding("function startDaemon(");
   expect(daemons.length).toBe(1);
-  for (const name of [...daemons, join("cli", "io.js"), join("cli", "terminal.js")])
-    expect([...loads(name)].filter(isClient)).toEqual([]);
+  for (const name of [...daemons, ...COMMANDS]) expect(client.filter((each) => loads(name).has(each))).toEqual([]);
+});
+
+test.each(["CopilotClient=class", "function surveyProject"])("a command starts without what holds %s", (words) => {
+  const { loads, holding } = readBundle();
+  const heavy = holding(words);
+  expect(heavy.length).toBeGreaterThan(0);
+  for (const name of COMMANDS) expect(heavy.filter((each) => loads(name).has(each))).toEqual([]);
 });

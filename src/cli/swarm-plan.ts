@@ -8,7 +8,7 @@ import type { Planning } from "../protocol/plans.ts";
 import type { Words } from "../protocol/runs.ts";
 import { tellDisk } from "../protocol/shown-state.ts";
 import { standIns } from "../swarm/agents/served.ts";
-import { tellPlannedChecks } from "../swarm/checks/planned-checks.ts";
+import { tellPlannedChecks } from "../swarm/checks/chosen-checks.ts";
 import type { Shell } from "./output.ts";
 import { createQuestionsHere } from "./questions-here.ts";
 import { approvalsOf, interruption, joinDaemon, variablesIn } from "./swarm-daemon.ts";

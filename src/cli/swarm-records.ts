@@ -5,7 +5,7 @@ import { ExitCode, messageOf } from "../lib/errors.ts";
 import type { PlannedCheck } from "../protocol/plans.ts";
 import type { Run, RunSummary } from "../protocol/runs.ts";
 import type { ProjectConventions, Squad } from "../protocol/squads.ts";
-import { type ChosenChecks, chosenBy, tellPlannedChecks } from "../swarm/checks/planned-checks.ts";
+import { type ChosenChecks, chosenBy, tellPlannedChecks } from "../swarm/checks/chosen-checks.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { describeRun, stateOf } from "../swarm/tools.ts";

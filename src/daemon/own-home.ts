@@ -7,7 +7,7 @@ import { takeLock } from "../store/lock.ts";
 import { openStore } from "../store/open.ts";
 import { type SnapshotOptions, takeSnapshot } from "../store/snapshot.ts";
 import { createSquadStore } from "../store/squads.ts";
-import { chosenBy } from "../swarm/checks/planned-checks.ts";
+import { chosenBy } from "../swarm/checks/chosen-checks.ts";
 import { createCleaner } from "../swarm/run/clean.ts";
 import { createRunRecords } from "../swarm/run/records.ts";
 import { createUndo, type Undo } from "../undo/undo.ts";

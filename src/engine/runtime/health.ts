@@ -1,7 +1,8 @@
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { residentMb } from "../../process/processes.ts";
-import { isResponsive, kill, type RuntimeProcess } from "./process.ts";
+import { kill } from "./leftovers.ts";
+import { isResponsive, type RuntimeProcess } from "./process.ts";
 
 export interface HealthDeps {
   everyMs: number;

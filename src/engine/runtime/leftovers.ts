@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { isAlive } from "../../lib/alive.ts";
 import type { Log } from "../../lib/log.ts";
 import { commandOf, hasEnvironment, waitForExit } from "../../process/processes.ts";
-import { kill } from "./process.ts";
 
 /** Where a runtime's owner records its pid; several processes may share one home. */
 export function pidFileOf(folder: string, owner: number): string {
@@ -29,4 +28,12 @@ async function endLeftover(pid: number, folder: string, log: Pick<Log, "warn">):
   log.warn("a runtime of an earlier life was still there and was ended", { pid });
   kill(pid);
   await waitForExit(pid, 2_000);
+}
+
+export function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has already ended.
+  }
 }

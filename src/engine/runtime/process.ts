@@ -5,6 +5,7 @@ import { CopilotClient, type CopilotClientOptions, RuntimeConnection } from "@gi
 import { UserError } from "../../lib/errors.ts";
 import { waitForExit } from "../../process/processes.ts";
 import { stampOf } from "./hashes.ts";
+import { kill } from "./leftovers.ts";
 import { RUNTIME_LIBRARY } from "./unpack.ts";
 
 /** One runtime process, from its start to its end. */
@@ -111,14 +112,6 @@ export async function isResponsive({ client }: RuntimeProcess): Promise<boolean>
   const answered = await Promise.race([pong, late]);
   clearTimeout(timer);
   return answered;
-}
-
-export function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has already ended.
-  }
 }
 
 /** Not a promise: that would keep every turn that ever waited for it in memory until the process ends. */

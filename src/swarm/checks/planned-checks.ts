@@ -4,12 +4,7 @@ import { surveyProject, tellLeftOut } from "../../project/analyze.ts";
 import type { Check } from "../../project/commands.ts";
 import type { PlannedCheck } from "../../protocol/plans.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
-
-/** What a person chose to check a project with, and how they said so. */
-export interface ChosenChecks {
-  commands: readonly string[];
-  from: string;
-}
+import type { ChosenChecks } from "./chosen-checks.ts";
 
 /** Finds the checks of a folder, and tells if there are more that the changed files concern than are run. */
 export type FindChecks = (folder: string, changed?: readonly string[], note?: (text: string) => void) => Promise<Check[]>;
@@ -31,11 +26,6 @@ export interface CheckFinders {
   chosenChecks?: ((projectPath: string) => ChosenChecks | null) | undefined;
 }
 
-/** The commands of a squad, as a person chose them. */
-export function chosenBy(squad: { slug: string; checks: readonly string[] | null } | undefined): ChosenChecks | null {
-  return squad?.checks ? { commands: squad.checks, from: `io squad set ${squad.slug} --check` } : null;
-}
-
 /** What a run would check a project with, and where each command was found: what people say goes before what its files say. */
 export async function plannedChecks(
   projectPath: string,
@@ -48,16 +38,4 @@ export async function plannedChecks(
   return found.map(({ command, cwd, from, isPerPackage = false }) => ({
     ...{ command, cwd, from: from ?? null, perPackage: isPerPackage },
   }));
-}
-
-/** The same for people to read. */
-export function tellPlannedChecks(checks: readonly PlannedCheck[]): string[] {
-  if (checks.length === 0) return ["Checks: none were found, so a result would count as untested."];
-  return [
-    "Checks:",
-    ...checks.map(({ command, cwd, from, perPackage }) => {
-      const origin = from === null ? "a guess: no file says so" : `from ${from}`;
-      return `  ${command}${cwd === "." ? "" : ` (in ${cwd})`} — ${origin}${perPackage ? "; run for the packages that a change concerns" : ""}`;
-    }),
-  ];
 }

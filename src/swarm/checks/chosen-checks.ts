@@ -1,0 +1,24 @@
+import type { PlannedCheck } from "../../protocol/plans.ts";
+
+/** What a person chose to check a project with, and how they said so. */
+export interface ChosenChecks {
+  commands: readonly string[];
+  from: string;
+}
+
+/** The commands of a squad, as a person chose them. */
+export function chosenBy(squad: { slug: string; checks: readonly string[] | null } | undefined): ChosenChecks | null {
+  return squad?.checks ? { commands: squad.checks, from: `io squad set ${squad.slug} --check` } : null;
+}
+
+/** What a run would check a project with, for people to read. */
+export function tellPlannedChecks(checks: readonly PlannedCheck[]): string[] {
+  if (checks.length === 0) return ["Checks: none were found, so a result would count as untested."];
+  return [
+    "Checks:",
+    ...checks.map(({ command, cwd, from, perPackage }) => {
+      const origin = from === null ? "a guess: no file says so" : `from ${from}`;
+      return `  ${command}${cwd === "." ? "" : ` (in ${cwd})`} — ${origin}${perPackage ? "; run for the packages that a change concerns" : ""}`;
+    }),
+  ];
+}
