@@ -6,7 +6,7 @@ import type { Inbox } from "../orchestrator/inbox.ts";
 import type { Owed } from "../protocol/outbox.ts";
 import type { Occurrence, Schedule } from "../protocol/schedules.ts";
 import type { ScheduleActions } from "../schedules/occurrences.ts";
-import { createSchedules, endOfMessage, endOfRun, type Schedules } from "../schedules/schedules.ts";
+import { createSchedules, endOfMessage, endOfRun, endOfTask, type Schedules } from "../schedules/schedules.ts";
 import type { Squads } from "../squads/squads.ts";
 import type { Messages } from "../store/messages.ts";
 import type { ScheduleRows } from "../store/schedules.ts";
@@ -95,9 +95,14 @@ function actionsOf({ env, rows, messages, squads, swarm, submit }: ScheduleParts
         const run = swarm.show(id);
         return run ? endOfRun(run) : "unknown";
       }
-      const found = what === "message" ? messages.find(id) : taskIn(squads, id);
-      if (!found) return "unknown";
-      return found.finishedAt === null ? undefined : endOfMessage(found);
+      if (what === "task") {
+        const task = taskIn(squads, id);
+        if (!task) return "unknown";
+        return task.finishedAt === null ? undefined : endOfTask(task);
+      }
+      const message = messages.find(id);
+      if (!message) return "unknown";
+      return message.finishedAt === null ? undefined : endOfMessage(message);
     },
   };
 }

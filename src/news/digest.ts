@@ -27,11 +27,11 @@ const NAMED = 20;
 export function createDigest({ rows, outbox, news, prices }: DigestDeps) {
   return async (since: string, until: string): Promise<Digest> => {
     const period = { since, until };
-    const { done, failed, used } = await rows.count(period);
+    const { done, failed, unproven, used } = await rows.count(period);
     const { calls, inputTokens, outputTokens, money, partial } = costOf(used, prices());
     const held = outbox.held(NAMED).flatMap((owed) => news.heldOf(owed) ?? []);
     return {
-      ...{ since, until, done, failed },
+      ...{ since, until, done, failed, unproven },
       waiting: { approvals: rows.approvalsWaiting() },
       cost: { calls, inputTokens, outputTokens, money, partial },
       held,

@@ -29,6 +29,8 @@ export const Digest = z
     until: z.string(),
     done: Counts,
     failed: Counts,
+    /** Of what is done: tasks without a test that was seen to pass, and runs that were not approved. */
+    unproven: Counts.omit({ messages: true }),
     waiting: z.object({ approvals: z.number().int() }),
     cost: z.object({
       calls: z.number().int(),

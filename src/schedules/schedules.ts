@@ -3,6 +3,8 @@ import { newId } from "../lib/ids.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { NewSchedule, Occurrence, Schedule } from "../protocol/schedules.ts";
+import { isProven } from "../protocol/shown-state.ts";
+import type { Task } from "../protocol/squads.ts";
 import type { ScheduleRow, ScheduleRows } from "../store/schedules.ts";
 import { createDue, type DueDeps, dueAfter } from "./due.ts";
 import { createOccurrences, type Ended, type OccurrencesDeps, type ScheduleActions, shown } from "./occurrences.ts";
@@ -126,7 +128,7 @@ export function createSchedules(deps: SchedulesDeps) {
     /** To be told of everything that happens. */
     heard({ type, data }: Event): void {
       if (type === "message.finished") occurrences.ended("message", data.id, endOfMessage(data));
-      if (type === "task.finished") occurrences.ended("task", data.id, endOfMessage(data));
+      if (type === "task.finished") occurrences.ended("task", data.id, endOfTask(data));
       const ended = type === "run.finished" ? endOfRun(data) : undefined;
       if (type === "run.finished" && ended) occurrences.ended("run", data.runId, ended);
     },
@@ -178,6 +180,11 @@ function readNew({ squad, swarm, ...given }: NewSchedule, { by, source, conversa
 /** How a message or a task that has ended counts for its schedule. */
 export function endOfMessage({ status, error }: { status: string; error: { message: string } | null }): Ended {
   return status === "done" ? { state: "done", reason: null } : { state: "failed", reason: error?.message ?? status };
+}
+
+/** How a task counts, and whether it was seen to work. */
+export function endOfTask(task: Pick<Task, "status" | "evidence" | "error">): Ended {
+  return task.status === "done" && !isProven(task) ? { state: "done", reason: "unproven" } : endOfMessage(task);
 }
 
 /** How a run counts; undefined for one that goes on, now or later. */

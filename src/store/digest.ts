@@ -16,6 +16,8 @@ type Counted = Record<keyof typeof ENDED, number>;
 export interface PeriodCounts {
   done: Counted;
   failed: Counted;
+  /** Of what is done: tasks without a test seen to pass, and runs that were not approved. */
+  unproven: Pick<Counted, "tasks" | "runs">;
   used: UsagePart[];
 }
 
@@ -27,6 +29,8 @@ export interface CountJob extends Period {
 const ENDED = { messages: "messages", tasks: "agent_tasks", runs: "runs" } as const;
 /** More rows than this are counted in a thread of its own: about ten milliseconds. */
 const MOST_HERE = 20_000;
+/** A task's evidence has to be read as well. */
+const MOST_TASKS_HERE = 1_000;
 const DEADLINE_MS = 60_000;
 
 export interface DigestRowsDeps {
@@ -41,11 +45,13 @@ export function createDigestRows({ db, file }: DigestRowsDeps) {
   const isMuch = [
     ...Object.values(ENDED).flatMap((table) =>
       ["done", "failed"].map(
-        (status) => `SELECT 1 FROM ${table} WHERE status = '${status}' AND finished_at >= :since AND finished_at < :until`,
+        (status) =>
+          `SELECT 1 FROM ${table} WHERE status = '${status}' AND finished_at >= :since AND finished_at < :until
+           LIMIT 1 OFFSET ${table === ENDED.tasks ? MOST_TASKS_HERE : MOST_HERE}`,
       ),
     ),
-    "SELECT 1 FROM usage WHERE created_at >= :since AND created_at < :until",
-  ].map((rows) => db.prepare(`${rows} LIMIT 1 OFFSET ${MOST_HERE}`));
+    `SELECT 1 FROM usage WHERE created_at >= :since AND created_at < :until LIMIT 1 OFFSET ${MOST_HERE}`,
+  ].map((rows) => db.prepare(rows));
 
   return {
     approvalsWaiting: (): number => (waiting.get() as { count: number }).count,
@@ -75,19 +81,30 @@ export function countInFile({ file, ...period }: CountJob): PeriodCounts {
 
 /** What happened at the beginning of a period counts, at its end not. */
 function countPeriod(db: Pick<Database, "prepare">, period: Period): PeriodCounts {
-  const ended = (status: "done" | "failed"): Counted => {
-    const of = (table: string) =>
-      (
-        db
-          .prepare(
-            `SELECT COUNT(*) AS count FROM ${table} WHERE status = :status AND finished_at >= :since AND finished_at < :until`,
-          )
-          .get({ status, ...period }) as { count: number }
-      ).count;
-    return { messages: of(ENDED.messages), tasks: of(ENDED.tasks), runs: of(ENDED.runs) };
+  const count = (table: string, status: "done" | "failed", also = "") =>
+    (
+      db
+        .prepare(
+          `SELECT COUNT(*) AS count FROM ${table}
+           WHERE status = :status AND finished_at >= :since AND finished_at < :until ${also}`,
+        )
+        .get({ status, ...period }) as { count: number }
+    ).count;
+  const ended = (status: "done" | "failed"): Counted => ({
+    messages: count(ENDED.messages, status),
+    tasks: count(ENDED.tasks, status),
+    runs: count(ENDED.runs, status),
+  });
+  const unproven = {
+    tasks: count(ENDED.tasks, "done", `AND NOT (${IS_PROVEN})`),
+    runs: count(ENDED.runs, "done", "AND outcome IS NOT 'approved'"),
   };
-  return { done: ended("done"), failed: ended("failed"), used: usedIn(db, period) };
+  return { done: ended("done"), failed: ended("failed"), unproven, used: usedIn(db, period) };
 }
+
+/** The same as `isProven` of a task; evidence that cannot be read proves nothing. */
+const IS_PROVEN = `coalesce(CASE WHEN json_valid(evidence) THEN
+  coalesce(json_extract(evidence, '$.proven'), json_extract(evidence, '$.verdict') GLOB 'done;*') END, 0)`;
 
 /** What model calls used: whole days are taken from the kept sums, and only the rest is added up anew. */
 function usedIn(db: Pick<Database, "prepare">, { since, until }: Period): UsagePart[] {

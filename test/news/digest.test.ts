@@ -67,6 +67,7 @@ test("the digest's numbers are those of the records, by route and by command", a
     return {
       done: counts("done"),
       failed: counts("failed"),
+      unproven: { tasks: 1, runs: 0 },
       waiting: { approvals: number("SELECT count(*) AS n FROM approvals WHERE state = 'waiting'") },
       cost: { calls: number("SELECT count(*) AS n FROM usage"), inputTokens: input, outputTokens: output, partial: false },
       money: (input * 3 + output * 15) / 1e6,
@@ -81,6 +82,7 @@ test("the digest's numbers are those of the records, by route and by command", a
 
   const shown = await runIo(["digest"], daemon.home);
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/Failed: \d messages?, 1 task\n/) });
+  expect(shown.stdout).toMatch(/Done: \d messages?, 1 task \(1 unproven\)\n/);
   const { until: _, since: __, ...stable } = digest;
   expect(JSON.parse((await runIo(["digest", "--since", "24h", "--json"], daemon.home)).stdout)).toMatchObject(stable);
   expect((await runIo(["digest", "--since", "sometime"], daemon.home)).code).toBe(2);
@@ -158,6 +160,34 @@ test("one digest a day at its time, over restarts; a day without anything passes
   expect(await look("07T15:00")).toBe(2);
   expect(await look("07T15:01")).toBe(2);
   expect(owed[1]!.text).toContain("Done: 1 message\n");
+});
+
+test("of what is done it says what was not proven, as tasks and runs themselves do", async () => {
+  const store = openStore(":memory:");
+  onTestFinished(() => store.close());
+  const at = "2026-03-02T12:00:00.000Z";
+  store.db.exec(`INSERT INTO squads (slug, name, project_path, universe, created_at, updated_at)
+    VALUES ('s', 'S', '/p', 'u', '${at}', '${at}')`);
+  const task = store.db.prepare(
+    `INSERT INTO agent_tasks (id, squad_slug, agent, description, status, evidence, created_at, finished_at)
+     VALUES (?, 's', 'a', 'd', ?, ?, '${at}', '${at}')`,
+  );
+  const evidence = [
+    { proven: true },
+    { proven: false, verdict: "done; but an older word" },
+    { verdict: "done; npm test last exited 0" },
+    { verdict: "claimed done; no test command was run" },
+    {},
+  ].map((each) => JSON.stringify(each));
+  for (const [index, each] of [...evidence, null, "{ half of it"].entries()) task.run(`t_${index}`, "done", each);
+  task.run("t_failed", "failed", null);
+  const run = store.db.prepare(
+    `INSERT INTO runs (id, project_path, issue, inputs, status, outcome, created_at, finished_at)
+     VALUES (?, '/p', 'i', '{}', 'done', ?, '${at}', '${at}')`,
+  );
+  for (const [index, outcome] of ["approved", "untested", "unapproved"].entries()) run.run(`r_${index}`, outcome);
+  const counted = await createDigestRows(store).count({ since: "2026-03-02", until: "2026-03-03" });
+  expect(counted).toMatchObject({ done: { tasks: 7, runs: 3 }, failed: { tasks: 1 }, unproven: { tasks: 5, runs: 2 } });
 });
 
 test("what was held back is named in the next digest, or where none is set once when quiet hours end", async () => {
