@@ -68,7 +68,7 @@ test("what a schedule cost is added up: its messages, its tasks, and the tasks t
   const task = await add({ when: "in 1s", text: "look at the lint", squad: "web" });
   // No test was seen to pass.
   expect(await firstOf(task.id, "done")).toMatchObject({ reason: "unproven" });
-  expect((await runIo(["schedule", "show", task.id], daemon.home)).stdout).toMatch(/  done +t_\w+  unproven/);
+  expect((await runIo(["schedule", "show", task.id], daemon.home)).stdout).toMatch(/ done +t_\w+ +unproven/);
   await until("the task's calls", async () => (await costOf(task.id)).calls >= 1);
   const text = callText("squad_delegate", { slug: "web", task: "look at the types" });
   const giver = await add({ when: "in 1s", text, conversation: "costs" });
