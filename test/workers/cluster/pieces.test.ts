@@ -1,10 +1,11 @@
 import { X509Certificate } from "node:crypto";
+import { createAccount, createUser, fromPublic, fromSeed } from "@nats-io/nkeys";
 import { expect, test } from "vitest";
 import { createRedactor } from "../../../src/lib/redact.ts";
 import { createAuthority, fingerprintOf, isStillGood, signServer } from "../../../src/workers/cluster/certificate.ts";
 import { inviteUrl, newCode, proofOf, readInviteUrl } from "../../../src/workers/cluster/invitation.ts";
 import { createInvitations } from "../../../src/workers/cluster/invitations.ts";
-import { createNkey } from "../../../src/workers/jobs/nats/nkey.ts";
+import { authenticatorOf, createNkey, isUserKey, nkeyOf } from "../../../src/workers/jobs/nats/nkey.ts";
 
 test("a certificate is for its names alone, from its own authority, and is made anew before it ends", () => {
   const authority = createAuthority();
@@ -23,6 +24,27 @@ test("a certificate is for its names alone, from its own authority, and is made 
   expect(fingerprintOf(authority.certificate)).toMatch(/^[\w-]{43}$/);
   // Past 2050 the form of a date is another.
   expect(new X509Certificate(createAuthority(new Date("2051-03-04T05:06:07Z")).certificate).validFrom).toContain("2051");
+});
+
+test("keys made and read without the server's own library are its keys, and what is mistyped or another's is none", () => {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  for (let round = 0; round < 20; round += 1) {
+    const theirs = createUser();
+    const seed = new TextDecoder().decode(theirs.getSeed());
+    expect(nkeyOf(seed)).toEqual({ publicKey: theirs.getPublicKey(), seed });
+    expect(isUserKey(theirs.getPublicKey())).toBe(true);
+    const { nkey, sig } = authenticatorOf(seed)(`nonce ${round}`) as { nkey: string; sig: string };
+    expect(fromPublic(nkey).verify(bytes(`nonce ${round}`), Buffer.from(sig, "base64"))).toBe(true);
+    const ours = createNkey();
+    expect(fromSeed(bytes(ours.seed)).getPublicKey()).toBe(ours.publicKey);
+  }
+  const { publicKey, seed } = createNkey();
+  const other = (text: string, at: number) => text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
+  const account = createAccount();
+  for (const wrong of [other(publicKey, 20), publicKey.toLowerCase(), `${publicKey} `, seed, account.getPublicKey(), ""])
+    expect(isUserKey(wrong), wrong).toBe(false);
+  for (const wrong of [other(seed, 20), publicKey, new TextDecoder().decode(account.getSeed()), seed.slice(1), ""])
+    expect(() => nkeyOf(wrong), wrong).toThrow("no seed");
 });
 
 test("an invitation's url is read as it was written, and nothing else is taken for one", async () => {

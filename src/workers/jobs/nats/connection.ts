@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, errors, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
+import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { z } from "zod";
+import { authenticatorOf } from "./nkey.ts";
 
 /** How the daemon or a worker reaches the server. */
 export const ClusterAccess = z.object({
@@ -32,7 +33,7 @@ export function connectTo(
   return connect({
     servers,
     name,
-    authenticator: nkeyAuthenticator(new TextEncoder().encode(nkeySeed)),
+    authenticator: authenticatorOf(nkeySeed),
     inboxPrefix: inboxOf(name),
     reconnect,
     maxReconnectAttempts: reconnect ? -1 : 0,
