@@ -3,6 +3,12 @@ import type { CallEnd } from "./calls.ts";
 import type { FileEdit } from "./messages.ts";
 import type { ModelCall, Spender, Usage } from "./usage.ts";
 
+/**
+ * The longest that one tool call may take, with the question to a person before it. The runtime gives a call up after 1,800 s
+ * and tells the model only that there was no response; so it is ended before that, with its own words.
+ */
+export const LONGEST_CALL_MS = 1_770_000;
+
 /** Why a turn did not end well. */
 export type TurnErrorCode =
   | "runtime_died"

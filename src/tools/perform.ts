@@ -3,7 +3,7 @@ import type { Log } from "../lib/log.ts";
 import type { Redactor } from "../lib/redact.ts";
 import { asData } from "../lib/untrusted.ts";
 import type { FileEdit } from "../protocol/messages.ts";
-import type { CallAnswer, ToolInvocation } from "../protocol/turns.ts";
+import { type CallAnswer, LONGEST_CALL_MS, type ToolInvocation } from "../protocol/turns.ts";
 import type { ToolCallEnd } from "../store/tool-calls.ts";
 import { createCallOutput } from "./call-output.ts";
 import { whatChanged } from "./call-targets.ts";
@@ -44,7 +44,8 @@ export async function perform(call: Call, { redactor, log, graceMs }: PerformDep
   const changed = whatChanged(tool.name, scope.approved ?? []);
   if (changed !== undefined) return refused(changed);
 
-  const deadlineMs = typeof tool.deadlineMs === "function" ? tool.deadlineMs(args) : tool.deadlineMs;
+  const wantedMs = typeof tool.deadlineMs === "function" ? tool.deadlineMs(args) : tool.deadlineMs;
+  const deadlineMs = Math.min(wantedMs, LONGEST_CALL_MS);
   const stop = new AbortController();
   const onAbort = () => stop.abort(invocation.signal.reason);
   invocation.signal.addEventListener("abort", onAbort, { once: true });

@@ -11,6 +11,7 @@ import { cleanEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec } from "../process/exec.ts";
 import { watchLeftovers } from "../process/leftover-processes.ts";
 import type { Sandbox, SandboxProfile } from "../process/sandbox.ts";
+import { LONGEST_CALL_MS } from "../protocol/turns.ts";
 import { createShellOutput, createShellStop, type Holders, TOO_MANY, tellStarted } from "./background-shell.ts";
 import { whatChanged } from "./call-targets.ts";
 import { sandboxHint } from "./sandbox-hints.ts";
@@ -30,6 +31,8 @@ export interface ShellDeps {
     /** Resolves when none of those is left. */
     ready: Promise<void>;
   };
+  /** The longest that a command in the foreground may take, whatever was asked for. */
+  longestMs?: number;
 }
 
 const LIMIT = 8_000;
@@ -47,7 +50,8 @@ const FIRST_LOOK_MS = 1_000;
 
 /** Runs commands of the model's. One in the foreground ends with its call, one in the background with its holder. */
 export function shell(deps: ShellDeps): Tool {
-  const { sandbox, background } = deps;
+  // What it printed is told with its end, before the call's own deadline.
+  const { sandbox, background, longestMs = LONGEST_CALL_MS - 10_000 } = deps;
   return tool({
     name: "shell",
     onHost: true,
@@ -68,13 +72,13 @@ export function shell(deps: ShellDeps): Tool {
         cwd: folder,
         env,
         signal: context.signal,
-        deadlineMs: args.timeout_secs * 1000,
+        deadlineMs: Math.min(args.timeout_secs * 1000, longestMs),
         maxOutput: LIMIT,
         ...(context.onOutput && { onOutput: context.onOutput }),
       });
       await watch?.end();
       const hints = sandbox.height(own) === "project" ? sandboxHint(args.command, result, own.place ?? context.cwd) : [];
-      return [tell(result, args.timeout_secs), ...hints].join("\n");
+      return [tell(result, args.timeout_secs, longestMs), ...hints].join("\n");
     },
   });
 }
@@ -145,7 +149,7 @@ async function startInBackground(
   const { result } = started;
   if (result) {
     const hints = sandbox.height(own) === "project" ? sandboxHint(command, result, own.place ?? cwd) : [];
-    return [tell(result, 0), ...hints].join("\n");
+    return [tell(result, 0, 0), ...hints].join("\n");
   }
   return tellStarted(started, commands.read(started.id, 1));
 }
@@ -160,14 +164,19 @@ const NOBODY_ASKED =
 const NO_SANDBOX =
   "shell was not run: commands are to run in a sandbox, there is none on this machine, and nobody was asked. Tell the user: io doctor says what is missing.";
 
-function tell(result: ExecResult, seconds: number): string {
+function tell(result: ExecResult, wanted: number, longestMs: number): string {
   const said = stripVTControlCharacters(result.output).trimEnd();
   const output = said === "" ? "It printed nothing." : asData(said);
   if (result.ending === "not-started") throw new ToolError(`The command could not be started:\n${output}`);
   if (result.ending === "aborted") throw new ToolError(`The command was stopped, with everything it had started.\n${output}`);
   if (result.ending === "deadline") {
+    const longest = Math.floor(longestMs / 1000);
+    const remedy =
+      wanted < longest
+        ? `Give it more timeout_secs (at most ${longest}) if it needs them.`
+        : "No call takes longer: let it run in the background if it needs to.";
     throw new ToolError(
-      `The command did not end within ${seconds} s and was stopped, with everything it had started. Give it more timeout_secs (at most 3600) if it needs them. Until then it printed:\n${output}`,
+      `The command did not end within ${Math.min(wanted, longest)} s and was stopped, with everything it had started. ${remedy} Until then it printed:\n${output}`,
     );
   }
   const code = result.code === null ? "none (ended by a signal)" : result.code;

@@ -5,9 +5,11 @@ import type { Model } from "../../src/engine/rehearsal/wire.ts";
 import { textOf } from "../../src/engine/rehearsal/wire.ts";
 import type { Approval } from "../../src/protocol/approvals.ts";
 import type { Message } from "../../src/protocol/messages.ts";
+import { asked } from "../support/approvals.ts";
 import { providerEnvironment, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { lastUserText, scriptedModel } from "../support/model.ts";
+import { callText, obedient } from "../support/orchestrator.ts";
 import { breakLine, sessionLogs } from "../support/session-logs.ts";
 import { characterOf, delegate, ended, project, squadWith } from "../support/squads.ts";
 import { until } from "../support/until.ts";
@@ -108,6 +110,21 @@ test("a person who did not answer in time is not asked again for the same call w
   const again = await second.ask({ text: "do it" });
   expect(again.reply).toContain("nobody answered in time");
   expect((await second.json<{ items: Approval[] }>("GET", "/api/approvals")).items).toHaveLength(2);
+});
+
+test("a question about a call expires before the runtime gives the call up without a word about it, whatever the config says", async () => {
+  const model = await scriptedModel(obedient);
+  const home = temporaryHome({ mode: "full", approvals: "effects", approvalExpiresMs: 86_400_000 });
+  const daemon = await startDaemonProcess(home, providerEnvironment(model.url));
+  const text = callText("shell", { command: "echo ran" });
+  const { id } = await daemon.json<{ id: string }>("POST", "/api/messages", { text });
+  const [question] = await asked(daemon);
+  const waitsMs = Date.parse(question!.expiresAt) - Date.parse(question!.createdAt);
+  // The runtime waits 1,800 s for a call.
+  expect(waitsMs).toBeLessThan(1_790_000);
+  expect(waitsMs).toBeGreaterThan(1_700_000);
+  await daemon.json("POST", `/api/messages/${id}/cancel`);
+  await finished(daemon, id);
 });
 
 test("a person is not asked again for a call that was allowed, nor for one that still waits, when the session is begun anew", {

@@ -38,11 +38,11 @@ test("bubblewrap can hide something here, so that the cases below are about it",
   expect(found).toMatchObject({ kind: "hidden" });
 });
 
-function shellWith(status: SandboxStatus, env: NodeJS.ProcessEnv = process.env): Tool {
+function shellWith(status: SandboxStatus, env: NodeJS.ProcessEnv = process.env, more: { longestMs?: number } = {}): Tool {
   mkdirSync(join(root, "package", "dist"), { recursive: true });
   const guard = createPathGuard({ paths, packageRoot: join(root, "package"), selfEdit: () => false });
   const sandbox = createSandbox({ home: paths.home, guard, probe: async () => status });
-  return shell({ sandbox, redactor: createRedactor(["known-secret-value"]), env });
+  return shell({ sandbox, redactor: createRedactor(["known-secret-value"]), env, ...more });
 }
 const run = (one: Tool, args: Record<string, unknown>, signal = new AbortController().signal) =>
   one.run(one.schema.parse(args), { cwd, actor: "orchestrator", owner: "m1", signal });
@@ -118,6 +118,13 @@ test.each(kinds)("what a command leaves in the background does not outlive the c
 test("a command over its time is stopped, and what it had printed is told", async () => {
   await expect(run(shellWith(open), { command: "echo begun; sleep 60", timeout_secs: 1 })).rejects.toThrow(
     /did not end within 1 s and was stopped[\s\S]*begun/,
+  );
+});
+
+test("a command that wants more time than any call may take is stopped before the call is given up, with what it printed", async () => {
+  const tool = shellWith(open, process.env, { longestMs: 1_000 });
+  await expect(run(tool, { command: "echo begun; sleep 60", timeout_secs: 3_600 })).rejects.toThrow(
+    /did not end within 1 s and was stopped.* No call takes longer: let it run in the background[\s\S]*begun/,
   );
 });
 

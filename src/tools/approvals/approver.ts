@@ -4,6 +4,7 @@ import type { Log } from "../../lib/log.ts";
 import type { FileIdentity } from "../../lib/pinned/identity.ts";
 import type { Sandbox } from "../../process/sandbox.ts";
 import type { Approval, ScopeOffer } from "../../protocol/approvals.ts";
+import { LONGEST_CALL_MS } from "../../protocol/turns.ts";
 import { identityOf, placesOf, whatChanged } from "../call-targets.ts";
 import type { PathGuard } from "../guard.ts";
 import { type Call, whatPrevents } from "../perform.ts";
@@ -115,6 +116,7 @@ export function createApprover({ approvals, guard, config, sandbox, mark, log }:
         ...{ owner, attempt, signal, actor: scope.actor, tool: tool.name, args: call.args, places: identityOf(places) },
         ...{ summary, command, path, cwd, rule, project, scopes: offers },
         diff: await diff?.(),
+        withinMs: LONGEST_CALL_MS,
         reason: reasonOf(call.args, lastWords?.() ?? "", show),
       });
     } finally {
@@ -198,7 +200,7 @@ function words(tool: string, { state, approval }: { state: Verdict["state"]; app
     case "denied":
       return `${tool} was not run: a person was asked and denied it.${note} Do not try the same in another way; go on without it, or say what you would need.`;
     case "expired":
-      return `${tool} was not run: a person was asked and nobody answered in time, which counts as a denial. Go on without it, and tell the user what was left undone.`;
+      return `${tool} was not run: a person was asked and nobody answered in time: the question has expired, which counts as a denial. Go on without it, and tell the user what was left undone.`;
     default:
       return `${tool} was not run: the question to a person was withdrawn.`;
   }

@@ -27,6 +27,8 @@ export interface Asked {
   rule?: string | undefined;
   /** The folder that a rule of the scope `project` is kept for. */
   project?: string | undefined;
+  /** How long an answer can still be used; the config's time counts where it is shorter. */
+  withinMs?: number;
   /** What can be allowed besides this one call. */
   scopes?: ScopeOffer[];
   /** Ends the wait, not the question: the same is asked again if the turn is taken up, and withdrawn when its owner ends. */

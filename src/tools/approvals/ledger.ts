@@ -49,7 +49,7 @@ export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: Ledg
     insert(asked: Asked, hash: string): ApprovalRecord {
       const createdAt = now();
       const text = (value: string | undefined) => (value === undefined ? null : visible(clean(value)));
-      const { kind, owner, actor, tool, project = null, treeHash = null, scopes = [] } = asked;
+      const { kind, owner, actor, tool, project = null, treeHash = null, scopes = [], withinMs = Infinity } = asked;
       return store.transaction(() => {
         const record = table.insert({
           id: shortId((id) => table.find(id) !== undefined),
@@ -59,7 +59,7 @@ export function createLedger({ store, emit, clean, expiresMs, now, onEnd }: Ledg
           ...{ reason: text(asked.reason), rule: text(asked.rule) },
           scopes: [ONCE, ...scopes],
           createdAt: createdAt.toISOString(),
-          expiresAt: new Date(createdAt.getTime() + expiresMs()).toISOString(),
+          expiresAt: new Date(createdAt.getTime() + Math.min(expiresMs(), withinMs)).toISOString(),
         });
         tell("approval.asked", record);
         return record;
