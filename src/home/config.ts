@@ -280,7 +280,9 @@ export const Config = z.strictObject({
   approvals: ApprovalMode.optional().describe(
     "when to ask a person, in place of what the mode says: never, when a call wants out of the sandbox (`wall`), or before every effect",
   ),
-  approvalExpiresMs: Milliseconds.default(1_800_000).describe("how long a question waits before it counts as denied; one about a model's call at most 29.5 minutes"),
+  approvalExpiresMs: Milliseconds.default(1_800_000).describe(
+    "how long a question waits before it counts as denied; one about a model's call at most 29.5 minutes",
+  ),
   approvalRules: ApprovalRules.default([]).describe("what to do with calls that match; the first rule that matches counts"),
   budgets: Budgets.prefault({}).describe("how much work may use before a person is asked"),
   prices: z.record(z.string().min(1), Price).default({}).describe("what a million tokens of each model cost"),
