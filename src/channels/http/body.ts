@@ -39,10 +39,11 @@ export function bodyReader(app: OpenAPIHono): MiddlewareHandler {
   return async (context, next) => {
     rules ??= rulesOf(app);
     const rule = rules.find(({ method, path }) => method === context.req.method && fits(path, context.req.path));
+    if (rule && hasBody(context)) refuseEncoded(context);
     // Whose type is decided by what it holds.
     if (rule?.types.includes("*/*")) return file(context, next);
     const reader = /^\/api\/wiki\/(?:pages|sources)\//.test(context.req.path) ? large : small;
-    if (rule && hasBody(context) && !rule.types.includes(typeOf(context))) throw unsupported(rule);
+    if (rule && hasBody(context)) refuseOtherTypes(context, rule);
     return reader(context, async () => {
       // A page is read once, by the route that knows what to do with it.
       if (rule && reader === small) await check(rule, hasBody(context) ? await context.req.text() : "");
@@ -55,7 +56,10 @@ export function bodyReader(app: OpenAPIHono): MiddlewareHandler {
 export const loginReader: MiddlewareHandler = async (context, next) => {
   if (context.req.method !== "POST") return next();
   const rule = { method: "POST", path: "/api/login", required: true, types: ["application/json"] };
-  if (hasBody(context) && !rule.types.includes(typeOf(context))) throw unsupported(rule);
+  if (hasBody(context)) {
+    refuseEncoded(context);
+    refuseOtherTypes(context, rule);
+  }
   return limited(MAX_LOGIN_BODY, "This is longer than any token.")(context, async () => {
     await check(rule, hasBody(context) ? await context.req.text() : "");
     await next();
@@ -105,8 +109,19 @@ function hasBody(context: Context): boolean {
 
 const typeOf = (context: Context): string => (context.req.header("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
 
-function unsupported({ types }: BodyRule): HttpError {
-  return new HttpError(415, `This content type is not taken here. Send ${types.join(" or ")}.`);
+function refuseOtherTypes(context: Context, { types }: BodyRule): void {
+  if (!types.includes(typeOf(context)))
+    throw new HttpError(415, `This content type is not taken here. Send ${types.join(" or ")}.`);
+  const charset = /;\s*charset="?([^\s;"]*)/i.exec(context.req.header("content-type") ?? "")?.[1];
+  if (charset !== undefined && !/^(?:utf-?8|us-ascii)$/i.test(charset))
+    throw new HttpError(415, "Text is taken as UTF-8 alone. Send it so, with charset=utf-8 or without a charset.");
+}
+
+/** Nothing is unpacked here: a small body could become one of any size. */
+function refuseEncoded(context: Context): void {
+  const encoding = context.req.header("content-encoding")?.trim() ?? "";
+  if (encoding !== "" && encoding.toLowerCase() !== "identity")
+    throw new HttpError(415, "A packed body is not taken. Send it without content-encoding.");
 }
 
 function rulesOf(app: OpenAPIHono): BodyRule[] {

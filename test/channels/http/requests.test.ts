@@ -124,6 +124,25 @@ test("a content type that a route does not take is 415", async () => {
   ).toBe(201);
 });
 
+test("a body that is packed or in another charset is 415, not read as something else", async () => {
+  const body = JSON.stringify({ text: "hi", conversation: "packed" });
+  for (const headers of [
+    { ...JSON_TYPE, "content-encoding": "gzip" },
+    { ...JSON_TYPE, "content-encoding": "br, gzip" },
+    { "content-type": "application/json; charset=utf-16" },
+    { "content-type": 'application/json; charset="ISO-8859-1"' },
+  ])
+    for (const path of ["/api/messages", "/api/login"]) {
+      const { status, text } = await send("POST", path, { headers, body });
+      expect({ path, headers, status }).toEqual({ path, headers, status: 415 });
+      expect(text).toMatch(/content-encoding|UTF-8/);
+    }
+  for (const type of ["application/json; charset=UTF-8", "Application/JSON;charset=utf8"])
+    expect(
+      (await send("POST", "/api/messages", { headers: { "content-type": type, "content-encoding": "identity" }, body })).status,
+    ).toBe(202);
+});
+
 test("a path that is too long, holds NUL or leads nowhere is refused by everything that takes one", async () => {
   const paths = [`/${"a".repeat(300)}`, `/${"a/".repeat(5_000)}`, "/tmp/a\0b", "/nonexistent/project", "/etc/passwd"];
   for (const projectPath of paths)
