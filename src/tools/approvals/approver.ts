@@ -112,11 +112,10 @@ export function createApprover({ approvals, guard, config, sandbox, mark, log }:
       const project = projectOf(scope);
       const offers = offersFor(wants, { owner, project, show }).filter((offer) => canBeKept(offer, scope, mark));
       return await approvals.ask({
-        kind: "call",
+        ...{ kind: "call", withinMs: LONGEST_CALL_MS },
         ...{ owner, attempt, signal, actor: scope.actor, tool: tool.name, args: call.args, places: identityOf(places) },
         ...{ summary, command, path, cwd, rule, project, scopes: offers },
         diff: await diff?.(),
-        withinMs: LONGEST_CALL_MS,
         reason: reasonOf(call.args, lastWords?.() ?? "", show),
       });
     } finally {
