@@ -62,15 +62,21 @@ function checkZone(tz: string): void {
 function readTime(text: string, tz: string, now: Date): Date {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const [, day, time, seconds = ":00", zone = ""] =
-    /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?$/.exec(isDay ? `${text}T00:00` : text) ?? [];
-  const iso = `${day}T${time}${seconds}${zone}`;
+    /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(Z|[+-]\d\d(?::?\d\d)?)?$/.exec(isDay ? `${text}T00:00` : text) ?? [];
+  const iso = `${day}T${time}${seconds}${zone.length === 3 ? `${zone}:00` : zone}`;
   let at: Date | undefined;
   // A time with a zone is one moment; without one it is what the clocks of the schedule's zone show.
-  if (time !== undefined) at = zone === "" ? localTime(iso, tz) : new Date(iso);
+  if (time !== undefined && isDayOfCalendar(day)) at = zone === "" ? localTime(iso, tz) : new Date(iso);
   if (at === undefined || Number.isNaN(at.getTime())) throw bad(text, "it is no time");
   if (at <= now) throw bad(text, "it is past");
   if (at.getTime() - now.getTime() > LONGEST_MS) throw bad(text, "it is more than ten years away");
   return at;
+}
+
+/** A 30th of February would be read as a day in March. */
+function isDayOfCalendar(day = ""): boolean {
+  const read = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(read.getTime()) && read.toISOString().startsWith(day);
 }
 
 function localTime(iso: string, tz: string): Date | undefined {
@@ -83,7 +89,8 @@ function localTime(iso: string, tz: string): Date | undefined {
 
 function occurrencesOf(fields: string, tz: string): Cron {
   try {
-    return new Cron(fields, { timezone: tz, mode: "5-part" });
+    // "?" is how some write "any", which must not stand in the way of the other day field.
+    return new Cron(fields.replace(/(?<=^|\s)\?(?=\s|$)/g, "*"), { timezone: tz, mode: "5-part" });
   } catch (error) {
     throw bad(fields, messageOf(error).replace(/^CronPattern: /, ""));
   }

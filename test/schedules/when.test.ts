@@ -20,6 +20,9 @@ test.each([
   ["2026-12-01T09:00", "2026-12-01T09:00:00.000Z"],
   ["2026-12-01T09:00:30+02:00", "2026-12-01T07:00:30.000Z"],
   ["2026-12-01", "2026-12-01T00:00:00.000Z"],
+  ["2026-12-01T09:00+02", "2026-12-01T07:00:00.000Z"],
+  ["0 9 ? * 1#2", "2026-12-14T09:00:00.000Z"],
+  ["2028-02-29T09:00", "2028-02-29T09:00:00.000Z"],
 ])("%s is first due at %s", (text, at) => expect(first(text)).toBe(at));
 
 test("times are those of the schedule's zone", () => {
@@ -44,6 +47,9 @@ test.each([
   ["0 0 30 2 *", "never comes"],
   ["2020-01-01T09:00", "is past"],
   ["2026-13-01T09:00", "is no time"],
+  ["2027-02-29T09:00", "is no time"],
+  ["2026-11-31", "is no time"],
+  ["2027-02-30T09:00Z", "is no time"],
   ["2999-01-01T09:00", "ten years"],
 ])("%s is refused: %s, with examples", (text, why) => {
   expect(() => first(text)).toThrow(why);
