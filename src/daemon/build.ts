@@ -115,7 +115,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     ...{ messages, memory, rules, skills, squads, swarm, schedules, originOf: askers.originOf, onRunStarted: startedRuns.add },
   });
   const news = buildNews({
-    ...{ core, paths, settings, state, messages, squads, swarm, rows: owed },
+    ...{ core, paths, settings, state, messages, squads, swarm, schedules, rows: owed },
     owe: (item) => outbox.owe(item),
   });
   closers.add(news.close);

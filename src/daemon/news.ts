@@ -1,12 +1,14 @@
 import { createAccess } from "../channels/telegram/access.ts";
 import type { LiveConfig } from "../home/live-config.ts";
 import type { Paths } from "../home/paths.ts";
+import { createAliveCommands } from "../news/alive-commands.ts";
 import { createDailyDigest, createDigest } from "../news/digest.ts";
 import { createNews, type EndedWork } from "../news/news.ts";
 import { tellRestart } from "../news/restart.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { NewsLevel } from "../protocol/news.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
+import type { Schedules } from "../schedules/schedules.ts";
 import type { Squads } from "../squads/squads.ts";
 import { createConversationRows } from "../store/conversations.ts";
 import { createDigestRows } from "../store/digest.ts";
@@ -26,6 +28,7 @@ export interface NewsPartsDeps {
   messages: Messages;
   squads: Squads;
   swarm: Swarm;
+  schedules: Pick<Schedules, "questionsDue">;
   rows: OutboxRows;
   owe: (owed: Owed) => void;
 }
@@ -34,7 +37,8 @@ export interface NewsPartsDeps {
 const MOST_RUNS = 100;
 
 /** What goes out to people by itself: how loud it is, whether it waits, and the digest. */
-export function buildNews({ core, paths, settings, state, messages, squads, swarm, rows, owe }: NewsPartsDeps) {
+export function buildNews(deps: NewsPartsDeps) {
+  const { core, paths, settings, state, messages, squads, swarm, schedules, rows, owe } = deps;
   const { store, hub, approvals, log } = core;
   const conversations = createConversationRows(store);
   const access = createAccess({
@@ -60,7 +64,9 @@ export function buildNews({ core, paths, settings, state, messages, squads, swar
     prices: () => settings.current().prices,
   });
   const daily = createDailyDigest({ store, state, digest, config, outbox: rows, owe, personalSource, log });
+  const commands = createAliveCommands(state);
   const stopListening = hub.subscribe((event) => {
+    commands.heard(event);
     if (event.type === "config.changed" && event.data.keys.includes("news")) void daily.look();
   });
   return {
@@ -91,10 +97,12 @@ export function buildNews({ core, paths, settings, state, messages, squads, swar
       const [open, tasks] = [left.messages(), left.tasks()];
       const runs = swarm.orphans(MOST_RUNS).map(({ id, issue }) => ({ id, text: issue }));
       const uncertainEffects = left.uncertainEffects([...open, ...tasks].map(({ id }) => id));
-      const told = tellRestart({ messages: open, tasks, runs, uncertainEffects, approvals: approvals.waitingCount() });
+      const ended = commands.takeEnded();
+      const waiting = { approvals: approvals.waitingCount(), missed: schedules.questionsDue() };
+      const told = tellRestart({ messages: open, tasks, runs, commands: ended, uncertainEffects, ...waiting });
       if (!told) return;
       // A message alone is answered where it was sent: clients are told, and nobody's phone rings twice for it.
-      const isMore = tasks.length + runs.length + uncertainEffects > 0;
+      const isMore = tasks.length + runs.length + ended.length + uncertainEffects > 0;
       const source = isMore ? personalSource() : { channel: "api" as const };
       const about = `restart:${new Date().toISOString()}`;
       owe({ kind: "news", about, conversation: "main", source, ...told, key: about });

@@ -133,6 +133,7 @@ export function createSchedules(deps: SchedulesDeps) {
       if (type === "run.finished" && ended) occurrences.ended("run", data.runId, ended);
     },
     look,
+    questionsDue: due.questionsDue,
     start(): void {
       isOpen = true;
       for (const occurrence of rows.open()) {

@@ -32,6 +32,7 @@ export function createScheduleRows(store: Store, now: () => Date = () => new Dat
     "SELECT * FROM schedules WHERE seq < coalesce((SELECT seq FROM schedules WHERE id = :before), 9e15) ORDER BY seq DESC LIMIT :limit",
   );
   const due = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND next_at <= ? ORDER BY next_at LIMIT ?");
+  const asking = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND catch_up = 'ask' AND next_at <= ?");
   const unfinished = db.prepare("SELECT count(*) AS count FROM schedules WHERE state <> 'done'");
   const unfinishedOfModels = db.prepare(
     "SELECT count(*) AS count FROM schedules WHERE state <> 'done' AND json_extract(created_by, '$.by') = 'model'",
@@ -69,6 +70,8 @@ export function createScheduleRows(store: Store, now: () => Date = () => new Dat
     list: ({ limit, before }: { limit: number; before?: string | undefined }): ScheduleRow[] =>
       (list.all({ limit, before: before ?? null }) as Row[]).map((row) => rowOf(row)!),
     due: (at: string, limit: number): ScheduleRow[] => (due.all(at, limit) as Row[]).map((row) => rowOf(row)!),
+    /** Those that are due and ask a person what to do with what was missed. */
+    dueWithQuestion: (at: string): ScheduleRow[] => (asking.all(at) as Row[]).map((row) => rowOf(row)!),
     /** How many may still come, of all or of those that models made. */
     unfinished: (by: "anybody" | "model"): number =>
       ((by === "model" ? unfinishedOfModels : unfinished).get() as { count: number }).count,
