@@ -118,7 +118,9 @@ function createRequests({ apiUrl, token, scheme, accept, headers: more = {}, sig
         if (error instanceof ForgeError || signal?.aborted) throw error;
         cause = error;
       }
-      const wait = answer === undefined || answer.status >= 500 ? 200 * 4 ** (tries - 1) : waitOf(answer, Date.now());
+      const isFault = answer === undefined || answer.status >= 500;
+      const asked = answer && isFault ? retryAfter(answer.headers, Date.now()) : undefined;
+      const wait = isFault ? (asked ?? 200 * 4 ** (tries - 1)) : waitOf(answer!, Date.now());
       if (answer !== undefined && (answer.status < 400 || wait === undefined)) return checked(answer, url);
       if (tries >= READ_TRIES || (wait ?? 0) > LONGEST_WAIT_MS) {
         if (answer) return checked(answer, url);
@@ -232,8 +234,8 @@ async function endOf(response: Response): Promise<string> {
 /** How long the forge asks to wait; undefined where waiting changes nothing. */
 function waitOf({ status, headers, text }: Answer, now: number): number | undefined {
   if (status !== 429 && status !== 403) return undefined;
-  const after = Number(headers.get("retry-after") ?? Number.NaN);
-  if (Number.isFinite(after)) return Math.max(0, after * 1_000);
+  const after = retryAfter(headers, now);
+  if (after !== undefined) return after;
   if (headers.get("x-ratelimit-remaining") === "0") {
     const reset = Number(headers.get("x-ratelimit-reset"));
     return Number.isFinite(reset) ? Math.max(1_000, reset * 1_000 - now) : 60_000;
@@ -241,11 +243,19 @@ function waitOf({ status, headers, text }: Answer, now: number): number | undefi
   return status === 429 || /secondary rate limit|abuse detection/i.test(text.slice(0, 2_000)) ? 60_000 : undefined;
 }
 
+/** What `Retry-After` asks for: a number of seconds, or a moment. */
+function retryAfter(headers: Headers, now: number): number | undefined {
+  const given = headers.get("retry-after")?.trim();
+  if (!given) return undefined;
+  const ms = /^\d{1,9}$/.test(given) ? Number(given) * 1_000 : Date.parse(given) - now;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
 function refusal(answer: Answer, { url, host, now }: { url: URL; host: string; now: number }): ForgeError {
   const said = oneLine(messageIn(answer.text), 600);
   const because = said === "" ? "" : `: ${said}`;
-  const wait = waitOf(answer, now);
   const { status } = answer;
+  const wait = waitOf(answer, now) ?? (status === 503 ? retryAfter(answer.headers, now) : undefined);
   if (wait !== undefined) {
     const retryAt = now + wait;
     return new ForgeError("limited", `${host} takes no more requests until ${new Date(retryAt).toISOString()}${because}`, {

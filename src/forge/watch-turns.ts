@@ -121,6 +121,8 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
     async take(id: string): Promise<void> {
       const watch = rows.find(id);
       if (watch?.state !== "on" || stopping.signal.aborted) return;
+      // After a failure, or where the forge asked for patience, nothing is asked of it before the next look.
+      if (watch.problem !== null && !isDue(watch)) return;
       try {
         const here = await open(watch);
         if (isDue(watch)) await look(watch, here);

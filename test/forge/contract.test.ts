@@ -148,6 +148,19 @@ describe.each(KINDS)("a repository on $name", ({ dialect, create }) => {
     const limited: unknown = await forge.repository().catch((error: unknown) => error);
     expect(limited).toBeInstanceOf(ForgeError);
     expect(limited).toMatchObject({ kind: "limited", retryAt: expect.any(Number) });
+    // The same as a moment, and of a forge that is down for a while: it is asked once.
+    const moment = new Date(Date.now() + 3_600_000).toUTCString();
+    for (const status of [403, 429, 503])
+      for (const after of [moment, "3600"]) {
+        times = 0;
+        double.instead = () => {
+          times += 1;
+          return { status, headers: { "retry-after": after }, body: { message: "not now" } };
+        };
+        const told: unknown = await forge.repository().catch((error: unknown) => error);
+        expect({ status, after, told, times }).toMatchObject({ told: { kind: "limited" }, times: 1 });
+        expect((told as ForgeError).retryAt).toBeGreaterThan(Date.now() + 3_000_000);
+      }
     double.instead = () => undefined;
   });
 
