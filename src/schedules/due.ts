@@ -134,20 +134,11 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     }
   }
 
-  /** Whether a person is to be asked for the last of what is due of a schedule. */
-  function asks(row: ScheduleRow, at: Date): boolean {
-    if (row.catchUp !== "ask" || row.nextAt === null || rows.openOf(row.id).length > 0) return false;
-    const when = whenOf(row);
-    let last = new Date(row.nextAt);
-    for (let next = dueAfter(row, when, last); next !== undefined && next <= at; next = dueAfter(row, when, next)) last = next;
-    const age = at.getTime() - last.getTime();
-    return age > LATE_MS && age <= (readDuration(row.maxAge) ?? 0) && !rows.hasOccurrence(row.id, iso(last));
-  }
-
   return {
     catchUp,
     /** How many questions about missed times the next look is going to ask. */
-    questionsDue: (): number => rows.dueWithQuestion(iso(now())).filter((row) => asks(row, now())).length,
+    questionsDue: (): number =>
+      rows.dueWithQuestion(iso(now())).filter((row) => rows.openOf(row.id).length === 0 && isAskedFor(row, now())).length,
     /** Looks at everything that is due, a few at a time. */
     async look(isOpen: () => boolean): Promise<void> {
       const at = now();
@@ -160,4 +151,13 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
       }
     },
   };
+}
+
+/** Whether the last time at which a schedule was due is late, and not too late, so that a person is asked about it. */
+function isAskedFor(row: ScheduleRow, at: Date): boolean {
+  const when = whenOf(row);
+  let last = new Date(row.nextAt!);
+  for (let next = dueAfter(row, when, last); next !== undefined && next <= at; next = dueAfter(row, when, next)) last = next;
+  const age = at.getTime() - last.getTime();
+  return age > LATE_MS && age <= (readDuration(row.maxAge) ?? 0);
 }
