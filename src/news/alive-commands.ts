@@ -8,7 +8,7 @@ const KEY = "background:alive";
 const MOST = 100;
 const MAX_TEXT = 200;
 const Alive = z.array(z.object({ id: z.string(), text: z.string() }));
-export type AliveCommand = z.infer<typeof Alive>[number];
+type AliveCommand = z.infer<typeof Alive>[number];
 
 /** Remembers which commands run in the background: they end with the daemon, and a person is told of that. */
 export function createAliveCommands(state: State) {
