@@ -53,17 +53,31 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
       cause,
     });
 
+  function look(): void {
+    const now = daemon();
+    if (!now) throw lost("it has ended");
+    url = urlOf(now);
+  }
+
   return {
     url: () => url,
     async call(path, call) {
-      // The token is for nobody else who may listen there by now. Looking takes its time, so it is spared while a stream is open.
-      const now = streams > 0 ? undefined : daemon();
-      if (!now && streams === 0) throw lost("it has ended");
-      if (now) url = urlOf(now);
+      // The token is for nobody else who may listen there by now. Looking takes its time, so it is spared while a stream is
+      // open, or where a connection was kept: at its other end is whoever was there before.
+      const isSure = streams > 0 || hasKeptConnection(agent, url);
+      if (!isSure) look();
       const token = env.IO_TOKEN || readToken(paths.token);
       const headers = { authorization: `Bearer ${token}`, "io-client": client, ...call.headers };
+      const send = () => ask(url + path, { ...call, headers }, agent);
       try {
-        const answer = await ask(url + path, { ...call, headers }, agent);
+        const answer = await send().catch((error: unknown) => {
+          if (!isStale(error)) throw error;
+          const before = url;
+          look();
+          // Whether another daemon has it already nobody knows.
+          if (url !== before) throw error.cause;
+          return send();
+        });
         if (call.isStream && answer.status === 200) {
           streams += 1;
           answer.body.once("close", () => {
@@ -72,7 +86,7 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
         }
         return answer;
       } catch (error) {
-        throw call.signal?.aborted ? error : lost(messageOf(error), error);
+        throw call.signal?.aborted || error instanceof UserError ? error : lost(messageOf(error), error);
       }
     },
   };
@@ -83,14 +97,24 @@ function ask(url: string, { method = "GET", headers = {}, body, signal }: Call, 
     const sent = request(url, { agent, method, headers, ...(signal && { signal }) }, (response: IncomingMessage) =>
       answer({ status: response.statusCode ?? 0, body: response }),
     );
-    sent.once("error", (error) => {
-      // The other side had just closed a connection that was kept open, and has not heard of this.
-      if (sent.reusedSocket && codeOf(error) === "ECONNRESET")
-        ask(url, { method, headers, ...(body !== undefined && { body }), ...(signal && { signal }) }, agent).then(answer, fail);
-      else fail(error);
-    });
+    sent.once("error", (error) => fail(sent.reusedSocket && codeOf(error) === "ECONNRESET" ? new Stale(error) : error));
     sent.end(body);
   });
+}
+
+/** The other side had just closed a connection that was kept open, and has not heard of the request. */
+class Stale extends Error {
+  constructor(override readonly cause: Error) {
+    super(cause.message);
+  }
+}
+const isStale = (error: unknown): error is Stale => error instanceof Stale;
+
+/** Whether the next request goes over a connection that is open already. */
+function hasKeptConnection(agent: Agent, url: string): boolean {
+  const { hostname, port } = new URL(url);
+  const name = agent.getName({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+  return agent.freeSockets[name]?.some(({ destroyed }) => !destroyed) === true;
 }
 
 function urlOf({ host, port }: DaemonFile): string {

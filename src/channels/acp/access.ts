@@ -8,6 +8,7 @@ export interface Following {
   /** A daemon that is lost is waited for, and nothing that happened meanwhile is missed. */
   wait: "for ever";
   onOpen: () => void;
+  onLost: () => void;
 }
 
 /** The daemon as an editor's process reaches it. */

@@ -13,9 +13,18 @@ export function createFeed({ access, conversation, onEvent }: FeedDeps) {
   let opened: Promise<void> | undefined;
   let holds = 0;
   let goOn: () => void = () => {};
+  let isConnected = false;
 
   async function follow(onOpen: () => void): Promise<void> {
-    for await (const event of access.events({ conversation, signal: abort.signal, wait: "for ever", onOpen })) {
+    const opens = () => {
+      isConnected = true;
+      onOpen();
+    };
+    const onLost = () => {
+      isConnected = false;
+    };
+    const following = { conversation, signal: abort.signal, wait: "for ever" as const, onOpen: opens, onLost };
+    for await (const event of access.events(following)) {
       while (holds > 0)
         await new Promise<void>((resolve) => {
           goOn = resolve;
@@ -30,6 +39,8 @@ export function createFeed({ access, conversation, onEvent }: FeedDeps) {
       opened ??= new Promise((resolve, reject) => void follow(resolve).then(resolve, reject));
       return opened;
     },
+    /** Whether the daemon is surely there. */
+    isConnected: () => isConnected,
     /** Hands nothing on until the work is done: it learns first what the events will be about. */
     async hold<T>(work: () => Promise<T>): Promise<T> {
       holds += 1;

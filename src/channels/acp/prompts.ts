@@ -12,7 +12,7 @@ import type { Feed } from "./feed.ts";
 export interface PromptsDeps {
   access: AcpAccess;
   conversation: string;
-  feed: Pick<Feed, "hold" | "open">;
+  feed: Pick<Feed, "hold" | "open" | "isConnected">;
   /** Makes the conversation. */
   keep: () => Promise<void>;
 }
@@ -39,23 +39,30 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
   const own = new Set<string>();
   const cancelPath = (message: string) => `/api/messages/${segment(message)}/cancel`;
 
+  /** Does it again with a daemon that is there, if this one was lost meanwhile. */
+  async function reach<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      await access.ready();
+      return persistently(work);
+    }
+  }
+
   async function send(prompt: Prompt, text: string, files: Given["files"]): Promise<void> {
-    await access.ready();
-    await keep();
+    // Looking for the daemon takes longer than all of the rest here.
+    if (!feed.isConnected()) await access.ready();
+    await reach(keep);
     await feed.open();
     const attachments: string[] = [];
-    for (const { name, bytes } of files) attachments.push((await persistently(() => access.upload(name, bytes))).id);
+    for (const { name, bytes } of files) attachments.push((await reach(() => access.upload(name, bytes))).id);
     await feed.hold(async () => {
       if (prompt.isCancelled) return;
       const attached = attachments.length > 0 ? { attachments } : {};
       const body = { text, conversation, source: "acp", idempotencyKey: prompt.key, ...attached };
-      const post = () => access.request<Message | { id: string }>("POST", "/api/messages", body);
       // Whether it arrived before the daemon went away or not, the key makes it one message.
-      const sent = await persistently(post).catch(async (error: unknown) => {
-        if (!isAway(error)) throw error;
-        await access.ready();
-        return persistently(post);
-      });
+      const sent = await reach(() => access.request<Message | { id: string }>("POST", "/api/messages", body));
       prompt.id = sent.id;
       own.add(sent.id);
       if (prompt.isCancelled) void stop(prompt);
