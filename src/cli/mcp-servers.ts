@@ -138,7 +138,9 @@ function loginCommands(mcp: Command, shell: Shell): void {
       const begun = await shell.client().request<{ url: string }>("POST", `${route(name)}/login`, folderOf(project));
       shell.print(begun, begun.url, { json });
       if (!browser || json || !shell.isTerminal) return;
-      openAddress(shell, begun.url);
+      // The server chose the address: a person sees where it leads before anything is opened.
+      shell.note(`The server ${name} names this address. It leads to ${new URL(begun.url).host}.`);
+      if (await askYesNo("Open it in the browser?")) openAddress(shell, begun.url);
       shell.note("Log in there; this waits for you. Ctrl-C ends the wait, not the login.");
       for (const end = Date.now() + LOGIN_MS; Date.now() < end; ) {
         const now = await shell.client().request<McpServerDetails>("GET", `${route(name)}${queryOf(project)}`);

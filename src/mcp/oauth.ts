@@ -6,7 +6,7 @@ import type {
   StoredOAuthTokens,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { messageOf, UserError } from "../lib/errors.ts";
+import { conflict, messageOf, UserError, unavailable } from "../lib/errors.ts";
 import { oneLine, quoted } from "../lib/quoted.ts";
 import type { State } from "../store/state.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
@@ -119,14 +119,14 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
         if (attempt.url !== undefined && isWebPage(attempt.url)) return attempt.url.href;
         attempts.delete(word);
         if (attempt.url !== undefined)
-          throw new UserError(
+          throw unavailable(
             `The login was not begun: this server wants it at ${quoted(attempt.url.href.split("?", 1)[0]!, 200)}, which is no web page (http or https).`,
           );
-        throw new UserError(`The login could not be begun: ${oneLine(messageOf(error), 400)}`);
+        throw unavailable(`The login could not be begun: ${oneLine(messageOf(error), 400)}`);
       }
       attempts.delete(word);
       await client.close();
-      throw new UserError("This server needs no login.");
+      throw conflict("This server needs no login.");
     },
     /** Ends an attempt with what the browser brought back; the answer is whose it was. */
     async finish(given: URLSearchParams): Promise<Entry> {

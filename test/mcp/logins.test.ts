@@ -1,14 +1,16 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ModelServer } from "../../src/engine/rehearsal/server.ts";
-import { providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
+import { cleanEnvironment, IO, providerEnvironment, runIo, startDaemonProcess, type TestDaemon } from "../support/daemon.ts";
 import { unmarked } from "../support/data.ts";
 import { collectEndings, temporaryHome } from "../support/home.ts";
 import { startGuarded } from "../support/mcp/guarded.ts";
 import { isIn } from "../support/mcp/servers.ts";
 import { scriptedModel } from "../support/model.ts";
 import { modelCalls, obedient } from "../support/orchestrator.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 const { atTheEnd, end } = collectEndings();
 afterAll(end);
@@ -35,11 +37,32 @@ test("a server that sends people anywhere but to a web page begins no login, and
   for (const address of ["file:///etc/passwd", "--version:x", "vscode://open/this", "http://me:pass@127.0.0.1/authorize"]) {
     guarded.sendTo(address);
     const begun = await runIo(["mcp", "login", "guarded", "--no-browser"], daemon.home);
-    expect(begun.code, address).not.toBe(0);
+    // The server is at fault, and not who typed the command.
+    expect(begun.code, address).toBe(1);
     expect(begun.stdout, address).toBe("");
     expect(begun.stderr).toMatch(/The login (?:was not begun: .* no web page|could not be begun)/);
   }
   guarded.sendTo(undefined);
+});
+
+test("at a terminal a person is told which host the server names, and nothing is opened before they say so", async () => {
+  await isIn(daemon, "guarded", "needs-login");
+  const told = join(daemon.home, "opened");
+  const opener = join(daemon.home, "opener");
+  writeFileSync(opener, `#!/bin/sh\ntouch '${told}'\n`, { mode: 0o755 });
+  for (const answer of ["n", "y"]) {
+    const command = [process.execPath, IO, "mcp", "login", "guarded"];
+    const env = { ...cleanEnvironment(daemon.home), BROWSER: opener };
+    const terminal = await openTerminal(daemon.home, command, env, { name: answer });
+    const shows = (text: string) => until(text, async () => (await terminal.screen()).includes(text));
+    await shows(`It leads to ${new URL(guarded.url).host}.`);
+    await shows("Open it in the browser?");
+    expect(existsSync(told)).toBe(false);
+    await terminal.enter(answer);
+    await shows("this waits for you");
+    if (answer === "y") await until("the browser", () => existsSync(told));
+    else expect(existsSync(told)).toBe(false);
+  }
 });
 
 test("a login goes through a browser once, its tokens are told to nobody, are refreshed, and are forgotten by a logout", async () => {
