@@ -94,7 +94,8 @@ export function createGuard(deps: GuardDeps) {
       }
       if (scope === undefined || !scopes.includes(scope)) {
         if (bearer !== undefined) onAstray(bearer, context.req.path);
-        return fail(context, 403, `This token was made for ${scopes.join(" and ")} and opens nothing else.`);
+        const remedy = scope === undefined ? "" : ` Make one for this: io token create <name> --for ${scope}.`;
+        return fail(context, 403, `This token was made for ${scopes.join(" and ")} and opens nothing else.${remedy}`);
       }
       await next();
     };

@@ -1,6 +1,13 @@
-import { McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
+import {
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  ResourceTemplate,
+} from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { type IoAccess, pageAddress, segment } from "./access.ts";
+import { UserError } from "../../lib/errors.ts";
+import { BAD_REQUEST, type IoAccess, pageAddress, segment } from "./access.ts";
 import { failureText, registerTools } from "./tools.ts";
 
 const INSTRUCTIONS = `IO is an assistant that runs on the user's own machine, with its own tools, a long-term memory (the wiki), squads (lasting teams that work on projects) and a pipeline from issue to tested code.
@@ -16,25 +23,20 @@ export function createMcpServer(access: IoAccess, version: string): McpServer {
   return server;
 }
 
-function registerResources(server: McpServer, { request }: IoAccess): void {
+function registerResources(server: McpServer, access: IoAccess): void {
+  const { request } = access;
   const json = "application/json";
   const decoded = (value: string | string[] | undefined) => decodeURIComponent(String(value));
   async function told(uri: URL, mimeType: string, read: () => Promise<string>) {
     try {
       return { contents: [{ uri: uri.href, mimeType, text: await read() }] };
     } catch (error) {
-      throw new Error(failureText(error));
+      const isNotThere = error instanceof URIError || (error instanceof UserError && NOT_THERE.includes(error.code));
+      throw isNotThere ? new ResourceNotFoundError(uri.href, notThere(error)) : new Error(failureText(error));
     }
   }
-  const pages = new ResourceTemplate("io://wiki/{+path}", {
-    async list() {
-      const { items } = await request<{ items: { path: string; title: string }[] }>("GET", "/api/wiki/pages?limit=1000");
-      const shown = items.map(({ path, title }) => ({ name: path.replace(/^pages\//, ""), title }));
-      const uriOf = (name: string) => `io://wiki/${name.split("/").map(encodeURIComponent).join("/")}`;
-      return { resources: shown.map(({ name, title }) => ({ uri: uriOf(name), name, title, mimeType: "text/markdown" })) };
-    },
-  });
-  server.registerResource("wiki", pages, { description: "A page of IO's long-term memory" }, (uri, { path }) =>
+  const pages = new ResourceTemplate("io://wiki/{+path}", { list: undefined });
+  server.registerResource("wiki", pages, { description: A_PAGE }, (uri, { path }) =>
     told(uri, "text/markdown", async () => (await request<{ content: string }>("GET", pageAddress(decoded(path)))).content),
   );
   const shown = (name: string, template: string, description: string, addressOf: (id: string) => string, textOf = asJson) =>
@@ -46,7 +48,34 @@ function registerResources(server: McpServer, { request }: IoAccess): void {
   shown("run-diff", "io://runs/{id}/diff", "What a run changed", (id) => `/api/runs/${id}/diff`, diffText);
   shown("run", "io://runs/{id}", "A run of the pipeline", (id) => `/api/runs/${id}`);
   shown("task", "io://tasks/{id}", "A task of a squad", (id) => `/api/tasks/${id}`);
+  server.server.setRequestHandler("resources/list", async ({ params }) => listPages(access, params?.cursor));
 }
+
+/** A wiki can be larger than one answer; a cursor is the last path of the page before. */
+async function listPages({ request }: IoAccess, cursor: string | undefined) {
+  const after = cursor === undefined ? undefined : Buffer.from(cursor, "base64url").toString("utf8");
+  if (after !== undefined && !after.startsWith(PAGES))
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "cursor: is none that was given out here.");
+  const query = new URLSearchParams({ limit: String(LISTED), ...(after !== undefined && { after }) });
+  const { items, next } = await request<{ items: { path: string; title: string }[]; next?: string }>(
+    "GET",
+    `/api/wiki/pages?${query}`,
+  );
+  const resources = items.map(({ path, title }) => {
+    const name = path.slice(PAGES.length);
+    const uri = `io://wiki/${name.split("/").map(encodeURIComponent).join("/")}`;
+    return { uri, name, title, description: A_PAGE, mimeType: "text/markdown" };
+  });
+  return { resources, ...(next !== undefined && { nextCursor: Buffer.from(next).toString("base64url") }) };
+}
+
+const LISTED = 1_000;
+/** Where every page of the wiki stands. */
+const PAGES = "pages/";
+const A_PAGE = "A page of IO's long-term memory";
+const NOT_THERE: readonly (string | undefined)[] = ["not_found", BAD_REQUEST];
+const notThere = (error: unknown) =>
+  error instanceof URIError ? `${BAD_REQUEST}: the address is malformed.` : failureText(error);
 
 const asJson = (document: unknown): string => JSON.stringify(document, null, 2);
 const diffText = (document: unknown): string => (document as { text: string }).text;

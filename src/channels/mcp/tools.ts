@@ -2,7 +2,11 @@ import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from "
 import { z } from "zod";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import { newId } from "../../lib/ids.ts";
+import { isFolder } from "../../lib/is-folder.ts";
+import { quoted } from "../../lib/quoted.ts";
+import { explainIssues } from "../../lib/validation.ts";
 import type { Status as IoStatus } from "../../protocol/api.ts";
+import type { ConversationInfo } from "../../protocol/conversations.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import type { BegunRun, Run } from "../../protocol/runs.ts";
 import type { Squad, Task } from "../../protocol/squads.ts";
@@ -19,6 +23,10 @@ const wait_seconds = z
   .default(MOST_WAIT_S)
   .describe(`how long to wait for the end, at most ${MOST_WAIT_S} seconds; ask again after that`);
 const Id = z.string().min(1).max(100);
+const WholePath = z
+  .string()
+  .max(4_096)
+  .regex(/^(?:\/|[A-Za-z]:[\\/])/, "must be a whole path");
 const Approvals = z
   .array(z.object({ id: z.string(), summary: z.string(), command: z.string() }))
   .describe("questions that only the user can answer, each with the command that does");
@@ -70,20 +78,28 @@ export function registerTools(server: McpServer, access: IoAccess): void {
     annotations,
     run,
   }: Definition<I, O>) {
-    const call = async (args: z.output<I>, context: ServerContext): Promise<CallToolResult> => {
+    const call = async (args: unknown, context: ServerContext): Promise<CallToolResult> => {
       try {
-        const structuredContent: Record<string, unknown> = output.parse(await run(args, context));
+        const read = input.safeParse(args);
+        if (!read.success) throw new UserError(`${name}: ${explainIssues(read.error)}.`, { code: BAD_REQUEST });
+        const structuredContent: Record<string, unknown> = output.parse(await run(read.data, context));
         return { content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent };
       } catch (error) {
         return { isError: true, content: [{ type: "text", text: failureText(error) }] };
       }
     };
-    server.registerTool(name, { description, inputSchema: input, outputSchema: output, annotations }, call as never);
+    const inputSchema = unchecked(input);
+    server.registerTool(name, { description, inputSchema, outputSchema: output, annotations }, call as never);
   }
   addTalk(add, access, waits);
   addSquads(add, access, waits);
   addRuns(add, access, waits);
   addWiki(add, access);
+}
+
+/** Shows a schema and lets everything pass: what is wrong is told in IO's own words, like every other failure. */
+function unchecked<I extends z.ZodObject>(schema: I): Pick<I, "~standard"> {
+  return { "~standard": { ...schema["~standard"], validate: (value: unknown) => ({ value: value as z.output<I> }) } };
 }
 
 type Add = <I extends z.ZodObject, O extends z.ZodObject>(definition: Definition<I, O>) => void;
@@ -97,19 +113,19 @@ function addTalk(add: Add, { request }: IoAccess, waits: Waits): void {
     input: z.object({
       text: z.string().min(1).max(200_000),
       conversation: Conversation.optional().describe("go on in this conversation; without it, that of the folder, or a new one"),
-      folder: z
-        .string()
-        .regex(/^(?:\/|[A-Za-z]:[\\/])/, "a whole path")
-        .optional()
-        .describe("the project it is about"),
+      folder: WholePath.optional().describe("the project it is about"),
       wait_seconds,
     }),
     output: Shown,
     annotations: ACTS,
     async run({ text, conversation, folder, wait_seconds: seconds }, context): Promise<ShownMessage> {
+      if (folder !== undefined && !isFolder(folder))
+        throw new UserError(`folder: there is no folder ${quoted(folder, 300)}.`, { code: BAD_REQUEST });
       const opened = { ...(folder && { folder }), ...(conversation && { name: conversation }) };
-      const place = folder === undefined ? undefined : await request<{ name: string }>("POST", "/api/conversations", opened);
-      const name = conversation ?? place?.name ?? newId("mcp").replace("_", "-");
+      const place = folder === undefined ? undefined : await request<ConversationInfo>("POST", "/api/conversations", opened);
+      // Where there is no project, what the user says in main stays between the two of them.
+      const ofProject = place && place.folder !== null ? place.name : undefined;
+      const name = conversation ?? ofProject ?? newId("mcp").replace("_", "-");
       const message = { text, conversation: name, source: "mcp", ...(folder && { folder }), idempotencyKey: newId("mcp") };
       const { id } = await persistently(() => request<{ id: string }>("POST", "/api/messages", message));
       return waits.message(id, seconds, context, { cancels: true });
@@ -208,7 +224,7 @@ function addRuns(add: Add, { request }: IoAccess, waits: Waits): void {
     name: "io_swarm_start",
     description: "Start a run of IO's pipeline: from an issue to reviewed, tested code on a branch. Ask about it with io_swarm.",
     input: z.object({
-      project: z.string().min(1).max(4_096).describe("the project's folder, a whole path"),
+      project: WholePath.describe("the project's folder, a whole path"),
       issue: z.string().min(1).max(200_000),
       stand_ins: z.boolean().default(false).describe("let other models stand in for those that are not there"),
     }),

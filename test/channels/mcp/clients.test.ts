@@ -145,9 +145,11 @@ describe.each(SPEAKERS)("%s", (who, speak) => {
       "io://runs/r_nothing",
       "io://wiki/../../approvals",
       "io://wiki/%2e%2e/%2e%2e/tokens",
+      "io://wiki/%zz",
+      "io://wiki/no-such-page",
       "io://tasks/%2e%2e",
     ])
-      await expect(client.readResource({ uri: wrong }), wrong).rejects.toThrow();
+      await expect(client.readResource({ uri: wrong }), wrong).rejects.toMatchObject({ code: -32602 });
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name).sort()).toEqual(["delegate", "recall", "swarm"]);
     const recall = await client.getPrompt({ name: "recall", arguments: { topic: "quokkas" } });
@@ -162,15 +164,21 @@ describe.each(SPEAKERS)("%s", (who, speak) => {
       ["io_delegate", { squad: "..", task: "x" }, "bad_request"],
       ["io_delegate", { squad: "nobody", task: "x" }, "not_found"],
       ["io_cancel", {}, "bad_request"],
+      ["io_ask", {}, "bad_request"],
+      ["io_ask", { text: "x", conversation: "not a name!" }, "bad_request"],
+      ["io_ask", { text: "x", folder: "somewhere" }, "bad_request"],
+      ["io_ask", { text: "x", folder: "/nowhere/at/all" }, "bad_request"],
+      ["io_message", { message: "m_nothing", wait_seconds: -1 }, "bad_request"],
+      ["io_swarm_start", { project: "src", issue: "x" }, "bad_request"],
       ["io_swarm_start", { project: "/nowhere/at/all", issue: "x" }, ""],
     ] as const) {
       const failed = await call(name, args);
       expect(failed.isError, name).toBe(true);
       expect(failed.content[0]!.text).toMatch(new RegExp(`^${code || "[a-z_]+"}: \\S`));
     }
-    expect((await call("io_ask", { text: "x", conversation: "not a name!" }).catch(() => ({ isError: true }))).isError).toBe(
-      true,
-    );
+    // Outside of projects there is a conversation of its own, and not the user's.
+    const outside = await call("io_ask", { text: "nothing to do with a project", folder: temporaryFolder() });
+    expect(outside.structuredContent?.conversation).toMatch(/^mcp-/);
 
     const word = who.replaceAll(/\W/g, "");
     const told: Told[] = [];
@@ -232,7 +240,11 @@ test("only a token for MCP opens it, and a refusal says what to do", async () =>
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
     });
-  expect((await post(other.token)).status).toBe(403);
+  const astray = await post(other.token);
+  expect([astray.status, await astray.json()]).toMatchObject([
+    403,
+    { error: { message: expect.stringContaining("io token create <name> --for mcp") } },
+  ]);
   const nobody = await post(undefined);
   expect(nobody.headers.get("www-authenticate")).toBe("Bearer");
   expect([nobody.status, await nobody.json()]).toMatchObject([
