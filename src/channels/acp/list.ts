@@ -1,9 +1,12 @@
+import { isAbsolute } from "node:path";
 import type { ListSessionsResponse, SessionInfo } from "@agentclientprotocol/sdk";
-import { oneLine } from "../../lib/quoted.ts";
+import { UserError } from "../../lib/errors.ts";
+import { oneLine, quoted } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import type { ConversationInfo, ConversationList } from "../../protocol/conversations.ts";
 import { Conversation } from "../../protocol/messages.ts";
+import { segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import { invalid } from "./errors.ts";
 
@@ -15,12 +18,15 @@ export async function listSessions(
   { request }: Pick<AcpAccess, "request">,
   { cwd, cursor }: { cwd?: string | null | undefined; cursor?: string | null | undefined },
 ): Promise<ListSessionsResponse> {
-  if (cursor && !Conversation.safeParse(cursor).success) throw invalid("cursor: is none that was given out here.");
+  if (cwd && !isAbsolute(cwd)) throw invalid(`cwd: ${quoted(cwd, 300)} is not a whole path.`);
+  const notOurs = invalid("cursor: is none that was given out here.");
+  if (cursor && !Conversation.safeParse(cursor).success) throw notOurs;
   const sessions: SessionInfo[] = [];
   let before = cursor ?? undefined;
   for (;;) {
     const query = new URLSearchParams({ limit: String(FETCHED), ...(cwd && { folder: realOf(cwd) }), ...(before && { before }) });
     const { items, next } = await request<ConversationList>("GET", `/api/conversations?${query}`);
+    if (items.length === 0 && cursor && !(await isThere(request, cursor))) throw notOurs;
     for (const conversation of items) {
       if (sessions.length === PAGE) return { sessions, nextCursor: sessions.at(-1)!.sessionId };
       const info = sessionInfo(conversation);
@@ -28,6 +34,17 @@ export async function listSessions(
     }
     if (next === undefined) return { sessions };
     before = next;
+  }
+}
+
+/** A cursor is the last session of the page before. Behind one that is gone the list looks as if it were at its end. */
+async function isThere(request: AcpAccess["request"], cursor: string): Promise<boolean> {
+  try {
+    await request("GET", `/api/conversations/${segment(cursor)}`);
+    return true;
+  } catch (error) {
+    if (error instanceof UserError && error.code === "not_found") return false;
+    throw error;
   }
 }
 

@@ -138,8 +138,8 @@ test("the list has conversations with a folder and a message, newest first, fift
   const everything = await editor.agent.request(methods.agent.session.list, {});
   expect(everything.sessions.map(({ sessionId }) => sessionId)).not.toEqual(expect.arrayContaining(["homeless"]));
   expect(everything.sessions.map(({ sessionId }) => sessionId)).not.toEqual(expect.arrayContaining(["silent"]));
-  const wrong = editor.agent.request(methods.agent.session.list, { cursor: "../x" });
-  expect(await errorOf(wrong)).toMatchObject({ code: -32602 });
+  for (const wrong of [{ cursor: "../x" }, { cursor: "acp-nobody" }, { cwd: "src" }])
+    expect(await errorOf(editor.agent.request(methods.agent.session.list, wrong))).toMatchObject({ code: -32602 });
 });
 
 test("an editor that is killed finds its turn and its question again; close ends what it began, and nothing else", async () => {
