@@ -242,6 +242,29 @@ test("each attempt at a step is a bar: one that failed, one that was cut off unt
   expect(barsOf(step, { ...scale, end: 30_000 }).length).toBe(2);
 });
 
+test("in a replay an attempt is there from its own beginning on, runs until it ended, and no bar reaches past the playhead", () => {
+  const at = (second: number) => new Date(second * 1_000).toISOString();
+  const step = {
+    ...{ key: "a", kind: "call", state: "failed", attempts: 2, error: "no", startedAt: at(40), finishedAt: at(99.9) },
+    tries: [
+      { startedAt: at(10), finishedAt: at(30), error: "the reply was empty" },
+      { startedAt: at(40), finishedAt: at(99.9), error: "no" },
+    ],
+  } as unknown as RunStep;
+  const short = { ...step, key: "b", startedAt: at(99.9), finishedAt: at(100), tries: [] };
+  const lists = { phases: [], streams: [], loops: [], evidence: [] };
+  const run = { status: "failed", createdAt: at(0), finishedAt: at(100), steps: [step, short], ...lists } as unknown as Run;
+  const barsAt = (second: number) =>
+    runAt(run, second * 1_000).steps.flatMap((each) => barsOf(each, { begin: 0, end: 100_000, now: second * 1_000 }));
+  for (const second of [0, 10, 20, 30, 35, 40, 50, 99.9, 99.95, 100])
+    for (const { left, width } of barsAt(second)) expect(left + width, `at ${second} s`).toBeLessThanOrEqual(second + 1e-9);
+  expect(barsAt(5)).toEqual([]);
+  expect(barsAt(20)).toEqual([{ left: 10, width: 10, state: "begun", says: "10 s" }]);
+  expect(barsAt(35).map(({ left, width, state }) => [left, width, state])).toEqual([[10, 20, "failed"]]);
+  expect(barsAt(50).map(({ state }) => state)).toEqual(["failed", "begun"]);
+  expect(runAt(run, 20_000).steps[0]?.attempts).toBe(1);
+});
+
 test("an approval is void once its loop approved another state, its stream went on, or its reviewer had to look again", () => {
   const tree = (letter: string) => letter.repeat(40);
   const loop = (more: object) =>

@@ -12,28 +12,40 @@ export interface Bar {
 /** The least of a bar that can still be seen. */
 const LEAST = 0.5;
 
-/** Every attempt of a step as a bar of its own; one that was cut off ends where the next began. */
+/**
+ * Every attempt of a step as a bar of its own; one that was cut off ends where the next began. `end` is where the axis ends, and
+ * `now` the moment that is shown: nothing of a bar lies behind it.
+ */
 export function barsOf(step: RunStep, { begin, end, now }: { begin: number; end: number; now: number }): Bar[] {
   const span = Math.max(1, end - begin);
   const { tries = [] } = step;
   const attempts = tries.length > 0 ? tries : [{ startedAt: step.startedAt, finishedAt: step.finishedAt, error: step.error }];
+  const shown = Math.min(now, end);
   return attempts
-    .filter(({ startedAt }) => Date.parse(startedAt) <= end)
+    .filter(({ startedAt }) => Date.parse(startedAt) <= shown)
+    .map((attempt) => (isLater(attempt.finishedAt, shown) ? { ...attempt, finishedAt: null, error: null } : attempt))
     .map(({ startedAt, finishedAt, error }, index, all) => {
       const next = all[index + 1];
       const isLast = next === undefined;
       const from = Date.parse(startedAt);
       const until = finishedAt ?? next?.startedAt ?? (isLast ? step.finishedAt : null);
-      const to = Math.min(end, until === null ? now : Date.parse(until));
+      const to = until === null ? shown : Math.min(shown, Date.parse(until));
       const state = stateOf(step, { isLast, isCut: finishedAt === null, isBad: error !== null });
       const which = all.length > 1 ? `attempt ${index + 1} of ${all.length}, ` : "";
       return {
-        left: ((from - begin) / span) * 100,
-        width: Math.max(LEAST, ((to - from) / span) * 100),
+        ...placeOf((from - begin) / span, (to - begin) / span, (shown - begin) / span),
         state,
         says: `${which}${state === "cut" ? "cut off" : duration(to - from)}${error === null ? "" : `: ${error}`}`,
       };
     });
+}
+
+const isLater = (iso: string | null, time: number) => iso !== null && Date.parse(iso) > time;
+
+/** In hundredths. What is too short to be seen is drawn a little wider, but never past the moment that is shown. */
+function placeOf(from: number, to: number, shown: number): { left: number; width: number } {
+  const width = Math.min(Math.max(LEAST, (to - from) * 100), Math.max(0, shown) * 100);
+  return { left: Math.max(0, Math.min(from * 100, shown * 100 - width)), width };
 }
 
 function stateOf(step: RunStep, { isLast, isCut, isBad }: { isLast: boolean; isCut: boolean; isBad: boolean }): Bar["state"] {

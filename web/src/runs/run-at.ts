@@ -5,10 +5,12 @@ export function runAt(run: Run, time: number): Run {
   const at = (iso: string | null) => (iso === null ? Number.POSITIVE_INFINITY : Date.parse(iso));
   if (time >= at(run.finishedAt)) return run;
   const steps = run.steps
-    .filter(({ startedAt }) => at(startedAt) <= time)
-    .map((step) =>
-      at(step.finishedAt) <= time ? step : { ...step, state: "begun" as const, verdict: null, error: null, finishedAt: null },
-    );
+    .filter((step) => at(step.tries?.[0]?.startedAt ?? step.startedAt) <= time)
+    .map((step) => {
+      if (at(step.finishedAt) <= time) return step;
+      const attempts = Math.max(1, step.tries?.filter(({ startedAt }) => at(startedAt) <= time).length ?? 1);
+      return { ...step, state: "begun" as const, attempts, verdict: null, error: null, finishedAt: null };
+    });
   const phases = run.phases
     .filter(({ startedAt }) => at(startedAt) <= time)
     .map((phase) =>
