@@ -56,6 +56,8 @@ export function createShared() {
   });
 
   return {
+    /** What was typed and may hold secrets: it is kept as long as the page is open, and nowhere else. */
+    typed: new Map<string, string>(),
     conversations: computed(() => conversations.data.value?.items ?? []),
     running: computed(() => ({
       tasks: (tasks.data.value?.items ?? []).filter(({ status }) => status === "running"),
