@@ -286,6 +286,11 @@ export const Config = z.strictObject({
   approvalRules: ApprovalRules.default([]).describe("what to do with calls that match; the first rule that matches counts"),
   budgets: Budgets.prefault({}).describe("how much work may use before a person is asked"),
   prices: z.record(z.string().min(1), Price).default({}).describe("what a million tokens of each model cost"),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, "must be three capitals, such as USD or EUR")
+    .default("USD")
+    .describe("the currency of `prices` and of limits on money, as three letters"),
   news: NewsConfig.prefault({}).describe("when IO may disturb you"),
   forge: ForgeConfig.prefault({}).describe("what all forges have in common"),
   github: GitHubConfig.prefault({}).describe("where GitHub is, for pull requests"),

@@ -268,7 +268,7 @@ test("a setting says what it does, what is in force and from where; what is refu
   expect(await said("turnCapMs")).toMatch(/turnCapMs: "soon" is not allowed/);
   expect(await page.evaluate("document.activeElement.getAttribute('aria-invalid')")).toBe("true");
   expect(await page.getByLabel("host", { exact: true }).getAttribute("aria-invalid")).toBe("false");
-  const json = page.getByLabel("prices", { exact: true });
+  const json = page.getByLabel("mcpServers", { exact: true });
   await port.fill("3170");
   await page.getByLabel("turnCapMs", { exact: true }).fill("1000");
   await json.fill("{");

@@ -30,6 +30,10 @@ const trim = (value: number) => value.toFixed(value < 100 ? 1 : 0).replace(/\.0$
 
 export const whole = (value: number): string => value.toLocaleString("en");
 
+/** An amount of money; of little, as much as there is to be seen. */
+export const money = (value: number, currency: string): string =>
+  value.toLocaleString("en", { style: "currency", currency, maximumFractionDigits: value > 0 && value < 0.1 ? 4 : 2 });
+
 export const tokensOf = ({ inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): number =>
   inputTokens + outputTokens;
 

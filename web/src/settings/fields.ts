@@ -5,6 +5,7 @@ export interface Schema {
   default?: unknown;
   items?: Schema;
   anyOf?: Schema[];
+  properties?: Record<string, Schema>;
   minimum?: number;
   maximum?: number;
 }
@@ -15,7 +16,12 @@ export interface Field {
   choices: string[];
   /** One sentence about what it does. */
   says: string;
+  /** What it consists of, where that is known. */
+  parts: Field[];
 }
+
+/** The name of something that nobody should see: what names a variable or a file holds no secret itself. */
+const SECRET = /(?:key|token|secret|password)$/i;
 
 /**
  * The keys of the config as fields of a form, each of the kind that its schema asks for. A text whose value the daemon does not
@@ -25,9 +31,18 @@ export function fieldsOf(schema: { properties?: Record<string, Schema> }, values
   return Object.entries(schema.properties ?? {}).map(([key, given]) => ({
     key,
     kind: given.type === "string" && typeof values[key] === "object" ? "secret" : kindOf(given),
+    parts: Object.entries(given.properties ?? {}).map(([name, part]) => partOf(name, part)),
     choices: (given.enum ?? []).map(String),
     says: sentence(given.description ?? ""),
   }));
+}
+
+function partOf(name: string, part: Schema): Field {
+  const kind = kindOf(part);
+  return {
+    ...{ key: name, kind: kind === "text" && SECRET.test(name) ? "secret" : kind, parts: [] },
+    ...{ choices: (part.enum ?? []).map(String), says: sentence(part.description ?? "") },
+  };
 }
 
 function kindOf({ type, enum: choices, items }: Schema): Kind {

@@ -21,7 +21,7 @@ export const GROUPS: readonly Group[] = [
       ...["selfEditEnabled", "webFetchAllow"],
     ],
   },
-  { name: "Budgets", says: "What work may use up before you are asked.", keys: ["budgets", "prices"] },
+  { name: "Budgets", says: "What work may use up before you are asked.", keys: ["budgets", "prices", "currency"] },
   {
     name: "Telegram and news",
     says: "Where IO reaches you, and when it may.",
