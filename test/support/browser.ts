@@ -17,12 +17,20 @@ export interface WindowOptions {
   theme?: "light" | "dark";
   signedIn?: boolean;
   path?: string;
+  /** A finger instead of a mouse. */
+  touch?: boolean;
 }
 
 /** A window of its own, with a jar of its own, signed in unless it says otherwise. */
 export async function openWindow(browser: Browser, daemon: TestDaemon, options: WindowOptions = {}): Promise<Window> {
-  const { width = 1280, theme = "light", signedIn = true, path = "/" } = options;
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme, locale: "en-GB" });
+  const { width = 1280, theme = "light", signedIn = true, path = "/", touch = false } = options;
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: theme,
+    locale: "en-GB",
+    hasTouch: touch,
+    isMobile: touch,
+  });
   onTestFinished(() => context.close());
   context.setDefaultTimeout(20_000);
   if (signedIn) await context.request.post(`${daemon.url}/api/login`, { data: { token: daemon.token } });

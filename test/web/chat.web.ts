@@ -178,7 +178,11 @@ test("a turn that asks waits for you, and is at work again once it is answered; 
   const turn = page.locator("article.turn");
   await turn.getByText("waits for you").waitFor();
   expect(await turn.getByText("is at work").count()).toBe(0);
+  // What waits is read in the question alone.
+  await turn.getByRole("article", { name: "Approval" }).getByText(command).waitFor();
+  expect(await turn.locator(".call").count()).toBe(0);
   await page.getByRole("button", { name: "Allow" }).click();
+  await turn.locator(".call", { hasText: command }).waitFor();
   await turn.getByText("is at work").waitFor();
   await turn.locator(".printing", { hasText: "line 12" }).waitFor();
   expect(((await turn.locator(".printing").textContent()) ?? "").split("\n").length).toBeLessThanOrEqual(8);

@@ -1,3 +1,4 @@
+import type { Approval } from "../../../src/protocol/approvals.ts";
 import { callSummary } from "../../../src/protocol/call-summary.ts";
 import type { ToolUse } from "../../../src/protocol/messages.ts";
 import { type CallState, exitCodeIn, type ShownState, showState, stateAtTheEnd } from "../../../src/protocol/shown-state.ts";
@@ -97,6 +98,19 @@ export function merged(journal: readonly ToolLine[], heard: readonly ToolLine[])
     const live = heard[at];
     return live?.tool === line.tool && live.diff !== undefined ? { ...line, diff: live.diff, path: live.path } : line;
   });
+}
+
+/** The calls but those that a question stands for: what is asked is read there, once. */
+export function withoutAsked(lines: readonly ToolLine[], asked: readonly Pick<Approval, "tool" | "command">[]): ToolLine[] {
+  const waiting = lines.filter(({ isRunning, output }) => isRunning && output === undefined);
+  const hidden = new Set<ToolLine>();
+  for (const { tool, command } of asked) {
+    const alike = waiting.filter((line) => line.tool === tool && !hidden.has(line));
+    const words = command === null ? undefined : wordsOf(tool, command.replace(/\s+/g, " ").trim());
+    const line = alike.length > 1 && words !== undefined ? alike.find((each) => words.startsWith(each.words)) : alike[0];
+    if (line) hidden.add(line);
+  }
+  return lines.filter((line) => !hidden.has(line));
 }
 
 /** What stands around text from outside is for the model. */
