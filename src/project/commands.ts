@@ -6,20 +6,20 @@ import { type Instructions, isBanned } from "./commands/instructions.ts";
 import { ofDeno, ofNpm } from "./commands/javascript.ts";
 import { ofGradle, ofMaven } from "./commands/jvm.ts";
 import { isPerPackage, narrowed } from "./commands/narrow.ts";
-import { ofBazel, ofCargo, ofCmake, ofGo, ofSwift } from "./commands/native.ts";
+import { ofAutotools, ofBazel, ofCargo, ofCmake, ofGo, ofSwift } from "./commands/native.ts";
 import { ofDart, ofDotnet, ofElixir, ofPhp, ofRuby, ofSbt } from "./commands/others.ts";
 import { ofPython } from "./commands/python.ts";
 import { type CommandFinder, isWithin, type ProjectView, type Purpose, scopeOf } from "./commands/scope.ts";
 import { coreOf, fromTaskFiles, fromTaskRunner, fromWorkspaces, ownTargets } from "./commands/task-files.ts";
 import { fromTox } from "./commands/tox.ts";
-import type { WrittenCommand } from "./commands/written.ts";
+import { mendsFiles, type WrittenCommand } from "./commands/written.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 
 const PURPOSES = ["test", "lint", "build"] as const;
 const MAX_NESTED = 20;
 /** How many commands a project is checked with at most, and how many of them for one purpose are taken from its CI. */
 const MOST = 6;
-const MOST_OF_CI = 3;
+const MOST_OF_CI = { test: 3, lint: 4, build: 1 };
 /** What is cheap to run comes first. */
 const BY_COST = ["lint", "build", "test"] as const;
 
@@ -115,10 +115,13 @@ export async function commandsOf(
   const isWhole = inCi[PURPOSES.indexOf("test")]!.some(isDirect);
   const concerns = (one: ProjectCommand) => !affected || narrowed(one, view, affected) !== undefined;
   const chosen = PURPOSES.map((purpose, index): ProjectCommand[] => {
-    const asked = wholeSuites(allowed(commands, purpose)).slice(0, purpose === "lint" ? 2 : 1);
-    if (asked.length > 0) return asked;
-    const most = purpose === "build" ? 1 : MOST_OF_CI;
+    const most = MOST_OF_CI[purpose];
     const direct = inCi[index]!.filter(isDirect).sort((a, b) => specialtyOf(a) - specialtyOf(b));
+    const wanted = wholeSuites(allowed(commands, purpose));
+    // People are told how to mend what a linter finds; a check had better only look, as the CI does.
+    const onlyLooks = purpose === "lint" && direct.length > 0 ? wanted.filter(({ plain }) => !mendsFiles(plain, view)) : wanted;
+    const asked = onlyLooks.slice(0, purpose === "lint" ? 2 : 1);
+    if (asked.length > 0) return asked;
     const own = allowed(withTox, purpose);
     const unread = own.filter((one) => isUnread(one.command, ci));
     const hooks = inCi[index]!.filter(({ plain }) => runsHooks(plain));
@@ -237,7 +240,7 @@ async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number 
   const withRunner = [...found, ...runner];
   const tasks = [...withRunner, ...fromTaskFiles(view, missing(withRunner))];
   const left = missing(tasks);
-  return [...tasks, ...fromBazel(view).filter(({ purpose }) => left.includes(purpose))].sort(
+  return [...tasks, ...[...ofAutotools(view), ...fromBazel(view)].filter(({ purpose }) => left.includes(purpose))].sort(
     (a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose),
   );
 }

@@ -35,6 +35,10 @@ const TOOLS: Record<string, Tool> = {
     ],
     testTools: ["CTest", "GoogleTest"],
   },
+  Autotools: {
+    files: { "configure.ac": lines(3), "Makefile.am": lines(3), "autogen.sh": "#!/bin/sh\n", "a.c": lines(9) },
+    commands: ["test . ./autogen.sh && ./configure && make check", "build . ./autogen.sh && ./configure && make"],
+  },
   "CMake below the root": {
     files: { "native/CMakeLists.txt": text("project(a CXX)", "enable_testing()"), "native/sub/CMakeLists.txt": "" },
     commands: [

@@ -12,7 +12,7 @@ import {
   variablesOf,
   type Yaml,
 } from "./ci-expressions.ts";
-import { type CiScript, changesSources, linesOf, PUBLISHING, publishesIn } from "./ci-script.ts";
+import { type CiScript, changesSources, linesOf, PUBLISHING, publishesIn, purposeByName } from "./ci-script.ts";
 import { within } from "./written.ts";
 
 const MAX_JOBS = 50;
@@ -134,7 +134,7 @@ function ofStep(step: Yaml, uses: string, text: string, { values, folder, action
     return ofSteps(stepsOf(mapOf(action?.runs).steps), run);
   }
   const script = Object.hasOwn(ACTIONS, uses) ? ACTIONS[uses]!(given) : text;
-  return [{ text: resolved(script, inside), cwd, env: known(own) }];
+  return [{ text: resolved(script, inside), cwd, env: known(own), called: purposeByName(textOf(step.name)) }];
 }
 
 const defaultsOf = (inputs: unknown): Record<string, string> =>

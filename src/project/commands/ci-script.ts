@@ -1,3 +1,5 @@
+import type { Purpose } from "./scope.ts";
+
 const MAX_SCRIPT = 10_000;
 
 /** A script that a job runs, with what stands around it. */
@@ -6,6 +8,8 @@ export interface CiScript {
   /** Relative to the project; undefined where it is not known. */
   cwd: string | undefined;
   env: Readonly<Record<string, string>>;
+  /** What the step is for, by its name. */
+  called?: Purpose | undefined;
   /** What is set for its whole job or workflow. */
   around?: Readonly<Record<string, string>>;
 }
@@ -31,3 +35,12 @@ export const publishesIn = (script: string): boolean => PUBLISHES.test(script);
 /** Whether a line changes the project's own files, so that what follows is not run on the project as it stands. */
 export const changesSources = (line: string): boolean =>
   /^(?:sed (?:.* )?-i|perl -\w*i|patch\b|git (?:apply|checkout|am|reset|cherry-pick|switch|merge)\b)/.test(line);
+
+/** What a step is for whose name begins with a word for it; one that looks at a pull request and not at the code has none. */
+export function purposeByName(name: string): Purpose | undefined {
+  if (/\b(?:chang(?:e|es|ed)|labels?|title|commits?|tags?|versions?|branch|release|links?|license)\b/i.test(name))
+    return undefined;
+  const first = /^\W*(\w+)/.exec(name)?.[1] ?? "";
+  if (/^(?:test|tests|unittest|selftest)$/i.test(first)) return "test";
+  return /^(?:lint|check|verify|validate|ensure|forbid|typecheck)$/i.test(first) ? "lint" : undefined;
+}

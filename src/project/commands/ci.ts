@@ -86,6 +86,7 @@ function ofScript(script: CiScript, { file, view, budget }: Around, { commands, 
     return;
   }
   const env: Record<string, string> = { ...script.env };
+  const called = lines.length === 1 ? script.called : undefined;
   let { cwd } = script;
   for (const line of lines) {
     const moved = /^cd ([^ ;&|]+)$/.exec(line)?.[1];
@@ -93,7 +94,7 @@ function ofScript(script: CiScript, { file, view, budget }: Around, { commands, 
     if (name !== undefined) env[name] = value!;
     else if (moved !== undefined) cwd = cwd === undefined ? undefined : within(cwd, moved);
     else if (cwd !== undefined) {
-      const read = readWritten(line, view, { cwd, from: file });
+      const read = readWritten(line, view, { cwd, from: file, called });
       const command = read && (withVariables(read.command, { ...script.around, ...env }) ?? withVariables(read.command, env));
       if (read && command !== undefined) commands.push({ ...read, command });
       else unread.push(line);

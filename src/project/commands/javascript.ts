@@ -26,7 +26,9 @@ export const ofNpm: CommandFinder = ({ manifest, view, isTested }) => {
   const { scripts } = manifest;
   const run = (script: string) => (manager === "npm" && script === "test" ? "npm test" : `${manager} run ${script}`);
   const pick = (purpose: Purpose, names: readonly string[]): Found[] => {
-    const script = names.find((name) => scripts.has(name));
+    const first = names.find((name) => scripts.has(name));
+    const looking = first !== undefined && MENDS.test(scripts.get(first) ?? "") ? onlyLooking(first, scripts) : undefined;
+    const script = looking ?? first;
     const placeholder = script !== undefined && /no test specified/.test(scripts.get(script) ?? "");
     return script === undefined || placeholder ? [] : [[purpose, run(script)]];
   };
@@ -43,6 +45,15 @@ export const ofNpm: CommandFinder = ({ manifest, view, isTested }) => {
     ...pick("build", ["build", "compile"]),
   ];
 };
+
+/** Options by which a linter changes files. */
+const MENDS = /(?:^|\s)(?:--fix|--write|-w)(?:\s|$)/;
+
+/** The script that does the same without changing files. */
+const onlyLooking = (name: string, scripts: ReadonlyMap<string, string>) =>
+  [`${name}:check`, `${name}:ci`, `${name}-check`, `${name}-ci`, `check:${name}`].find(
+    (each) => scripts.has(each) && !MENDS.test(scripts.get(each) ?? ""),
+  );
 
 export const ofDeno: CommandFinder = ({ manifest: { scripts }, isTested }) => [
   scripts.has("test") ? ["test", "deno task test"] : surely(isTested(/[._]test\.[cm]?[jt]sx?$/), "test", "deno test"),

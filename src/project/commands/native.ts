@@ -1,3 +1,4 @@
+import type { ProjectCommand } from "../../protocol/analysis.ts";
 import { type CommandFinder, type ProjectView, showsTests, surely, when } from "./scope.ts";
 
 /** Only the folder at the top can let CTest see all tests. */
@@ -55,6 +56,24 @@ export const ofBazel: CommandFinder = ({ view }) => {
     ...when(builds.length > 0, "build", "bazel build //..."),
   ];
 };
+
+/** What makes the Makefile of a folder that Autotools describe; undefined where it is there or made in another way. */
+export function autotoolsSteps(view: ProjectView, folder: string): string | undefined {
+  const has = (name: string) => view.has(folder === "." ? name : `${folder}/${name}`);
+  if (["Makefile", "makefile", "GNUmakefile"].some(has) || !["configure.ac", "configure.in"].some(has)) return undefined;
+  if (has("configure")) return "./configure";
+  return has("autogen.sh") ? "./autogen.sh && ./configure" : "autoreconf -fi && ./configure";
+}
+
+export function ofAutotools(view: ProjectView): ProjectCommand[] {
+  const steps = view.has("Makefile.am") ? autotoolsSteps(view, ".") : undefined;
+  if (steps === undefined) return [];
+  const at = { cwd: ".", from: "Makefile.am" };
+  return [
+    { purpose: "test", command: `${steps} && make check`, ...at },
+    { purpose: "build", command: `${steps} && make`, ...at },
+  ];
+}
 
 /** The words in which a project says that its tests want more than it ships by default. */
 const FEATURES = ["--all-features", "--features full"];

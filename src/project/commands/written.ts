@@ -4,6 +4,7 @@ import { readShell } from "../../shell/read.ts";
 import { isAssignment, type Part } from "../../shell/syntax.ts";
 import { defaultGoal } from "../manifests/jvm.ts";
 import { testIn } from "../test-commands.ts";
+import { autotoolsSteps } from "./native.ts";
 import type { ProjectView, Purpose } from "./scope.ts";
 import { recipeOf } from "./task-files.ts";
 
@@ -26,6 +27,10 @@ const DRIVERS = words("tox nox pre-commit");
 /** Parts of names by which a script or target does something else than to check. */
 const NO_CHECK = /^(?:publish|release|deploy|upload|push|prepare|setup|install|download|generate)$/;
 const OTHER_SYSTEM = /\.(?:bat|cmd|ps1|exe)$/i;
+/** Folders of programs that an install puts there, so that no commit has them. */
+const INSTALLED = /^(?:\.\/)?(?:vendor\/bin|node_modules\/\.bin|\.?venv\/bin)\/[\w.-]+$/;
+/** Options by which a tool says that all is well whatever it finds. */
+const NEVER_FAILS = /^(?:--exit-zero|--issues-exit-code=0)$/;
 
 const LINTERS = words(
   "eslint oxlint xo standard stylelint pyright mypy flake8 pylint pyflakes golangci-lint staticcheck rubocop standardrb phpstan psalm phpcs shellcheck yamllint markdownlint ktlint swiftlint pre-commit",
@@ -40,7 +45,7 @@ const BUILD_NAME = /^(?:build|compile|all|assemble)$/;
 
 /** By program: the words that come first, and what they are for. */
 const BY_FIRST: Readonly<Record<string, Readonly<Record<string, Purpose>>>> = {
-  cargo: { clippy: "lint", build: "build", check: "build" },
+  cargo: { clippy: "lint", doc: "lint", build: "build", check: "build" },
   go: { vet: "lint", build: "build" },
   dotnet: { build: "build" },
   swift: { build: "build" },
@@ -51,8 +56,15 @@ const BY_FIRST: Readonly<Record<string, Readonly<Record<string, Purpose>>>> = {
   bazel: { build: "build" },
 };
 
+interface WrittenAt {
+  cwd: string;
+  from: string;
+  /** What the step that runs it is for by its name: it speaks for a script of the project that no rule knows. */
+  called?: Purpose | undefined;
+}
+
 /** Reads one line as a check. Anything but plain words joined by `&&` is none: no variable, pipe, redirect or placeholder. */
-export function readWritten(line: string, view: ProjectView, at: { cwd: string; from: string }): WrittenCommand | undefined {
+export function readWritten(line: string, view: ProjectView, at: WrittenAt): WrittenCommand | undefined {
   const text = withGoal(line.trim(), view, at.cwd);
   if (text === "" || text.length > MAX_LENGTH || /[\n\r<>*?~]|\$\{\{/.test(text)) return undefined;
   const parts = readShell(text);
@@ -62,11 +74,11 @@ export function readWritten(line: string, view: ProjectView, at: { cwd: string; 
   const cwd = within(at.cwd, moved ?? ".");
   const rest = moved === undefined ? given : given.slice(1);
   if (cwd === undefined || !view.hasFolder(cwd) || rest.length === 0) return undefined;
-  const purposes = rest.map((each) => purposeOf(each, view, cwd));
+  const purposes = rest.map((each) => purposeOf(each, view, cwd) ?? (isOwnScript(each, view, cwd) ? at.called : undefined));
   if (purposes.includes(undefined)) return undefined;
   const command = moved === undefined ? text : text.slice(text.indexOf("&&") + 2).trim();
   const purpose = (["test", "lint", "build"] as const).find((one) => purposes.includes(one))!;
-  const plain = local(command);
+  const plain = configured(local(command), view, cwd);
   return { purpose, command: plain, plain, cwd, from: at.from, isDriver: rest.some((each) => each.some(isDriver)) };
 }
 
@@ -92,17 +104,59 @@ function isPlain({ before, isTurned, inBackground, pipe }: Part, index: number):
 
 function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Purpose | undefined {
   const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
-  if (given.every(isAssignment) || plain.some((word) => OUTSIDE.has(nameOf(word)) || OTHER_SYSTEM.test(word))) return undefined;
   const named = plain.filter((word) => !word.startsWith("-"));
-  if (named.some((word) => word.split(/[:/_.-]/).some((part) => NO_CHECK.test(part)))) return undefined;
-  if (plain.some((word) => MENDS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return undefined;
-  if (!isThere(plain, view, cwd)) return undefined;
+  if (!mayCheck(given, plain) || !isThere(plain, view, cwd)) return undefined;
   // A target of Make that is a file, and no name of something to do.
   if (plain[0] === "make" && named.slice(1).some((word) => word.includes("/") && !isAssignment(word))) return undefined;
   if (testIn(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
   // What `make` alone does is known where the file has the usual name for it.
   const isMake = plain.length === 1 && plain[0] === "make";
   return isMake && /^all:/m.test(view.read(cwd === "." ? "Makefile" : `${cwd}/Makefile`) ?? "") ? "build" : otherPurpose(plain);
+}
+
+/** Whether nothing in the words says that they leave the project, change files, need other steps or cannot fail. */
+function mayCheck(given: readonly string[], plain: readonly string[]): boolean {
+  if (given.every(isAssignment) || plain.some((word) => OUTSIDE.has(nameOf(word)) || OTHER_SYSTEM.test(word))) return false;
+  if (plain.some((word) => MENDS.test(word) || NEVER_FAILS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return false;
+  // What a linter is given are files, whatever they are called.
+  const named = LINTERS.has(nameOf(plain[0]!)) ? [] : plain.filter((word) => !word.startsWith("-"));
+  return !named.some((word) => word.split(/[:/_.-]/).some((part) => NO_CHECK.test(part)));
+}
+
+/** Whether a command calls a script of the package file at the top, or a target of Make or just, that changes files to mend them. */
+export function mendsFiles(command: string, view: ProjectView): boolean {
+  const [program = "", ...args] = command.split(" ");
+  const name = args.find((word) => word !== "run" && word !== "run-script" && !word.startsWith("-"));
+  if (name === undefined) return false;
+  const root = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === ".");
+  const isManager = /^(?:npm|pnpm|yarn|bun)$/.test(program);
+  const done = isManager
+    ? [root?.scripts.get(name) ?? ""]
+    : /^(?:make|just)$/.test(program)
+      ? recipeOf(view, ".", program, name)
+      : [];
+  return done.some((line) =>
+    line
+      .trim()
+      .split(/\s+/)
+      .some((word) => MENDS.test(word)),
+  );
+}
+
+/** Whether it starts a file of the project and nothing else. */
+function isOwnScript(given: readonly string[], view: ProjectView, cwd: string): boolean {
+  const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
+  if (!mayCheck(given, plain)) return false;
+  const [program = "", first = ""] = plain;
+  if (/^(?:bash|sh|python3?|node|ruby|php|perl)$/.test(program)) return view.has(posix.normalize(posix.join(cwd, first)));
+  return program.includes("/") && !INSTALLED.test(program) && isThere(plain, view, cwd);
+}
+
+/** A call of Make in a project whose Makefile is made by Autotools, after the steps that make it. */
+function configured(command: string, view: ProjectView, cwd: string): string {
+  if (!/^(?:\w+=\S+ )*g?make(?: |$)/.test(command)) return command;
+  const steps = autotoolsSteps(view, cwd);
+  return steps === undefined ? command : `${steps} && ${command}`;
 }
 
 /**
@@ -130,13 +184,19 @@ function testsByDefault(plain: readonly string[], view: ProjectView, cwd: string
 function isThere(plain: readonly string[], view: ProjectView, cwd: string): boolean {
   const [program = "", first = "", second = ""] = plain;
   if (program.startsWith("/")) return false;
-  if (program.includes("/")) return view.has(posix.normalize(posix.join(cwd, program)));
+  if (program.includes("/")) return INSTALLED.test(program) || isStartable(posix.normalize(posix.join(cwd, program)), view);
   if (/^(?:npm|pnpm|yarn|bun)$/.test(program)) {
     const manifest = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === cwd);
     if (/^run(?:-script)?$/.test(first) && !second.startsWith("-")) return manifest?.scripts.has(second) ?? false;
     return first !== "test" || program === "bun" || (manifest?.scripts.has("test") ?? false);
   }
   return true;
+}
+
+/** Whether a shell can start a file of the project: a document often names others, such as data of tests. */
+function isStartable(file: string, view: ProjectView): boolean {
+  const isNamedSo = /(?:^|\/)[a-z][^/.]*$|\.(?:sh|bash)$/.test(file);
+  return view.has(file) && (isNamedSo || (view.read(file) ?? "").startsWith("#!"));
 }
 
 function otherPurpose(plain: readonly string[]): Purpose | undefined {
