@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { withoutThinking } from "../../lib/thinking.ts";
 import { isFrontend } from "../pipeline/conditions.ts";
 import { MAX_TASKS } from "../pipeline/limits.ts";
 
@@ -61,12 +62,13 @@ type Entry = {
 export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 
 /** Reads the list of tasks out of a reply. If there is none, the problem is worded so that it can be sent back. */
-export function readTasks(reply: string, marker: string): Decomposed {
-  if (reply.length > MAX_REPLY) return { problem: `it is longer than ${MAX_REPLY} letters; say less` };
+export function readTasks(given: string, marker: string): Decomposed {
+  if (given.length > MAX_REPLY) return { problem: `it is longer than ${MAX_REPLY} letters; say less` };
+  const reply = withoutThinking(given);
   const { values, whole } = valuesIn(reply);
   const arrays = values.flatMap(({ value, ...place }) => {
     const list = listOf(value);
-    return list === undefined ? [] : [{ list, ...place }];
+    return list === undefined ? [] : [{ list, isNamed: !Array.isArray(value), ...place }];
   });
   const readings = arrays.filter(({ list }) => list.some(isObject)).map(({ list }) => readList(list, marker));
   if (readings.length > 0) return readings.find((reading) => "tasks" in reading) ?? readings.at(-1)!;
@@ -78,18 +80,21 @@ export function readTasks(reply: string, marker: string): Decomposed {
     return tasks.length > 0 && tasks.every(hasTitle) ? readList(tasks, marker) : { problem: "it holds no JSON array of tasks" };
   }
   if (second !== undefined) return { problem: "it holds several JSON arrays, and none of them is a list of task objects" };
-  const isClear = whole && values.length === 1 && (standsAlone(reply, only) || isAnnounced(reply, only));
+  const isClear = whole && values.length === 1 && (only.isNamed || standsAlone(reply, only) || isAnnounced(reply, only));
   if (only.list.length > 0 && only.list.every((entry) => typeof entry === "string") && !isClear)
     return { problem: "its array of strings stands amid other text, and may be something other than the list of tasks" };
   return readList(only.list, marker);
 }
 
-/** A list, or the list of objects under "tasks": models that can only answer with an object wrap it so. */
+/** A list, or the one under "tasks": models that can only answer with an object wrap it so. */
 function listOf(value: unknown): unknown[] | undefined {
   if (Array.isArray(value)) return value;
   const tasks = isObject(value) && "tasks" in value ? value.tasks : undefined;
-  return Array.isArray(tasks) && tasks.some(isObject) ? tasks : undefined;
+  const isSentence = (entry: unknown) => typeof entry === "string" && SENTENCE.test(entry);
+  return Array.isArray(tasks) && (tasks.some(isObject) || (tasks.length > 0 && tasks.every(isSentence))) ? tasks : undefined;
 }
+
+const SENTENCE = /\S\s+\S/;
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -111,9 +116,7 @@ function isAnnounced(text: string, { start, list }: Position & { list: readonly 
   const before = text.slice(Math.max(0, start - 200), start);
   const sentence = before.slice(Math.max(...[".", "!", "?"].map((mark) => before.lastIndexOf(mark))) + 1);
   const isDenied = /\b(?:not|no|cannot|can't|without|instead)\b/i.test(sentence);
-  return (
-    /\b(?:tasks|task list|json array)\b/i.test(sentence) && !isDenied && list.every((entry) => /\S\s+\S/.test(String(entry)))
-  );
+  return /\b(?:tasks|task list|json array)\b/i.test(sentence) && !isDenied && list.every((entry) => SENTENCE.test(String(entry)));
 }
 
 function readList(list: unknown[], marker: string): Decomposed {
@@ -200,11 +203,12 @@ function isProse(text: string, start: number): boolean {
 
 function closing(text: string, start: number): number | undefined {
   const open: string[] = [];
-  const marks = /["[\]{}]/g;
+  const marks = /["[\]{}]|(?<=[\s,[\]{}])\/[/*]/g;
   marks.lastIndex = start;
   for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
     const [char] = mark;
-    if (char === '"') {
+    if (char.length === 2) marks.lastIndex = endOfComment(text, mark.index);
+    else if (char === '"') {
       const end = endOfString(text, mark.index);
       if (end === undefined) return undefined;
       marks.lastIndex = end + 1;
@@ -218,6 +222,11 @@ function closing(text: string, start: number): number | undefined {
   return undefined;
 }
 
+function endOfComment(text: string, start: number): number {
+  const end = text[start + 1] === "/" ? text.indexOf("\n", start) : text.indexOf("*/", start) + 2;
+  return end < start + 2 ? text.length : end;
+}
+
 function endOfString(text: string, start: number): number | undefined {
   for (let at = start + 1; at < text.length; at += 1) {
     if (text[at] === "\\") at += 1;
@@ -227,13 +236,32 @@ function endOfString(text: string, start: number): number | undefined {
 }
 
 function tryParse(text: string): unknown {
-  for (const candidate of [text, withoutTrailingCommas(text)])
+  const plain = withoutComments(text);
+  for (const candidate of [text, plain, withoutTrailingCommas(plain)])
     try {
       return JSON.parse(candidate);
     } catch {
       // Not JSON after all: brackets are common in prose.
     }
   return undefined;
+}
+
+/** JSON without the comments that JavaScript allows and models write. */
+function withoutComments(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  const marks = /"|(?<=[\s,[\]{}])\/[/*]/g;
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    const end = mark[0] === '"' ? endOfString(text, mark.index) : undefined;
+    if (end !== undefined) marks.lastIndex = end + 1;
+    else if (mark[0] === '"') break;
+    else {
+      parts.push(text.slice(from, mark.index));
+      from = endOfComment(text, mark.index);
+      marks.lastIndex = from;
+    }
+  }
+  return parts.join("") + text.slice(from);
 }
 
 /** JSON with a comma after a last entry, which JavaScript and Python allow and models write. */

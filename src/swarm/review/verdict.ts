@@ -1,16 +1,52 @@
+import { withoutThinking } from "../../lib/thinking.ts";
 import { withoutEnd } from "../../lib/trim.ts";
 
 export type Verdict = "approved" | "clarification" | "rejected";
 
 const NEGATIONS =
   "not|never|cannot|can't|cant|won't|wont|isn't|isnt|aren't|don't|doesn't|didn't|hasn't|haven't|wasn't|couldn't|shouldn't|wouldn't|unless|until|yet|once|before|if|refuse[ds]?|den(?:y|ied)|withh[eo]ld|unable|un|far from";
-const NEGATION = new RegExp(`\\b(?:${NEGATIONS})\\b`);
-const ENDS_NEGATED = new RegExp(`(?:\\b(?:${NEGATIONS})|^no)[^\\p{L}\\p{N}]*$`, "u");
+/** The same in other languages: models answer in that of the issue. None of these is a word of English. */
+const NEGATIONS_ELSEWHERE =
+  "nicht|kein|keine|keinesfalls|niemals|niet|geen|ikke|inte|pas|jamais|tampoco|nunca|não|nao|nie|nem|ei|не|нет|нельзя";
+const NOT_A_LETTER = { before: "(?<![\\p{L}\\p{N}])", after: "(?![\\p{L}\\p{N}])" };
+const NEGATION = new RegExp(
+  `${NOT_A_LETTER.before}(?:${NEGATIONS}|${NEGATIONS_ELSEWHERE})${NOT_A_LETTER.after}|[不未没沒]|ない|않|아니`,
+  "u",
+);
+const ENDS_NEGATED = new RegExp(
+  `(?:${NOT_A_LETTER.before}(?:${NEGATIONS}|${NEGATIONS_ELSEWHERE})|^no|[不未没沒])[^\\p{L}\\p{N}]*$`,
+  "u",
+);
 const CONDITION =
-  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|except|apart from)(?![\p{L}\p{N}])/u;
-/** Ends a line that introduces what somebody else said, when a colon follows. */
-const SPEECH = /\b(?:says|said|writes|wrote|reads|claims|claimed|contains|quotes|quoted)\b/;
+  /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|however|although|actually|wait|except|apart from|(?:is|was) (?:what|not|only)|would (?:be|have|only)|should (?:be|not|only)|could (?:be|have)|aber|jedoch|sobald|sofern|falls|wenn|sauf|mais|pero|salvo|mas|però|но)(?![\p{L}\p{N}])/u;
+/** Ends a line that introduces what somebody else said or would say, when a colon follows. */
+const SPEECH =
+  /\b(?:says|said|writes|wrote|write|reads|claims|claimed|contains|quotes|quoted|behalf|example|e\.g|instance|beispiel|ejemplo|exemple|options?|format|template|instructions?)\b/;
+/** Ends a line that tells somebody what to say. */
+const TELLS = /\b(?:say|write|print|output|(?:respond|reply|answer|end) with)$/;
+/** What nobody writes who approves. */
+const WITHDRAWN =
+  /\b(?:withdraw|retract|revoke|rescind)\w*\b.{0,100}\bapprov|\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
+/** A finding that has to be mended first, with what it is. */
+const BLOCKER =
+  /^\W{0,20}(?:\d{1,3}[.)]\W{0,20})?(?:BLOCKER|BLOCKING|MUST[ -]FIX)\b\W{0,20}:\W{0,20}(?!(?:none|no|nothing|n\/a|0|keine?)\b)\w/i;
 const REFUSALS = [
+  "blocked",
+  "denied",
+  "declined",
+  "refused",
+  "disapproved",
+  "not ready",
+  "do not merge",
+  "needs fixes",
+  "fixes required",
+  "fixes needed",
+  "revision required",
+  "revisions required",
+  "must fix",
+  "abgelehnt",
+  "rechazado",
+  "rejeté",
   "rejected",
   "reject",
   "changes requested",
@@ -25,16 +61,17 @@ const REFUSALS = [
 ];
 /** In capitals these are verdicts wherever they stand; "invalid input is rejected" is not one. */
 const LOUD_REFUSAL =
-  /(?<!\bNO[ _])(?<![\w-])(?:REJECT|REJECTED|DISAPPROVED|CHANGES[ _](?:REQUESTED|REQUIRED|NEEDED)|REQUEST[ _]CHANGES|NEEDS[ _](?:CHANGES|WORK|REVISION))(?![\w-])/;
+  /(?<!\bNO[ _])(?<![\w-])(?:REJECT|REJECTED|DISAPPROVED|CHANGES[ _](?:REQUESTED|REQUIRED|NEEDED)|REQUEST[ _]CHANGES|NEEDS[ _](?:CHANGES|WORK|REVISION|FIXES))(?![\w-])/;
 
 /** "Verdict: APPROVED" states the keyword as much as the keyword alone does; a label has one of these words and no others. */
 const LABEL_NOUNS = new Set(
-  "verdict decision status result results outcome conclusion recommendation assessment judgment judgement review overall final summary answer qa".split(
-    " ",
-  ),
+  (
+    "verdict decision status result results outcome conclusion recommendation assessment judgment judgement review overall final summary answer qa " +
+    "urteil fazit ergebnis entscheidung bewertung veredicto resultado conclusión decisión veredito décision résultat verdetto вердикт решение результат итог 結論 结论 判定 結果 结果 결론"
+  ).split(" "),
 );
 const LABEL_FILLERS = new Set(
-  "my our the this is so therefore thus hence and in reviewer reviewer's code spec specification design test tests testing approval round task".split(
+  "my our the this is so therefore thus hence and in reviewer reviewer's code spec specification design test tests testing approval round task mein das der die ist lautet mi el la es mon le est".split(
     " ",
   ),
 );
@@ -48,11 +85,35 @@ const MAX_REPLY = 200_000;
  */
 export function readVerdict(reply: string, approvalKeyword: string, clarificationKeyword?: string): Verdict {
   if (reply.length > MAX_REPLY) return "rejected";
+  const told = inJson(reply);
+  if (told) return isKeyword(told.verdict, approvalKeyword) && !told.hasFindings ? "approved" : "rejected";
   const lines = plainLines(reply);
   if (clarificationKeyword !== undefined && lines.some((line) => isKeyword(line, clarificationKeyword))) return "clarification";
   if (!lines.some((line) => isKeyword(line, approvalKeyword))) return "rejected";
   const takenBack = lines.some(takesBack(approvalKeyword)) || isPartOfSentence(lines, approvalKeyword);
   return takenBack ? "rejected" : "approved";
+}
+
+/** What a reply says that is nothing but a JSON object with a verdict, as models write that were trained to fill in forms. */
+function inJson(reply: string): { verdict: string; hasFindings: boolean } | undefined {
+  const text = withoutThinking(reply)
+    .trim()
+    .replace(/^```(?:json)?[^\S\n]*\n([\s\S]*)\n```$/, "$1")
+    .trim();
+  if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
+  try {
+    const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);
+    const [only, second] = entries.filter(([key]) => LABEL_NOUNS.has(key.toLowerCase()) && key.toLowerCase() !== "summary");
+    if (!only || second || typeof only[1] !== "string") return undefined;
+    const isEmpty = (value: unknown) =>
+      value === null || value === "" || value === true || (Array.isArray(value) && value.length === 0);
+    const isRemark = ([key, value]: [string, unknown]) =>
+      /^(?:summary|reason|reasoning|explanation|comment|rationale)$/i.test(key) && typeof value === "string";
+    return { verdict: only[1], hasFindings: entries.some((each) => each !== only && !isEmpty(each[1]) && !isRemark(each)) };
+  } catch {
+    // No JSON after all: it is read line by line.
+    return undefined;
+  }
 }
 
 /** Whether a keyword on its own line is part of a sentence: denied or quoted by the line before it, or limited by the one after. */
@@ -61,7 +122,8 @@ function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
   return said.some((line, index) => {
     if (!isKeyword(line, keyword)) return false;
     const [before = "", after = ""] = [said[index - 1], said[index + 1]];
-    return ENDS_NEGATED.test(before) || (before.endsWith(":") && SPEECH.test(before)) || CONDITION.test(after);
+    const isSpoken = (before.endsWith(":") && SPEECH.test(before)) || TELLS.test(before);
+    return ENDS_NEGATED.test(before) || isSpoken || CONDITION.test(after);
   });
 }
 
@@ -79,11 +141,16 @@ export function withoutKeyword(reply: string, keyword: string): string {
     .trim();
 }
 
-/** The lines of a reply without fenced code and comments, which may quote somebody else. */
+/** The lines of a reply without fenced code, comments and quotes, which may be somebody else's, and without thoughts. */
 function plainLines(reply: string): string[] {
   const lines: string[] = [];
   let fence: string | undefined;
-  for (const line of reply.replace(/<!--[\s\S]*?(?:-->|$)/g, "").split(/\r\n|[\n\r\u2028\u2029]/)) {
+  const own = withoutThinking(reply)
+    .replace(/<!--[\s\S]*?(?:-->|$)/g, "")
+    .replace(/<(quote|blockquote|example)\b[^<>]{0,200}>[\s\S]*?(?:<\/\1\s*>|$)/gi, "")
+    .replace(/<(verdict|decision|answer|result)>([^<>\n]{0,200})<\/\1>/gi, "$1: $2")
+    .replace(/\\boxed\{(?:\\text\{)?([^{}\n]{0,200})\}{1,2}/g, "$1");
+  for (const line of own.split(/\r\n|[\n\r\u2028\u2029]/)) {
     const mark = /^\s*(?:>\s*)*(`{3,}|~{3,})/.exec(line)?.[1];
     if (fence !== undefined) {
       if (mark !== undefined && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = undefined;
@@ -96,23 +163,28 @@ function plainLines(reply: string): string[] {
 }
 
 function isKeyword(line: string, keyword: string): boolean {
-  return states(spaced(bare(line)), spaced(bare(keyword)));
+  return states(spaced(bare(line.replace(ALL_IS_WELL, ""))), spaced(bare(keyword)));
 }
+
+/** What may stand behind a verdict without taking anything from it. */
+const ALL_IS_WELL =
+  /[\s(—–:;,.-]{1,5}(?:with )?no (?:further |more |other |open |remaining )?(?:issues?|changes?|findings?|problems?|comments?|remarks?|objections?|concerns?)(?: (?:found|requested|required|needed|necessary|remain|left))?[.!)*\s]{0,5}$/i;
 
 /** Whether a line states a keyword: alone, or after a label. */
 function states(line: string, keyword: string): boolean {
-  return line === keyword || (line.endsWith(keyword) && isLabel(line.slice(0, -keyword.length)));
+  const plain = line.replace(/(?<=[:=→]\s?)[([]([^()[\]]*)[)\]]$/, "$1");
+  return plain === keyword || (plain.endsWith(keyword) && isLabel(plain.slice(0, -keyword.length)));
 }
 
 function isLabel(text: string): boolean {
-  if (text.length > 80 || /[^\p{L}\p{N}' :=.,|*`–—-]/u.test(text) || /[\p{L}\p{N}'.,]$/u.test(text)) return false;
+  if (text.length > 80 || /[^\p{L}\p{N}' :=→.,|*`–—-]/u.test(text) || /[\p{L}\p{N}'.,]$/u.test(text)) return false;
   const words = text.match(/[\p{L}']+/gu) ?? [];
   return words.some((word) => LABEL_NOUNS.has(word)) && words.every((word) => LABEL_NOUNS.has(word) || LABEL_FILLERS.has(word));
 }
 
 /** A line without emphasis. A "?", "~~", quotation mark, leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
-  const text = simplified(line).replace(/[✅☑✔🎉👍🚀🟢]|\uFE0F/gu, "");
+  const text = simplified(line).replace(/[✅☑✔✓🎉👍🚀🟢]|\uFE0F/gu, "");
   const inner = withoutEnd(text.replace(/^[\s#`*_•-]+/u, "").replace(/^\[x\]\s/, ""), /[\s`*_.!|]/u).trimStart();
   return /^[[(][^[\]()]*[\])]$/.test(inner) ? inner.slice(1, -1).trim() : inner;
 }
@@ -130,13 +202,14 @@ function spaced(text: string): string {
 function takesBack(keyword: string): (line: string) => boolean {
   const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const word = escaped(bare(keyword));
-  const struck = new RegExp(`(?:~~|❌|🚫)[^\\p{L}~❌🚫]*${word}|\\b(?:un|dis)-?${word}`, "u");
+  const struck = new RegExp(`(?:(?:~~|❌|🚫|(?<!\\p{L})(?:no|non)\\b)[^\\p{L}~❌🚫]*|\\b(?:un|dis)-?)${word}`, "u");
   const spacedWord = escaped(spaced(bare(keyword)));
   const named = new RegExp(`(?<![\\p{L}\\p{N}])${spacedWord}(?![\\p{L}\\p{N}])`, "u");
   return (line) => {
     const stated = spaced(bare(line));
     if (REFUSALS.some((refusal) => states(stated, refusal)) || LOUD_REFUSAL.test(line.replace(/`[^`]*`/g, ""))) return true;
     const text = simplified(line);
+    if (WITHDRAWN.test(bare(line)) || BLOCKER.test(text)) return true;
     return struck.test(text) || (named.test(spaced(text)) && NEGATION.test(text));
   };
 }
