@@ -12,6 +12,7 @@ import { ofPython } from "./commands/python.ts";
 import { type CommandFinder, isWithin, type ProjectView, type Purpose, scopeOf } from "./commands/scope.ts";
 import { coreOf, fromTaskFiles, fromTaskRunner, fromWorkspaces, ownTargets } from "./commands/task-files.ts";
 import { fromTox } from "./commands/tox.ts";
+import { ofUnpackaged } from "./commands/unpackaged.ts";
 import { mendsFiles, type WrittenCommand } from "./commands/written.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 
@@ -240,9 +241,10 @@ async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number 
   const withRunner = [...found, ...runner];
   const tasks = [...withRunner, ...fromTaskFiles(view, missing(withRunner))];
   const left = missing(tasks);
-  return [...tasks, ...[...ofAutotools(view), ...fromBazel(view)].filter(({ purpose }) => left.includes(purpose))].sort(
-    (a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose),
-  );
+  return [
+    ...tasks,
+    ...[...ofAutotools(view), ...fromBazel(view), ...ofUnpackaged(view)].filter(({ purpose }) => left.includes(purpose)),
+  ].sort((a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose));
 }
 
 /** Whether the package lies in a workspace that has a command of its own for the same purpose. */

@@ -35,6 +35,22 @@ const TOOLS: Record<string, Tool> = {
     ],
     testTools: ["CTest", "GoogleTest"],
   },
+  "Python without a package file": {
+    files: { "pack.py": lines(9), "test_pack.py": "import unittest\n" },
+    commands: ["test . python3 -m unittest discover (guess)"],
+  },
+  "Python without a package file, its tests in a folder that is no package": {
+    files: { "pack.py": lines(9), "tests/test_pack.py": "import unittest\n" },
+    commands: ["test . python3 -m unittest discover -s tests (guess)"],
+  },
+  "Python without a package file, tested by pytest": {
+    files: { "pack.py": lines(9), "tests/test_pack.py": "import os\nimport pytest\n" },
+    commands: ["test . python3 -m pytest (guess)"],
+  },
+  "scripts for Node.js without a package file": {
+    files: { "pack.mjs": lines(9), "pack.test.mjs": 'import { test } from "node:test";\n' },
+    commands: ["test . node --test (guess)"],
+  },
   Autotools: {
     files: { "configure.ac": lines(3), "Makefile.am": lines(3), "autogen.sh": "#!/bin/sh\n", "a.c": lines(9) },
     commands: ["test . ./autogen.sh && ./configure && make check", "build . ./autogen.sh && ./configure && make"],

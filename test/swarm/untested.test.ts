@@ -170,6 +170,16 @@ test("a check whose every test fails before the run and after it gives no verdic
   expect(summary).toContain("every test failed before the run, and does now");
 });
 
+test.each([
+  ["is ended by a signal", "kill -9 $$"],
+  ["ends in silence", "exit 1"],
+  ["says the same to the last letter", "echo gone; exit 3"],
+])("a check that fails before the run and after it, and %s, blames nobody and proves nothing", async (_, command) => {
+  const { run } = await runWith([command], { apply: true });
+  expect(run).toMatchObject({ outcome: "untested", applied: false });
+  expect(run.evidence[0]).toMatchObject({ verdict: "could not run" });
+});
+
 test("one that fails all of its tests only after the change is a failure", async () => {
   const all = (verdict: string) => `echo 1..2; echo ok 1 - a; echo ${verdict} 2 - b; exit 1\n`;
   const script: Script = ({ role, afterTool }) =>

@@ -48,7 +48,7 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
   if (reason) return { verdict: "failed", why: `it ran before the run and does not any more (${reason})` };
   if (reachedTests(readingOf(before)) && !reachedTests(readingOf(now)))
     return { verdict: "failed", why: "it ran tests before the run, and reaches none any more" };
-  const added = newFailures(ranOf(now), ranOf(before));
+  const added = saysTheSame(now, before) ? NOTHING_NEW : newFailures(ranOf(now), ranOf(before));
   if (added.names.length > 0) return { verdict: "failed", why: `new: ${inShort(added.names)}`, news: added };
   if (!hasVerdict(readingOf(now))) {
     const why = reachedTests(readingOf(now))
@@ -58,6 +58,12 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
   }
   return { verdict: "as before", why: `nothing new fails; before the run ${failingIn(before) ?? "it failed too"}` };
 }
+
+const NOTHING_NEW: NewFailures = { names: [], byTest: false };
+
+/** Whether it said nothing else than before the run, to the last letter, and ended in the same way. */
+const saysTheSame = (now: CheckRecord, before: CheckRecord) =>
+  now.ending === before.ending && now.exitCode === before.exitCode && now.sha256 === before.sha256 && now.bytes === before.bytes;
 
 const failuresOf = ({ tests }: CheckRecord): NewFailures => ({
   names: tests?.flatMap(({ failed }) => failed) ?? [],
