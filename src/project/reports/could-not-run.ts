@@ -18,7 +18,7 @@ export interface CheckEnding {
 }
 
 const NETWORK =
-  /\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|ECONNRESET|ETIMEDOUT)\b|[Cc]ould not resolve (?:host|proxy)|[Tt]emporary failure in name resolution|[Nn]ame or service not known|[Nn]etwork is unreachable|[Cc]onnection refused|failed to (?:download|fetch)|spurious network error|[Uu]nknown host|dial tcp|no such host|Could not (?:transfer|connect)|Max retries exceeded|error sending request/;
+  /\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|ECONNRESET|ETIMEDOUT)\b|[Cc]ould not resolve (?:host|proxy)|[Tt]emporary failure in name resolution|[Nn]ame or service not known|[Nn]etwork is unreachable|[Cc]onnection refused|failed to (?:download|fetch)|spurious network error|[Uu]nknown host|dial tcp|no such host|Could not (?:transfer|connect)|Max retries exceeded|error sending request|All attempts to connect to \S+ failed|network is not connected/;
 const DEPENDENCY =
   /ModuleNotFoundError|No module named|ImportError while|ERR_MODULE_NOT_FOUND|Cannot find (?:module|package) ['"][^./]|Can't resolve ['"][^./]|could not find (?:package|gem|crate)|Bundler::GemNotFound|missing go\.sum entry|no required module provides package|cannot find package|no matching package|Could not resolve dependencies|[Uu]nresolved dependenc|fatal error: [^:\n]*: No such file or directory|Could NOT find|is not in std|autoload\.php|is not installed/;
 const PROGRAM =
