@@ -170,12 +170,8 @@ test("a check whose every test fails before the run and after it gives no verdic
   expect(summary).toContain("every test failed before the run, and does now");
 });
 
-test.each([
-  ["is ended by a signal", "kill -9 $$"],
-  ["ends in silence", "exit 1"],
-  ["says the same to the last letter", "echo gone; exit 3"],
-])("a check that fails before the run and after it, and %s, blames nobody and proves nothing", async (_, command) => {
-  const { run } = await runWith([command], { apply: true });
+test("a check that a signal ends before the run and after it, with the same words, blames nobody and proves nothing", async () => {
+  const { run } = await runWith(["echo begun; kill -9 $$"], { apply: true });
   expect(run).toMatchObject({ outcome: "untested", applied: false });
   expect(run.evidence[0]).toMatchObject({ verdict: "could not run" });
 });

@@ -48,7 +48,7 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
   if (reason) return { verdict: "failed", why: `it ran before the run and does not any more (${reason})` };
   if (reachedTests(readingOf(before)) && !reachedTests(readingOf(now)))
     return { verdict: "failed", why: "it ran tests before the run, and reaches none any more" };
-  const added = saysTheSame(now, before) ? NOTHING_NEW : newFailures(ranOf(now), ranOf(before));
+  const added = diesTheSame(now, before) ? NOTHING_NEW : newFailures(ranOf(now), ranOf(before));
   if (added.names.length > 0) return { verdict: "failed", why: `new: ${inShort(added.names)}`, news: added };
   if (!hasVerdict(readingOf(now))) {
     const why = reachedTests(readingOf(now))
@@ -61,9 +61,12 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
 
 const NOTHING_NEW: NewFailures = { names: [], byTest: false };
 
-/** Whether it said nothing else than before the run, to the last letter, and ended in the same way. */
-const saysTheSame = (now: CheckRecord, before: CheckRecord) =>
-  now.ending === before.ending && now.exitCode === before.exitCode && now.sha256 === before.sha256 && now.bytes === before.bytes;
+/** Whether a signal ended it both times, after the same words to the last letter. */
+const diesTheSame = (now: CheckRecord, before: CheckRecord) =>
+  (now.exitCode === null || now.exitCode > 128) &&
+  now.ending === before.ending &&
+  now.exitCode === before.exitCode &&
+  now.sha256 === before.sha256;
 
 const failuresOf = ({ tests }: CheckRecord): NewFailures => ({
   names: tests?.flatMap(({ failed }) => failed) ?? [],
