@@ -92,8 +92,8 @@ export async function moveFile(from: Target, to: Target, guard: PathGuard, conte
   let target: Folder | undefined;
   try {
     const moved = checked(source, from, context);
-    if (moved.isDirectory()) refuseHolding(from, guard, context, "moved");
     if (isWithin(from.real, to.real)) throw new ToolError(`${named(from.path, 300)} cannot be moved into itself.`);
+    if (moved.isDirectory()) refuseHolding(from, guard, context, "moved");
     target = makeFolder(dirname(to.real), 0o777);
     if (statsOf(target, basename(to.real)))
       throw new ToolError(

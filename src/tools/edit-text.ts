@@ -27,6 +27,10 @@ const MOST_PLACES = 5;
 const NEAR = 2;
 const NEAREST_LINES = 20;
 const NEAREST_LINE = 200;
+/** Of a line so much is compared with another, letter by letter. */
+const COMPARED = 500;
+/** How much of a text a line holds if the two are alike, from 0 to 1. */
+const ALIKE = 0.4;
 const MOST_SHOWN = 8_000;
 
 /** The bytes of a file with its edits, and how they differ from those before. */
@@ -85,10 +89,13 @@ function applyOne(text: string, { old, new: fresh, all = false }: Edit): EditedT
   const [found = old] = [old, old.replace(/(?<!\r)\n/g, "\r\n")].filter((each) => text.includes(each));
   const places = placesOf(text, found);
   if (places.length === 0) return { problem: `old: is not in the file.${nearest(text, old)}` };
-  if (places.length > 1 && !all) {
-    const lines = places.slice(0, MOST_PLACES).map((at) => lineAt(text, at));
-    const where = `lines ${lines.join(", ")}${places.length > MOST_PLACES ? ", …" : ""}`;
-    return { problem: `old: is there ${places.length} times (${where}). Take in more of the text around it, or set all.` };
+  const second = all ? -1 : text.indexOf(found, (places[0] ?? 0) + 1);
+  if (second >= 0) {
+    // Where the text overlaps itself, it is there more often than it could be replaced.
+    const seen = places.length > 1 ? places : [...places, second];
+    const lines = [...new Set(seen.slice(0, MOST_PLACES).map((at) => lineAt(text, at)))];
+    const where = `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}${seen.length > MOST_PLACES ? ", …" : ""}`;
+    return { problem: `old: is there ${seen.length} times (${where}). Take in more of the text around it, or set all.` };
   }
   const put = found === old ? fresh : fresh.replace(/(?<!\r)\n/g, "\r\n");
   const pieces: string[] = [];
@@ -113,9 +120,10 @@ function lineAt(text: string, at: number): number {
   return line;
 }
 
-/** The lines that come nearest to a text that is not there: the same but for spaces, else with most of its words. */
+/** The lines that come nearest to a text that is not there: the same but for spaces, else with most of its words or letters. */
 function nearest(text: string, old: string): string {
   const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
   const wanted = old
     .split("\n")
     .map(squeezed)
@@ -127,12 +135,35 @@ function nearest(text: string, old: string): string {
     const score = squeezed(line) === first ? words.length + 1 : words.filter((word) => line.includes(word)).length;
     if (score > best.score) best = { at, score };
   }
-  if (best.at < 0 || best.score * 2 < words.length) return " Read the file and copy the text as it is there.";
-  const from = Math.max(0, best.at - NEAR);
-  const to = Math.min(lines.length, best.at + Math.max(wanted.length, 1) + NEAR, from + NEAREST_LINES);
+  const isByWords = best.at >= 0 && best.score * 2 >= words.length;
+  const at = isByWords ? best.at : mostAlike(lines, first);
+  if (at === undefined) return " Read the file and copy the text as it is there.";
+  const from = Math.max(0, at - NEAR);
+  const to = Math.min(lines.length, at + Math.max(wanted.length, 1) + NEAR, from + NEAREST_LINES);
   const shown = lines.slice(from, to).map((line, index) => `${from + index + 1}\t${line.slice(0, NEAREST_LINE)}`);
-  const isSpaces = wanted.length > 0 && best.score > words.length;
+  const isSpaces = isByWords && wanted.length > 0 && best.score > words.length;
   return ` ${isSpaces ? "Nearest, perhaps with other spaces" : "Nearest"}:\n${asData(shown.join("\n"))}`;
+}
+
+/** The line that shares most pairs of letters with a text, whatever their case; undefined if none is much alike. */
+function mostAlike(lines: readonly string[], wanted: string): number | undefined {
+  const pairs = pairsOf(wanted);
+  let best: { at: number; share: number } | undefined;
+  for (const [at, line] of lines.entries()) {
+    const own = pairsOf(line);
+    const shared = [...own].filter((pair) => pairs.has(pair)).length;
+    if (shared === 0 || shared < ALIKE * pairs.size) continue;
+    // Of lines that share as much the shorter one is nearer.
+    const share = shared / pairs.size + shared / (own.size + pairs.size);
+    if (share > (best?.share ?? 0)) best = { at, share };
+  }
+  return best?.at;
+}
+
+/** The pairs of neighbouring letters, with accents apart from their letters. */
+function pairsOf(line: string): Set<string> {
+  const letters = squeezed(line.slice(0, COMPARED)).normalize("NFD").toLowerCase();
+  return new Set(Array.from({ length: Math.max(letters.length - 1, 0) }, (_, at) => letters.slice(at, at + 2)));
 }
 
 const squeezed = (line: string) => line.replace(/\s+/g, " ").trim();

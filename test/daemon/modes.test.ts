@@ -81,6 +81,35 @@ test("in auto, a person is asked about the very command that wants out, and the 
   expect(seen).not.toContain(daemon.token);
 });
 
+test("in auto, folders and links of the project are moved and deleted unasked; of a folder outside a person decides", async () => {
+  const make = (folder: string) => mkdirSync(join(folder, "inner"), { recursive: true });
+  const outside = join(userHome, "old");
+  for (const folder of [join(project, "old"), join(project, "named"), outside]) make(folder);
+  symlinkSync(outside, join(project, "link"));
+  const remove = (path: string): [string, unknown] => ["file_ops", { operation: "delete", path }];
+  const move = (path: string, to: string): [string, unknown] => ["file_ops", { operation: "move", path, to }];
+  const told = await reply([
+    move("named", "renamed"),
+    remove("old/"),
+    move("link", "other"),
+    remove("other"),
+    move("renamed", "renamed/x"),
+  ]);
+  expect(told).toContain("Moved named to renamed.");
+  expect(told).toContain("Deleted the folder old/ with all that was in it.");
+  expect(told).toContain("Deleted other.");
+  expect(told).toContain("renamed cannot be moved into itself.");
+  expect(["old", "named", "link", "other"].filter((name) => existsSync(join(project, name)))).toEqual([]);
+  expect([existsSync(join(project, "renamed/inner")), existsSync(join(outside, "inner"))]).toEqual([true, true]);
+  expect(await approvalsOf(daemon, "waiting")).toEqual([]);
+  const id = await say([remove(outside)]);
+  const [question] = await asked(daemon);
+  expect(question!.rule).toContain(`it would delete ${outside}, outside ${project}`);
+  await decide(daemon, question!.id, { decision: "allow" });
+  expect((await finishedMessage(daemon, id)).reply).toContain("Deleted the folder");
+  expect(existsSync(outside)).toBe(false);
+});
+
 test("in auto, a file outside is written only after a person allowed it, and a denied one is not there", async () => {
   const outside = join(userHome, "denied.txt");
   const id = await say([write(outside)]);

@@ -120,6 +120,7 @@ test("what cannot be edited is refused with a sentence, and nothing is changed",
     "latin1.txt": Buffer.from([0x66, 0xfc, 0x72]),
     "late.txt": Buffer.concat([Buffer.alloc(100_000, "a"), Buffer.from([0xff])]),
     "huge.txt": "a".repeat(5_000_001),
+    "overlap.txt": "na\nna\nna\nbanana\n",
   });
   execFileSync("mkfifo", [hands.at("a-pipe")]);
   symlinkSync("nowhere", hands.at("dangling"));
@@ -140,6 +141,12 @@ test("what cannot be edited is refused with a sentence, and nothing is changed",
   expect(await refused("code.py", "x = 1")).toBe(
     "code.py was not edited. old: is there 2 times (lines 4, 5). Take in more of the text around it, or set all.",
   );
+  expect(await refused("code.py", "X  = 1;")).toContain("Nearest:\n2\t");
+  expect(await refused("code.py", "retrun")).toContain("2\t    return 'hello ' + name");
+  expect(await refused("overlap.txt", "na\nna")).toBe(
+    "overlap.txt was not edited. old: is there 2 times (lines 1, 2). Take in more of the text around it, or set all.",
+  );
+  expect(await refused("overlap.txt", "ana")).toContain("old: is there 2 times (line 4).");
   expect(await refused("code.py", "x = 1\n", "x = 1\n")).toContain("old and new are the same");
   expect(await refused("code.py", "")).toContain("old: is empty");
   for (const path of ["a.bin", "latin1.txt", "late.txt"])

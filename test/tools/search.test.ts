@@ -47,6 +47,8 @@ test("files are found by patterns for their paths, and folders with them", async
   expect(await find(hands, { glob: "b*", path: "src" })).toBe("deep/b.ts\ndeep/b.tsx\n[2 found.]");
   expect(await find(hands, { glob: "l*" })).toBe("lib/\nlink@\n[2 found.]");
   expect(await find(hands, { glob: "*.md" })).toBe('"a\\nb.md"\n[1 found.]');
+  expect(await find(hands, { glob: hands.at("src/**/*.tsx") })).toBe("src/deep/b.tsx\n[1 found.]");
+  expect(await find(hands, { glob: "/elsewhere/src/*" })).toContain("[Nothing in . fits");
   expect(await find(hands, { glob: "*.zip" })).toBe('[Nothing in . fits "*.zip".]');
 });
 

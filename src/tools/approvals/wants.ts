@@ -140,8 +140,9 @@ function fileWants(args: Record<string, unknown>, scope: ToolScope, guard: PathG
     return below.startsWith("..") || below === "" ? [place] : [place, below];
   };
   const also = places[1] === undefined ? undefined : namesOf(places[1]);
-  // What is said of everything in a folder is said of one that is moved or deleted.
-  const inside = operation === "move" || operation === "delete" ? places.flatMap(namesOf).map((name) => `${name}${sep}`) : [];
+  // What is moved or deleted is an entry of a folder: a link is not followed, and what is said of everything in a folder is said of it.
+  const isEntry = operation === "move" || operation === "delete";
+  const inside = isEntry ? places.flatMap(namesOf).map((name) => `${name}${sep}`) : [];
   const closed = isEffect ? [] : privatePlacesAndTargets(homedir());
   const secret = places.find((place) => closed.some((each) => isInside(place, each)));
   const size = content === undefined ? "" : ` (${Buffer.byteLength(content)} bytes)`;
@@ -151,7 +152,7 @@ function fileWants(args: Record<string, unknown>, scope: ToolScope, guard: PathG
     summary: show.line(`${operation} ${places.join(" to ")}${size}`),
     path: show.line(real),
     ...((operation === "write" || operation === "edit") && { diff: async () => show(await diff()) }),
-    ...(isEffect && { within: commonFolder(places) }),
+    ...(isEffect && { within: commonFolder(isEntry ? places.map(dirname) : places) }),
     cwd: scope.cwd,
     ...(isEffect &&
       outside.length > 0 && { past: `it would ${VERBS[operation]} ${show.line(outside[0]!)}, outside ${show.line(border)}` }),

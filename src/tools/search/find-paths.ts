@@ -9,7 +9,7 @@ export const MOST_PATHS = 500;
 export function findPaths({ root, glob, forMs, own }: FindJob): FoundPaths {
   const until = performance.now() + forMs;
   const guard = createPathGuard({ ...own, selfEdit: () => false });
-  const fits = requestedGlob(glob);
+  const fits = requestedGlob(glob, root);
   const onlyFolders = glob.endsWith("/");
   const paths: string[] = [];
   let hidden: { path: string; isHidden: boolean } | undefined;

@@ -29,7 +29,7 @@ export function findText(job: SearchJob): FoundText | Problem {
   const until = performance.now() + forMs;
   const pattern = job.isRegex ? regexPattern(job.query) : literalPattern(job.query);
   if ("problem" in pattern) return pattern;
-  const fits = glob === undefined ? () => true : requestedGlob(glob);
+  const fits = glob === undefined ? () => true : requestedGlob(glob, root);
   const readFile = createReader(createPathGuard({ ...own, selfEdit: () => false }), LARGEST);
   const skipped = { binary: 0, large: 0, unreadable: 0 };
   const files: FoundFile[] = [];

@@ -30,9 +30,13 @@ export function pathGlob(pattern: string): PathGlob {
     );
 }
 
-/** What a model asks for: a pattern without a slash fits a name in any folder, and braces hold alternatives. */
-export function requestedGlob(pattern: string): PathGlob {
-  const globs = alternatives(pattern.replace(/^\.?\//, "")).map((each) => ({
+/**
+ * What a model asks for: a pattern without a slash fits a name in any folder, braces hold alternatives, and one with the whole
+ * path of the folder that is looked through is meant from there.
+ */
+export function requestedGlob(pattern: string, root = ""): PathGlob {
+  const below = pattern.startsWith(`${root}/`) ? pattern.slice(root.length) : pattern;
+  const globs = alternatives(below.replace(/^\.?\//, "")).map((each) => ({
     isName: !each.includes("/"),
     fits: pathGlob(each.replace(/\/$/, "")),
   }));
