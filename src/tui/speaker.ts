@@ -11,7 +11,7 @@ import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts"
 import type { Composer, Wanted } from "./composer.ts";
 import { type Questions, yesOrNo } from "./questions.ts";
 import type { Reviews } from "./reviews.ts";
-import { type Block, differenceBlock, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
+import { type Block, columnsBlock, differenceBlock, noteBlock, plainBlock, troubleBlock } from "./transcript/blocks.ts";
 import type { JournalCall } from "./transcript/tools.ts";
 import { matching, type Transcript } from "./transcript/transcript.ts";
 
@@ -211,7 +211,7 @@ export class Speaker {
     const { say, leave, transcript, write, conversation } = this.#deps;
     const args = rest.split(/\s+/).filter(Boolean);
     if (name === "quit" || name === "exit") return leave();
-    if (name === "help") return say(plainBlock(helpText(this.#deps.ownCommands())));
+    if (name === "help") return say(columnsBlock(helpText(this.#deps.ownCommands())));
     if (name === "copy") {
       const { lastReply } = transcript();
       if (lastReply === "") return say(noteBlock("there is no answer to copy yet"));

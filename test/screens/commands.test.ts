@@ -75,3 +75,16 @@ test("every command answers at once in the middle of a turn, without the model",
   await terminal.enter("/quit");
   await until("the end of the chat", async () => !(await terminal.isOpen()));
 });
+
+test("on a narrow screen no answer is broken within a word, and what the help says stays under its column", async () => {
+  const { terminal } = await openChat(() => ({ say: "ok" }), { columns: 72, rows: 70 });
+  await terminal.enter("/help");
+  await terminal.sees(/^squad {2,}a lasting team/m);
+  const screen = await terminal.screen();
+  expect(screen).toMatch(/^\/clear {2,}has the model begin anew, without what\n {33}was said; nothing is deleted$/m);
+  expect(screen).toMatch(/^squad {2,}a lasting team for one project: give it\n {33}tasks, it remembers what was decided\n/m);
+  await terminal.enter("/compact");
+  await terminal.sees(
+    /^Compacted: the next message begins with a short record of what was said\.\nIO finds the rest when it is asked for\.$/m,
+  );
+});

@@ -1,7 +1,7 @@
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import { withoutEnd } from "../../lib/trim.ts";
 import { createMarkdown } from "../markdown/stream.ts";
-import { bold, coloured, dim, type Line, type Span } from "../text/style.ts";
+import { bold, coloured, dim, type Line, lineWidth, type Span } from "../text/style.ts";
 import { wrapped } from "../text/wrap.ts";
 
 /** Something finished, laid out when it is printed. */
@@ -33,10 +33,35 @@ export function troubleBlock(text: string): Block {
   return (width) => wrapped([coloured(safe(text), "red")], proseWidth(width));
 }
 
-/** What a command answered, as it stands; the terminal wraps what is too long. */
+/** A longer word is an address, a path or data, which people copy as a whole. */
+const LONGEST_WORD = 30;
+const isProse = (line: string): boolean =>
+  !/\S {2,}\S/.test(line) && line.split(" ").every((word) => word.length <= LONGEST_WORD);
+
+/** What a command answered, as it stands; sentences that are too long are broken between words, other lines by the terminal. */
 export function plainBlock(text: string): Block {
   const lines = withoutEnd(safe(text), "\n").split("\n");
-  return () => lines.map((line) => [{ text: line }]);
+  return (width) =>
+    lines.flatMap((line) => {
+      const whole: Line = [{ text: line }];
+      return lineWidth(whole) <= width || !isProse(line) ? [whole] : wrapped(whole, width);
+    });
+}
+
+/** So narrow a last column is left to the terminal. */
+const LEAST_COLUMN = 20;
+
+/** Rows of two columns: what is too long goes on under its own column, broken between words. */
+export function columnsBlock(text: string): Block {
+  const lines = withoutEnd(safe(text), "\n").split("\n");
+  return (width) =>
+    lines.flatMap((line) => {
+      const lead = /^\S.*? {2,}(?=\S)/.exec(line)?.[0] ?? "";
+      const whole: Line = [{ text: line }];
+      if (lineWidth(whole) <= width || lead === "" || width - lead.length < LEAST_COLUMN) return [whole];
+      const options = { first: [{ text: lead }], rest: [{ text: " ".repeat(lead.length) }] };
+      return wrapped([{ text: line.slice(lead.length) }], width, options);
+    });
 }
 
 /** A difference, with what went and what came in their colours. */
