@@ -82,9 +82,13 @@ export function createEffects({ rows, git, folder, home, log, now }: EffectsDeps
     }
     mkdirSync(folderOf(row), { recursive: true, mode: 0o700 });
     const index = indexOf({ ...row, place });
-    if (isFirst || !index.hasIndex()) index.make();
+    const isNew = isFirst || !index.hasIndex();
+    if (isNew) index.make();
     const all = root.kind === "git" && isFirst ? null : root.paths;
-    const { sorted, tree } = await sync(index, row, all, { parent: place.commit });
+    const overlooked = isNew && root.kind === "git" ? index.overlooked() : [];
+    const [first, hidden] = await Promise.all([sync(index, row, all, { parent: place.commit }), overlooked]);
+    const { sorted, tree } =
+      hidden.length === 0 ? first : await syncHidden(index, { row, place, first: first.sorted, all, hidden });
     const nested = sorted.leftOut.flatMap(({ path, why }) => (why === NESTED ? [path] : [])).slice(0, MOST_NESTED);
     if (isFirst) noteLeftOut(row, sorted.leftOut, nested);
     const begun: OpenEffect = {
@@ -185,6 +189,23 @@ async function sync(index: ShadowIndex, row: TurnChanges, paths: string[] | null
     if (unmerged.length === 0) throw error;
     return take(unmerged);
   }
+}
+
+interface HiddenFiles {
+  row: TurnChanges;
+  place: ChangedFolder;
+  /** What was taken before they were seen. */
+  first: Sorted;
+  all: string[] | null;
+  hidden: string[];
+}
+
+/** The same once more, with files that the user has git overlook. */
+async function syncHidden(index: ShadowIndex, { row, place, first, all, hidden }: HiddenFiles) {
+  await index.see(hidden);
+  const { sorted, tree } = await sync(index, row, all, { parent: place.commit });
+  const permissions = new Map([...first.permissions, ...sorted.permissions]);
+  return { sorted: { ...sorted, permissions, leftOut: [...first.leftOut, ...sorted.leftOut] }, tree };
 }
 
 /** What is kept by itself is not left out. */

@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Git, GitOptions } from "../git/command.ts";
+import { createBreath } from "../lib/breath.ts";
 import { UserError } from "../lib/errors.ts";
 import { copyPlainAt } from "../lib/pinned/copy.ts";
 import { withFolder } from "../lib/pinned/folder.ts";
@@ -33,6 +34,8 @@ if [ -s "$IO_DIR/there" ]; then ${GIT} update-index --add --remove --replace -z 
 /** Leads the ref to a commit of a tree; the ref is the user's repository's, everything else is told by our own folder. */
 const KEEP = `commit=$(${GIT} commit-tree "$tree" \${parent:+-p "$parent"} -m kept </dev/null) || exit
 (unset GIT_WORK_TREE GIT_OBJECT_DIRECTORY GIT_INDEX_FILE; GIT_DIR="$IO_REPOSITORY" exec ${GIT} update-ref "$IO_REF" "$commit") || exit`;
+const SEE = `${GIT} update-index --no-assume-unchanged -z --stdin <"$IO_DIR/there" || exit
+exec ${GIT} update-index --no-skip-worktree -z --stdin <"$IO_DIR/there"`;
 const TREE = `${STAGE}
 exec ${GIT} write-tree`;
 const KEPT_TREE = `${STAGE}
@@ -91,12 +94,8 @@ export function plainPlace(folder: string): ChangedFolder {
   return { kind: "folder", gitDir, objects: join(gitDir, "objects"), hash: "sha1", fileMode: true };
 }
 
-/**
- * Git with an index of our own for somebody's folder. The user's index, branches, stash, hooks, filters and settings play no
- * part: objects are written to the repository, and one ref.
- */
-export function openShadowIndex({ git, folder, root, place, ref }: ShadowIndexDeps) {
-  const { kind, objects } = place;
+/** Git for somebody's folder, told where everything is by our own. */
+function shadowGit({ git, folder, root, place: { kind, objects }, ref }: ShadowIndexDeps) {
   const own = join(folder, "git");
   const index = join(folder, "index");
   const repository = dirname(objects);
@@ -107,19 +106,27 @@ export function openShadowIndex({ git, folder, root, place, ref }: ShadowIndexDe
     ...{ GIT_COMMITTER_NAME: AUTHOR.NAME, GIT_COMMITTER_EMAIL: AUTHOR.EMAIL },
   };
   const writable = [folder, ...(kind === "git" ? [repository] : [])];
-  const ask = (args: readonly string[], { env: more = {}, ...options }: GitOptions = {}): Promise<ExecResult> =>
-    git.run(root, args, {
+  const must = async (args: readonly string[], { env: more = {}, ...options }: GitOptions = {}): Promise<string> => {
+    const result = await git.run(root, args, {
       ...{ deadlineMs: DEADLINE_MS, maxOutput: MAX_OUTPUT, settings: SETTINGS, writable },
       ...options,
       env: { ...env, ...more },
     });
-  const must = async (args: readonly string[], options?: GitOptions): Promise<string> => {
-    const result = await ask(args, options);
     if (result.code !== 0 || result.stdout.length > MAX_OUTPUT) throw new UserError(said(result));
     return result.stdout;
   };
   const note = (name: string, text: string) =>
     withFolder(realOf(folder), (held) => replaceFile(held, name, text, { durable: false }));
+  return { own, index, env, writable, must, note };
+}
+
+/**
+ * Git with an index of our own for somebody's folder. The user's index, branches, stash, hooks, filters and settings play no
+ * part: objects are written to the repository, and one ref.
+ */
+export function openShadowIndex(deps: ShadowIndexDeps) {
+  const { git, folder, root, place } = deps;
+  const { own, index, env, writable, must, note } = shadowGit(deps);
   const writeLists = (gone: readonly string[], there: readonly string[]) => {
     const zero = "0".repeat(place.hash === "sha1" ? 40 : 64);
     note("gone", gone.map((path) => `0 ${zero}\t${path}\0`).join(""));
@@ -145,6 +152,13 @@ export function openShadowIndex({ git, folder, root, place, ref }: ShadowIndexDe
         must(["ls-files", "-o", "--exclude-standard", "-z", ...only]),
       ]);
       return [...new Set(listed.join("").split("\0"))].filter((path) => path !== "");
+    },
+    /** The files that the user has git overlook, and that are there. */
+    overlooked: async () => overlookedIn(await must(["ls-files", "-v", "-z"]), root),
+    /** Looks at these files like at any other. */
+    async see(paths: readonly string[]): Promise<void> {
+      writeLists([], paths);
+      await must([], { script: SEE });
     },
     /** The paths that a merge in progress has left with several versions. */
     async unmerged(): Promise<string[]> {
@@ -226,6 +240,17 @@ function changesIn(raw: string): Seen[] {
     const [oldMode = "", mode = "", oldOid = "", oid = ""] = header.slice(1).split(" ");
     return [{ path: fields[at + 1] ?? "", before: entryOf(oldMode, oldOid), after: entryOf(mode, oid) }];
   });
+}
+
+/** What `git ls-files -v -z` says is not looked at: a small letter is "assume unchanged", an S "skip worktree", also if it is absent. */
+async function overlookedIn(listed: string, root: string): Promise<string[]> {
+  const breathe = createBreath();
+  const paths: string[] = [];
+  for (const line of listed.split("\0")) {
+    await breathe();
+    if (/^[a-zS] /.test(line) && lstatSync(join(root, line.slice(2)), { throwIfNoEntry: false })) paths.push(line.slice(2));
+  }
+  return paths;
 }
 
 /** What `git ls-files --debug -z` says of sizes: a path ends with a zero byte, five lines about it follow, and then the next path. */

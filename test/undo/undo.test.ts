@@ -241,3 +241,21 @@ describe("a repository in an unusual state", () => {
     expect(readdirSync(bench.top)).not.toContain("ran");
   });
 });
+
+test("files that git was told to overlook are brought back like any other, and stay overlooked", async () => {
+  const bench = start();
+  bench.commit({ "local.env": "shared\n", "config.json": "{}\n", "c.txt": "c\n", "left-out.txt": "x\n" });
+  bench.git("update-index", "--assume-unchanged", "local.env");
+  bench.git("update-index", "--skip-worktree", "config.json", "left-out.txt");
+  bench.remove("left-out.txt");
+  bench.write({ "config.json": "mine\n" });
+  const [before, own] = [bench.picture(), bench.own()];
+  const id = await bench.turn(() => bench.write({ "local.env": "by IO\n", "config.json": "by IO\n", "c.txt": "by IO\n" }));
+  expect((await bench.undo.diff(id)).files.map(({ path }) => path).sort()).toEqual(["c.txt", "config.json", "local.env"]);
+  const edit = await bench.turn(() => bench.write({ "config.json": "by an edit\n" }), { paths: ["config.json"] });
+  expect((await bench.undo.undo(edit)).files).toMatchObject([{ path: "config.json", state: "changed" }]);
+  expect(bench.read("config.json")).toBe("by IO\n");
+  await bench.undo.undo(id);
+  expect(bench.picture()).toEqual(before);
+  expect(bench.own()).toEqual(own);
+});
