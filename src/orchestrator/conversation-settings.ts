@@ -93,9 +93,10 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     list: (query: ConversationQuery): ConversationInfo[] => rows.list(query),
 
     /** Changes what is given, and makes the conversation if there is none. */
-    async change(name: string, { folder, model, ...rest }: ConversationChange): Promise<ConversationInfo> {
+    async change(name: string, { folder, title, model, ...rest }: ConversationChange): Promise<ConversationInfo> {
       const checked: ConversationChange = {
         ...rest,
+        ...(title !== undefined && { title: title === null ? null : checkedTitle(title) }),
         ...(folder !== undefined && { folder: folder === null ? null : folderAt(folder, undefined, dataFolder) }),
         ...(model !== undefined && { model: model === null ? null : await checkedModel(model) }),
       };
@@ -148,6 +149,13 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
   };
 }
 export type ConversationSettings = ReturnType<typeof createConversationSettings>;
+
+/** A title is one line in every list. */
+function checkedTitle(title: string): string {
+  const line = title.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  if (line === "") throw new UserError("title: must not be empty");
+  return line;
+}
 
 /** A conversation in which nothing was said or set yet. */
 function unused(name: string): ConversationInfo {

@@ -30,7 +30,7 @@ export function todo({ todos, conversationOf, emit, clean }: TodoDeps): Tool {
       todos.set(holder, list);
       emit({ type: "todo.changed", conversation, data: { id: owner, items: list } });
       const open = list.filter(({ state }) => state !== "done").length;
-      return `Kept: ${list.length} steps, ${open} not done.`;
+      return `Kept: ${list.length} ${list.length === 1 ? "step" : "steps"}, ${open} not done.`;
     },
   });
 }

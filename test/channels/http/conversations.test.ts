@@ -72,6 +72,14 @@ test("a folder, mode or model that is not there is refused, and nothing is chang
   expect((await refused("DELETE", path))[0]).toBe(404);
 });
 
+test("a title is one line, whatever stood in it", async () => {
+  const { title } = await daemon.json<ConversationInfo>("PATCH", "/api/conversations/lines", {
+    title: "one\r\ntwo\u0007\u2028 \u{1F469}\u200D\u{1F4BB}",
+  });
+  expect(title).toBe("one two \u{1F469}\u200D\u{1F4BB}");
+  expect(await refused("PATCH", "/api/conversations/lines", { title: "\u0001" })).toEqual([400, "title: must not be empty"]);
+});
+
 test("the title is the first message's words, shortened, until a person gives one", async () => {
   const asked = model.requests.length;
   const words = `Please rename\n every   \u202evariable ${"of this long list ".repeat(10)}`;
