@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, renameSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createUndoBench, type UndoBench } from "../support/undo.ts";
@@ -258,4 +258,28 @@ test("files that git was told to overlook are brought back like any other, and s
   await bench.undo.undo(id);
   expect(bench.picture()).toEqual(before);
   expect(bench.own()).toEqual(own);
+});
+
+test("what a person changes, deletes or replaces while an undo is already writing stays theirs", async () => {
+  const bench = start();
+  const names = Array.from({ length: 300 }, (_, at) => `f${String(at).padStart(3, "0")}.txt`);
+  const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
+  bench.commit(all("one\n"));
+  const id = await bench.turn(() => bench.write(all("two\n")));
+  const undoing = bench.undo.undo(id);
+  // All was looked at when the first is written; the last ones are far behind it.
+  while (bench.read("f000.txt") !== "one\n") await new Promise(setImmediate);
+  expect(bench.read("f297.txt")).toBe("two\n");
+  bench.write({ "f297.txt": "by a person\n" });
+  bench.remove("f298.txt");
+  bench.remove("f299.txt");
+  symlinkSync("f000.txt", bench.at("f299.txt"));
+  const { files, kept } = await undoing;
+  expect(kept.map(({ path, why }) => `${path}: ${why}`)).toEqual(
+    ["f297.txt", "f298.txt", "f299.txt"].map((path) => `${path}: it was changed since`),
+  );
+  expect(files).toHaveLength(297);
+  expect(bench.read("f297.txt")).toBe("by a person\n");
+  expect(existsSync(bench.at("f298.txt"))).toBe(false);
+  expect(readlinkSync(bench.at("f299.txt"))).toBe("f000.txt");
 });
