@@ -62,7 +62,8 @@ export class Composer {
   #menu: Menu | undefined;
   /** What is looked for in the history, where it was found, and the line before that. */
   #search: { words: string; at: number | undefined; before: Draft } | undefined;
-  #isLeaving = false;
+  /** What the last key was, if that was Ctrl-C on an empty line: it cancelled a turn, or asked to leave. */
+  #interrupted: "turn" | "chat" | undefined;
   #isPrefixed = false;
 
   constructor(deps: ComposerDeps) {
@@ -115,9 +116,9 @@ export class Composer {
   }
 
   key(key: Key): Wanted | undefined {
-    const wasLeaving = this.#isLeaving;
+    const wasLeaving = this.#isLeaving();
     const wasPrefixed = this.#isPrefixed;
-    this.#isLeaving = false;
+    this.#interrupted = undefined;
     this.#isPrefixed = false;
     if (this.#search && this.#searched(key)) return undefined;
     const menu = this.#menu;
@@ -199,8 +200,8 @@ export class Composer {
         return undefined;
       case "interrupt":
         if (draft.text === "" && wasLeaving) return "leave";
-        this.#isLeaving = draft.text === "";
-        if (draft.text === "" && this.#deps.isBusy()) return "cancel";
+        if (draft.text === "") this.#interrupted = this.#deps.isBusy() ? "turn" : "chat";
+        if (this.#interrupted === "turn") return "cancel";
         // Up brings back what was cleared.
         if (draft.text.trim() !== "") this.#history.add(this.text);
         this.#draft = { ...emptyDraft, cut: draft.cut };
@@ -223,9 +224,14 @@ export class Composer {
     }
   }
 
+  /** Whether Ctrl-C leaves now: whoever pressed it for a turn that has ended meanwhile does not want to leave. */
+  #isLeaving(): boolean {
+    return this.#interrupted === "chat" || (this.#interrupted === "turn" && this.#deps.isBusy());
+  }
+
   /** A menu of completions, the search, or that a second Ctrl-C leaves. */
   hint(width: number): Line[] {
-    if (this.#isLeaving) return [[dim(`  ${AGAIN}`)]];
+    if (this.#isLeaving()) return [[dim(`  ${AGAIN}`)]];
     if (this.#search) {
       const { words, at } = this.#search;
       const found = words !== "" && at === undefined ? "  (nothing like it)" : "";

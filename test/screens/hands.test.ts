@@ -170,6 +170,10 @@ test("Ctrl-C on an empty line cancels the turn; what Ctrl-C clears and what was 
   await terminal.press("C-c");
   await terminal.sees("(cancelled)");
   await terminal.sees("connected");
+  // The turn has ended: whoever presses it again is asked first, and does not find the chat gone.
+  await until("no word of leaving", async () => !(await terminal.screen()).includes("Ctrl-C again leaves"));
+  await terminal.press("C-c");
+  await terminal.sees("Ctrl-C again leaves");
   await terminal.enter("a word about boats");
   await terminal.sees("You said: a word about boats");
   await terminal.enter("something else");
