@@ -78,8 +78,8 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
   function ofProject(project: string): { conversation: ConversationInfo; isNew: boolean } {
     const conversation = rows.ofFolder(project);
     if (conversation) return { conversation, isNew: false };
-    const isTaken = (name: string) => name === MAIN || rows.find(name) !== undefined;
-    const name = freeSlug(slugOf(basename(project)).slice(0, 50) || "project", isTaken);
+    const wanted = slugOf(basename(project)).slice(0, 50) || "project";
+    const name = freeSlug(wanted, (each) => each === MAIN || rows.find(each) !== undefined);
     return { conversation: set(name, { folder: project }), isNew: true };
   }
 
@@ -94,13 +94,12 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
 
     /** Changes what is given, and makes the conversation if there is none. */
     async change(name: string, { folder, title, model, ...rest }: ConversationChange): Promise<ConversationInfo> {
-      const checked: ConversationChange = {
+      return set(name, {
         ...rest,
-        ...(title !== undefined && { title: title === null ? null : checkedTitle(title) }),
+        ...(title !== undefined && { title: title && checkedTitle(title) }),
         ...(folder !== undefined && { folder: folder === null ? null : folderAt(folder, undefined, dataFolder) }),
         ...(model !== undefined && { model: model === null ? null : await checkedModel(model) }),
-      };
-      return set(name, checked);
+      });
     },
 
     /**
