@@ -44,8 +44,12 @@ test("what a run's end rests on: only checks of the tree that it is, each by its
     check("lint", "b", "could not run"),
   ];
   expect(proofOf({ ...run, evidence } as unknown as Run)).toBe(
-    "1 of 2 checks passed · they notice the change · approved by 1 reviewer",
+    "1 of 2 checks passed · 1 of them notices the change · approved by 1 reviewer",
   );
+  const alone = [check("npm test", "b", "passed", true)];
+  expect(proofOf({ ...run, loops: [], evidence: alone } as unknown as Run)).toBe("1 of 1 check passed · it notices the change");
+  const red = [check("npm test", "b", "failed", true), check("lint", "b", "passed")];
+  expect(proofOf({ ...run, loops: [], evidence: red } as unknown as Run)).toBe("1 of 2 checks passed");
   expect(proofOf({ ...run, evidence: [] } as unknown as Run)).toBe("no check ran on the result · approved by 1 reviewer");
 });
 

@@ -10,8 +10,15 @@ export function proofOf({ outcome, evidence, tree, loops, status }: Run): string
   const approvals = loops.filter((loop) => loop.outcome === "approved").length;
   const parts = [
     checks.length === 0 ? "no check ran on the result" : `${passed.length} of ${plural(checks.length, "check")} passed`,
-    ...(checks.some(({ bound }) => bound === true) ? ["they notice the change"] : []),
+    ...noticing(passed.filter(({ bound }) => bound === true).length, checks.length),
     ...(approvals > 0 ? [`approved by ${plural(approvals, "reviewer")}`] : []),
   ];
   return parts.join(" · ");
+}
+
+/** How many of the checks that passed would have failed without the change. */
+function noticing(count: number, all: number): string[] {
+  if (count === 0) return [];
+  if (all === 1) return ["it notices the change"];
+  return [count === 1 ? "1 of them notices the change" : `${count} of them notice the change`];
 }
