@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type ModelServer, startModelServer } from "../src/engine/rehearsal/server.ts";
 import { type ChatRequest, textOf } from "../src/engine/rehearsal/wire.ts";
-import { RetentionConfig } from "../src/home/config.ts";
+import { RetentionConfig } from "../src/home/retention-config.ts";
 import { openStore } from "../src/store/open.ts";
 import { openWiki } from "../src/wiki/wiki.ts";
 import { type BenchDaemon, build, judge, median, memoryMb, quantile, startBenchDaemon, temporaryFolder } from "./support.ts";
