@@ -53,9 +53,9 @@ function stepsOf(line: string, path: string): number[] {
   if (/^=end\b/.test(line)) return [-1];
   if (PREPROCESSED.test(path) && /^\s{0,200}#\s{0,5}(?:if|ifdef|ifndef)\b/.test(line)) return [1];
   if (PREPROCESSED.test(path) && /^\s{0,200}#\s{0,5}endif\b/.test(line)) return [-1];
-  const code = line
-    .replace(path.endsWith(".rs") ? STRINGS_OF_RUST : STRINGS, "")
-    .replace(HASH_COMMENTS.test(path) ? /(?:^|\s)#.*$/ : /\/\/.*$/, "");
+  const plain = line.replace(path.endsWith(".rs") ? STRINGS_OF_RUST : STRINGS, "");
+  const comment = plain.search(HASH_COMMENTS.test(path) ? /(?:^|\s)#/ : /\/\//);
+  const code = comment < 0 ? plain : plain.slice(0, comment);
   const brackets = HASH_COMMENTS.test(path) ? /[{([\])}]/g : /\/\*|\*\/|[{([\])}]/g;
   const steps = [...code.matchAll(brackets)].map(([found]) => (found === "/*" || "{([".includes(found) ? 1 : -1));
   if (!WORDS.test(path)) return steps;

@@ -25,8 +25,9 @@ const SPEECH =
 /** Ends a line that tells somebody what to say. */
 const TELLS = /\b(?:say|write|print|output|(?:respond|reply|answer|end) with)$/;
 /** What nobody writes who approves. */
-const WITHDRAWN =
-  /\b(?:withdraw|retract|revoke|rescind)\w*\b.{0,100}\bapprov|\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
+const WITHDRAWN = /\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
+/** Takes an approval back where the line goes on with it. */
+const WITHDRAWS = /\b(?:withdraw|retract|revoke|rescind)/g;
 /** A finding that has to be mended first, with what it is. */
 const BLOCKER =
   /^\W{0,20}(?:\d{1,3}[.)]\W{0,20})?(?:BLOCKER|BLOCKING|MUST[ -]FIX)\b\W{0,20}:\W{0,20}(?!(?:none|no|nothing|n\/a|0|keine?)\b)\w/i;
@@ -147,8 +148,10 @@ function plainLines(reply: string): string[] {
   let fence: string | undefined;
   const own = withoutThinking(reply)
     .replace(/<!--[\s\S]*?(?:-->|$)/g, "")
-    .replace(/<(quote|blockquote|example)\b[^<>]{0,200}>[\s\S]*?(?:<\/\1\s*>|$)/gi, "")
-    .replace(/<(verdict|decision|answer|result)>([^<>\n]{0,200})<\/\1>/gi, "$1: $2")
+    .replace(/<quote(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/quote>|$)/gi, "")
+    .replace(/<blockquote(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/blockquote>|$)/gi, "")
+    .replace(/<example(?:\s[^<>]{0,200})?>[\s\S]*?(?:<\/example>|$)/gi, "")
+    .replace(/<(verdict|decision|answer|result)>([^<>\n]{0,200})<\/(?:verdict|decision|answer|result)>/gi, "$1: $2")
     .replace(/\\boxed\{(?:\\text\{)?([^{}\n]{0,200})\}{1,2}/g, "$1");
   for (const line of own.split(/\r\n|[\n\r\u2028\u2029]/)) {
     const mark = /^\s*(?:>\s*)*(`{3,}|~{3,})/.exec(line)?.[1];
@@ -182,6 +185,12 @@ function isLabel(text: string): boolean {
   return words.some((word) => LABEL_NOUNS.has(word)) && words.every((word) => LABEL_NOUNS.has(word) || LABEL_FILLERS.has(word));
 }
 
+function isWithdrawn(line: string): boolean {
+  return (
+    WITHDRAWN.test(line) || [...line.matchAll(WITHDRAWS)].some(({ index }) => /\bapprov/.test(line.slice(index, index + 120)))
+  );
+}
+
 /** A line without emphasis. A "?", "~~", quotation mark, leading "!" or ">" stays, since it changes the meaning. */
 function bare(line: string): string {
   const text = simplified(line).replace(/[✅☑✔✓🎉👍🚀🟢]|\uFE0F/gu, "");
@@ -209,7 +218,7 @@ function takesBack(keyword: string): (line: string) => boolean {
     const stated = spaced(bare(line));
     if (REFUSALS.some((refusal) => states(stated, refusal)) || LOUD_REFUSAL.test(line.replace(/`[^`]*`/g, ""))) return true;
     const text = simplified(line);
-    if (WITHDRAWN.test(bare(line)) || BLOCKER.test(text)) return true;
+    if (isWithdrawn(bare(line)) || BLOCKER.test(text)) return true;
     return struck.test(text) || (named.test(spaced(text)) && NEGATION.test(text));
   };
 }

@@ -56,7 +56,8 @@ export function columnsBlock(text: string): Block {
   const lines = withoutEnd(safe(text), "\n").split("\n");
   return (width) =>
     lines.flatMap((line) => {
-      const lead = /^\S.*? {2,}(?=\S)/.exec(line)?.[0] ?? "";
+      const gap = /^\S/.test(line) ? /\S {2,}(?=\S)/.exec(line) : null;
+      const lead = gap ? line.slice(0, gap.index + gap[0].length) : "";
       const whole: Line = [{ text: line }];
       if (lineWidth(whole) <= width || lead === "" || width - lead.length < LEAST_COLUMN) return [whole];
       const options = { first: [{ text: lead }], rest: [{ text: " ".repeat(lead.length) }] };

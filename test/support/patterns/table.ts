@@ -118,7 +118,17 @@ export const COMPOSED: readonly {
   {
     file: "src/swarm/review/verdict.ts",
     text: "{word}",
-    instances: [[String.raw`(?:~~|❌|🚫)[^\p{L}~❌🚫]*approved|\b(?:un|dis)-?approved`, "u"]],
+    instances: [[String.raw`(?:(?:~~|❌|🚫|(?<!\p{L})(?:no|non)\b)[^\p{L}~❌🚫]*|\b(?:un|dis)-?)approved`, "u"]],
+  },
+  {
+    file: "src/swarm/review/verdict.ts",
+    text: "{NEGATIONS_ELSEWHERE})$",
+    instances: [[String.raw`(?<![\p{L}\p{N}])(?:not|un|far from|nicht|не)(?![\p{L}\p{N}])|[不未没沒]|ない|않|아니`, "u"]],
+  },
+  {
+    file: "src/swarm/review/verdict.ts",
+    text: "{NEGATIONS_ELSEWHERE})|^no",
+    instances: [[String.raw`(?:(?<![\p{L}\p{N}])(?:not|far from|nicht|не)|^no|[不未没沒])[^\p{L}\p{N}]*$`, "u"]],
   },
   {
     file: "src/swarm/review/verdict.ts",
