@@ -8,7 +8,7 @@ export const CONNECT =
   'To connect a real model: run "io setup", or set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.';
 
 /** Which model answers, how to connect a real one, and how much IO may do unasked. */
-export function engineLine({ engine, mode }: Pick<Status, "engine" | "mode">): string {
+export function engineLine({ engine, mode }: Pick<Status, "engine"> & Partial<Pick<Status, "mode">>): string {
   const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
   const connect = engine.kind === "rehearsal" ? [CONNECT] : [];
   return [line, ...engine.notes, ...connect, ...(mode ? [modeLine(mode)] : [])].join(" ");
@@ -54,7 +54,8 @@ export function describeStatus(status: Status, url: string): string {
   } = counts;
   return [
     `IO ${status.version} at ${url}, pid ${status.pid}, up ${span(status.uptime)}`,
-    engineLine(status),
+    engineLine({ engine: status.engine }),
+    ...(status.mode ? [modeLine(status.mode)] : []),
     runtimeLine(status),
     retentionLine(status),
     ...(status.disk?.detail ? [status.disk.detail] : []),

@@ -119,7 +119,7 @@ export function describeRun(run: Run): string {
         `  ${markOf({ kind: "check", check })} ${named(check.command, 200)}: ${showState({ kind: "check", check }).words}`,
     );
   return [
-    `${markOf({ kind: "run", status: run.status, outcome: run.outcome })} Run ${run.id}: ${run.status}${run.outcome ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
+    `${markOf({ kind: "run", status: run.status, outcome: run.outcome })} Run ${run.id}: ${run.status}${run.outcome && run.outcome !== run.status ? `, ${run.outcome}` : ""}${run.reason ? ` (${oneLine(run.reason, 1_000)})` : ""}`,
     `Issue: ${firstLine(run.issue)}`,
     ...(phases ? [`Phases: ${phases}`] : []),
     ...(models.length + instead.length > 0 ? [`Models: ${models.join(", ")}`.trim(), ...instead] : []),
