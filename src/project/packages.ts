@@ -42,11 +42,14 @@ export function frameworksForRoles(
     if (area !== "mobile" && area !== "desktop") return true;
     const users = mainOf(manifests).filter((one) => frameworksOf(one).some((each) => each.label === label));
     const nested = users.filter(({ folder }) => folder !== ".");
-    const folders = (nested.length > 0 ? nested : users).map(({ folder }) => folder);
-    const inThem = shipped.filter((file) => folders.some((folder) => isWithin(file, folder)));
+    const places = nested.length > 0 ? nested : users;
+    const inThem = shipped.filter((file) => places.some((one) => isWithin(file, one.folder) && isSourceOf(one, file)));
     return inThem.length >= shipped.length * WORTH_A_ROLE;
   });
 }
+/** Whether a file may be the app's own: a build file in a corner does not make an app of the scripts beside it. */
+const isSourceOf = ({ folder, kind }: PackageManifest, file: string) =>
+  folder === "." || (kind !== "gradle" && kind !== "maven") || /\.(?:java|kt|scala|groovy)$|\/src\/main\//.test(file);
 const CODE = /\.(?:java|kt|swift|m|mm|dart|[cm]?[jt]sx?|cs|fs|vb|c|cc|cpp|h|hpp|rs|go|py|rb|php|scala|groovy|vue|svelte)$/;
 
 /** A folder that holds this many packages without a single script holds data, such as type definitions. */
@@ -135,7 +138,9 @@ const PYTHON_TOOLS = [
 ] as const;
 
 export function packageManagersOf(view: ProjectView): string[] {
-  const found = view.manifests.flatMap((manifest) => {
+  // Tests of a tool that reads projects often hold some.
+  const own = view.manifests.filter(({ folder }) => !isBeside(folder));
+  const found = (own.length > 0 ? own : view.manifests).flatMap((manifest) => {
     if (manifest.kind === "npm") return managerOf(manifest, view);
     if (manifest.kind !== "python") return MANAGERS[manifest.kind] ?? [];
     const named = PYTHON_TOOLS.find(([tool]) => uses(manifest, tool))?.[1];

@@ -77,6 +77,17 @@ test("a library with a corner for Android has no Mobile Engineer; one whose code
 
 const code = (name: string, count = 5) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [name.replace("*", String(at)), lines(60)]));
+
+test("a C++ library that ships a build file for Android among its scripts has no Mobile Engineer", async () => {
+  const support = { "support/build.gradle": 'apply plugin: "com.android.library"\n', ...code("support/script*.py", 8) };
+  const library = { "CMakeLists.txt": "project(fmt CXX)\n", ...code("src/part*.cc", 9), ...code("include/part*.h", 9) };
+  const analysis = await analysisOf({ ...library, ...support });
+  expect(analysis.roster.map(({ roleTitle }) => roleTitle)).not.toContain("Mobile Engineer");
+  expect(analysis.commands.filter(({ cwd }) => cwd === "support")).toEqual([]);
+  const native = { "app/build.gradle": 'apply plugin: "com.android.application"\n', ...code("app/src/main/cpp/game*.cc", 9) };
+  expect(await rolesOf({ ...library, ...native })).toContain("Mobile Engineer");
+});
+
 const CI = { ".github/workflows/ci.yml": "on: push\njobs: {}\n" };
 const SHAPES: Record<string, { files: Record<string, string>; roles: string[] }> = {
   "a C library": {
@@ -159,4 +170,9 @@ const SHAPES: Record<string, { files: Record<string, string>; roles: string[] }>
 
 test.each(Object.keys(SHAPES))("roles follow what a project is: %s", async (name) => {
   expect(await rolesOf(SHAPES[name]!.files)).toEqual(SHAPES[name]!.roles);
+});
+
+test("a package file that tests read says nothing of what the project is installed with", async () => {
+  const tool = { "Cargo.toml": '[package]\nname = "bat"\n', ...code("src/part*.rs"), "tests/syntax/a.csproj": "<Project/>\n" };
+  expect((await analysisOf(tool)).packageManagers).toEqual(["Cargo"]);
 });

@@ -53,6 +53,9 @@ export const ofGradle: CommandFinder = (scope) => {
   const { manifest, view } = scope;
   const gradle = view.has("gradlew") && manifest.folder === "." ? "./gradlew" : "gradle";
   const below = view.manifests.filter(({ kind, folder }) => kind === "gradle" && isWithin(folder, manifest.folder));
+  // A library in another language often brings a build file for those who use it from Android.
+  const isForOthers = manifest.folder !== "." && below.length === 1 && !view.hasFolder(`${manifest.folder}/src`);
+  if (isForOthers) return [];
   return [
     surely(isTestedJvm(scope), "test", `${gradle} test`),
     ...TASKS.flatMap(([plugin, task]) =>
