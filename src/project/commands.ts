@@ -155,7 +155,13 @@ function isUnread(command: string, { commands, unread }: CiCommands): boolean {
 /** Words by which a command covers only a part of what it could: options, and a task of one of Gradle's projects. */
 const NARROW =
   /^(?:-p|--package|--manifest-path|--lib|--bin|--doc|--test|-k|--no-default-features|--target|-run|--filter|-pl|--projects|--activate-profiles)(?:=|$)|^:\w/;
-const isNarrow = ({ plain }: WrittenCommand) => plain.split(" ").some((word) => NARROW.test(word));
+/** The manifest at the top stands for the whole. */
+const TOP_MANIFEST = / --manifest-path(?:=| )(?:\.\/)?Cargo\.toml(?= |$)/;
+const isNarrow = ({ plain }: WrittenCommand) =>
+  plain
+    .replace(TOP_MANIFEST, "")
+    .split(" ")
+    .some((word) => NARROW.test(word));
 
 /** Whether a command runs the hooks of pre-commit, which call linters that are known otherwise where the project names them. */
 const runsHooks = (plain: string) => /\bpre-commit run\b/.test(plain);

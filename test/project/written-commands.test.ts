@@ -149,6 +149,38 @@ const IN_CI: Record<string, { files: Record<string, string>; expected: string[] 
     },
     expected: ["test . cargo test --workspace"],
   },
+  "the manifest at the top stands for the whole; a toolchain that a variable pins is the one that is installed": {
+    files: {
+      ...CRATE,
+      "examples/Cargo.toml": '[package]\nname = "x"\n',
+      ".github/workflows/ci.yml": text(
+        "on: push",
+        "env: {MSRV: '1.80'}",
+        "jobs:",
+        "  check:",
+        "    strategy: {matrix: {workspace: ['.', examples]}}",
+        "    steps:",
+        `      - run: cargo fmt --all --check --manifest-path ${placeholder("matrix.workspace")}/Cargo.toml`,
+        "  least:",
+        "    steps:",
+        "      - run: cargo +nightly update -Z minimal-versions",
+        `      - run: cargo +${placeholder("env.MSRV")} test --locked`,
+        "  oldest:",
+        "    steps:",
+        `      - run: cargo +${placeholder("env.MSRV")} test --all-features`,
+      ),
+    },
+    expected: ["test . cargo test --all-features", "lint . cargo fmt --all --check --manifest-path ./Cargo.toml"],
+  },
+  "a solution beside a project file is named": {
+    files: {
+      "A.slnx": "<Solution/>",
+      "Build.csproj": "<Project/>",
+      "tests/T.csproj": '<Project><ItemGroup><PackageReference Include="Microsoft.NET.Test.Sdk"/></ItemGroup></Project>',
+      "tests/T.cs": lines(3),
+    },
+    expected: ["test . dotnet test A.slnx", "build . dotnet build A.slnx"],
+  },
   "of several that differ in their options the one that covers the most": {
     files: {
       ...CRATE,

@@ -41,7 +41,7 @@ export function rowsOf(strategy: unknown): (Yaml | undefined)[] {
 }
 
 const PLACEHOLDER = /\$\{\{([^{}]{1,200})\}\}/g;
-/** A version in a matrix chooses a toolchain; here that is the one that is installed, so such an option is left out. */
+/** A version in a matrix or a variable chooses a toolchain; here that is the one that is installed, so such an option is left out. */
 const VERSIONED = /(^|\s)(?:-[\w.-]{1,60}=|\+)\$\{\{([^{}]{1,200})\}\}(?=\s|$)/g;
 const VERSION = /^v?\d+(?:\.(?:\d+|x))*$|^(?:stable|beta|nightly)$/;
 const SAFE = /^[\w@%+=:,./ -]{0,200}$/;
@@ -50,7 +50,7 @@ const SAFE = /^[\w@%+=:,./ -]{0,200}$/;
 export function resolved(text: string, values: Values): string {
   return text
     .replace(VERSIONED, (whole, before: string, inner: string) =>
-      inner.includes("matrix.") && VERSION.test(evaluate(inner, values) ?? "") ? before : whole,
+      /^\s*(?:matrix|env)\./.test(inner) && VERSION.test(evaluate(inner, values) ?? "") ? before : whole,
     )
     .replace(PLACEHOLDER, (whole, inner: string) => {
       const value = evaluate(inner, values);

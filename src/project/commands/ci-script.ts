@@ -34,7 +34,9 @@ export const publishesIn = (script: string): boolean => PUBLISHES.test(script);
 
 /** Whether a line changes the project's own files, so that what follows is not run on the project as it stands. */
 export const changesSources = (line: string): boolean =>
-  /^(?:sed (?:.* )?-i|perl -\w*i|patch\b|git (?:apply|checkout|am|reset|cherry-pick|switch|merge)\b)/.test(line);
+  /-Z ?(?:direct-)?minimal-versions|^(?:sed (?:.* )?-i|perl -\w*i|patch\b|git (?:apply|checkout|am|reset|cherry-pick|switch|merge)\b)/.test(
+    line,
+  );
 
 /** What a step is for whose name begins with a word for it; one that looks at a pull request and not at the code has none. */
 export function purposeByName(name: string): Purpose | undefined {

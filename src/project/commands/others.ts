@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { uses } from "../manifests/manifest.ts";
 import { type CommandFinder, type Found, isWithin, showsTests, surely, when } from "./scope.ts";
 
@@ -11,9 +12,14 @@ export const ofDotnet: CommandFinder = ({ manifest, view }) => {
   const all = view.manifests.filter(({ kind }) => kind === "dotnet");
   const solutions = all.filter(({ workspace }) => workspace !== undefined);
   if (manifest.workspace === undefined && solutions.some(({ folder }) => isWithin(manifest.folder, folder))) return [];
-  if (all.filter(({ folder }) => folder === manifest.folder).length > 1) return [];
+  // Of several files in one folder the tool wants one named.
+  const beside = all.filter(({ folder }) => folder === manifest.folder);
+  const [solution, another] = beside.filter(({ workspace }) => workspace !== undefined);
+  if (beside.length > 1 && (manifest !== solution || another)) return [];
+  const named = beside.length > 1 ? ` ${posix.basename(manifest.file)}` : "";
+  if (!/^[\w .-]*$/.test(named)) return [];
   const tested = all.some((one) => isWithin(one.folder, manifest.folder) && uses(one, "Microsoft.NET.Test.Sdk"));
-  return [...when(tested, "test", "dotnet test"), ["build", "dotnet build"]];
+  return [...when(tested, "test", `dotnet test${named}`), ["build", `dotnet build${named}`]];
 };
 
 export const ofRuby: CommandFinder = ({ manifest, has, text }) => {
