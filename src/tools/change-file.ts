@@ -48,9 +48,13 @@ export async function editFile(
     if ("problem" in edited) throw new ToolError(`${named(path, 300)} was not edited. ${edited.problem}`);
     const refusal = guard.refuse(real, "write", cwd, besides);
     if (refusal) throw new Refusal(refusal);
-    if (fileId(statsOf(folder, name)) !== fileId(read.stats))
-      throw new ToolError(`${named(path, 300)} was changed by somebody else just now and was not edited. Read it and try again.`);
-    replaceFile(folder, name, edited.bytes, { like: read.stats });
+    const beforeRename = () => {
+      if (fileId(statsOf(folder, name)) !== fileId(read.stats))
+        throw new ToolError(
+          `${named(path, 300)} was changed by somebody else just now and was not edited. Read it and try again.`,
+        );
+    };
+    replaceFile(folder, name, edited.bytes, { like: read.stats, beforeRename });
     tellEdit(onEdit, real, read.bytes, edited.bytes);
     const places = edited.count === 1 ? "1 place" : `${edited.count} places`;
     return `Edited ${named(path, 300)} in ${places}.\n${asData(edited.difference)}`;

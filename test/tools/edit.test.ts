@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   lstatSync,
@@ -203,6 +204,25 @@ test("a file that somebody changed since it was read keeps their change, and is 
   expect(await edit("shared.txt", { old: "theirs\n", new: "gone\n" })).toMatch(
     /old: is not in the file\. Nearest:[\s\S]*3\ttheirs, changed/,
   );
+});
+
+test("a file that somebody changes while it is being edited keeps their change, and the edit says so", async () => {
+  const line = "a line of a file that takes a while to be edited\n";
+  hands.write({ "busy.txt": `first\n${line.repeat(60_000)}` });
+  let added = 0;
+  let isDone = false;
+  const edited = edit("busy.txt", { old: "first\n", new: "1st\n" }, { old: "a while", new: "long", all: true }).finally(() => {
+    isDone = true;
+  });
+  // Also while the edited text is written beside the file, right until it would take its place.
+  while (!isDone) {
+    appendFileSync(hands.at("busy.txt"), "by a person\n");
+    added += 1;
+    await new Promise(setImmediate);
+  }
+  expect(await edited).toBe("failed: busy.txt was changed by somebody else just now and was not edited. Read it and try again.");
+  expect(text("busy.txt") === `first\n${line.repeat(60_000)}${"by a person\n".repeat(added)}`).toBe(true);
+  expect(readdirSync(hands.project).filter((name) => name.includes("busy"))).toEqual(["busy.txt"]);
 });
 
 test("whatever is edited, the difference taken back gives the same bytes", async () => {
