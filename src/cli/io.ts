@@ -48,7 +48,7 @@ import { workerCommands } from "./worker.ts";
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
   guardOutput();
   const shell = createShell();
-  const command = buildProgram(shell);
+  const command = buildProgram(shell, program);
   try {
     await command.parseAsync(program === "swarm" ? ["swarm", ...args] : [...args], { from: "user" });
   } catch (error) {
@@ -66,8 +66,8 @@ interface RootOptions extends ChatOptions {
   untilIdle?: boolean;
 }
 
-/** Every command of `io`, ready to parse. */
-export function buildProgram(shell: Shell): Command {
+/** Every command of `io`, ready to parse; those of `swarm` are named as they were typed. */
+export function buildProgram(shell: Shell, typed: "io" | "swarm" = "io"): Command {
   const program = new Command("io")
     .description("IO answers, remembers, and puts teams to work. Without a command it opens a chat.")
     .version(packageVersion(), "--version", "print the version")
@@ -127,16 +127,16 @@ export function buildProgram(shell: Shell): Command {
   backupCommands(program, shell);
   serviceCommands(program, shell);
   completionCommand(program, shell);
-  for (const command of program.commands) nameHelp(command, "io");
+  for (const command of program.commands) nameHelp(command, command.name() === typed ? "" : "io ");
   // Not for its commands: what they cannot make sense of is refused by themselves.
   return program.allowExcessArguments().allowUnknownOption();
 }
 
 /** What is wrong with a command line is told with the help of the very command, not with that of all. */
 function nameHelp(command: Command, above: string): void {
-  const path = `${above} ${command.name()}`.replace(/^io swarm/, "swarm");
+  const path = `${above}${command.name()}`;
   command.exitOverride().showHelpAfterError(`(${path} --help shows how it is used)`);
-  for (const each of command.commands) nameHelp(each, path);
+  for (const each of command.commands) nameHelp(each, `${path} `);
 }
 
 /** Commander suggests only among the commands of a group, not among the groups themselves. */

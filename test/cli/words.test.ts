@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { endDaemonOf, providerEnvironment, runIo, startDaemonProcess } from "../support/daemon.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -11,11 +12,16 @@ test("a wrong command line names the help of the very command", async () => {
     [["squad", "add-agent", "shop"], "(io squad add-agent --help shows how it is used)"],
     [["squad", "create", "--bogus"], "(io squad create --help shows how it is used)"],
     [["conversation", "show"], "(io conversation show --help shows how it is used)"],
-    [["swarm", "show"], "(swarm show --help shows how it is used)"],
+    [["swarm", "show"], "(io swarm show --help shows how it is used)"],
+    [["swarm", "--bogus"], "(io swarm run --help shows how it is used)"],
     [["bogus"], "(io --help lists the commands)"],
   ];
   for (const [args, help] of wrong)
     expect([args, await runIo(args, home)]).toEqual([args, { code: 2, stdout: "", stderr: expect.stringContaining(help) }]);
+  const asSwarm = await runIo(["show"], home, {}, undefined, {
+    run: ([node = "", io = "", ...rest]) => [node, join(dirname(io), "swarm.js"), ...rest],
+  });
+  expect(asSwarm).toMatchObject({ code: 2, stderr: expect.stringContaining("(swarm show --help shows how it is used)") });
 });
 
 test("a conversation of one message has one message", async () => {
