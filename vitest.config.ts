@@ -9,7 +9,7 @@ const SLOW = [
   "test/engine/wire/**/*.test.ts",
   "test/daemon/doctor.test.ts",
   // Every mode by what happens on disk, with a sandbox and without.
-  "test/daemon/modes.test.ts",
+  "test/daemon/modes*.test.ts",
   // Commands that outlive their turns, and everything that has to end them.
   "test/daemon/background.test.ts",
   // Starts daemons on the default port.

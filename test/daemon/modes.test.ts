@@ -328,32 +328,3 @@ test("IO_MODE stands above the file, and a wrong one ends the start with what is
   expect(existsSync(join(project, "by-variable.txt"))).toBe(true);
   expect(await second.json("GET", "/api/config")).toMatchObject({ mode: "full" });
 });
-
-test("without bubblewrap, in auto what is known to read alone is done and everything else is asked for", async () => {
-  const other = temporaryHome({ mode: "auto" });
-  const bin = temporaryFolder();
-  for (const name of ["cat", "ls", "touch", "rm", "sh", "git"]) symlinkSync(`/usr/bin/${name}`, join(bin, name));
-  const linkedHome = join(temporaryFolder(), "home");
-  symlinkSync(userHome, linkedHome);
-  const open = await startDaemonProcess(other, { ...providerEnvironment(model.url), HOME: linkedHome, PATH: bin });
-  expect(await reply([shell("ls; cat read.txt | cat")], { on: open })).toContain("words to read");
-  expect(await approvalsOf(open, "waiting")).toEqual([]);
-  mkdirSync(join(userHome, ".ssh"));
-  writeFileSync(join(userHome, ".ssh/id"), "a private key");
-  symlinkSync("../.ssh", join(project, "keys"));
-  const secrets = [`cat ${other}/token`, "cat ~/.ssh/id", "cat keys/id", `cat ${userHome}/.ssh/id`];
-  for (const command of ["touch unwalled.txt", "ls > listed.txt", "git status", ...secrets]) {
-    const id = await say([shell(command)], { on: open });
-    const [question] = await asked(open);
-    expect(question).toMatchObject({ command, rule: "wall: there is no sandbox on this machine, and it may do more than read" });
-    await decide(open, question!.id, { decision: command.startsWith("touch") ? "allow" : "deny" });
-    await finishedMessage(open, id);
-  }
-  expect(existsSync(join(project, "unwalled.txt"))).toBe(true);
-  expect(existsSync(join(project, "listed.txt"))).toBe(false);
-  const id = await say([["file_ops", { operation: "read", path: "~/.ssh/id" }]], { on: open });
-  const [question] = await asked(open);
-  expect(question!.rule).toBe(`wall: it would read ${userHome}/.ssh/id, where keys or passwords are kept`);
-  await decide(open, question!.id, { decision: "deny" });
-  expect((await finishedMessage(open, id)).reply).not.toContain("a private key");
-});
