@@ -160,6 +160,16 @@ describe("a repository in an unusual state", () => {
     expect(bench.picture()).toEqual(before);
     expect(bench.own()).toEqual(own);
     expect(bench.git("ls-files", "-u")).toContain("a.txt");
+    // Also where one file alone is looked at, by an index that was let go in between.
+    const edits = bench.newOwner();
+    for (const text of ["edited\n", "edited again\n"]) {
+      await bench.effect(edits, () => bench.write({ "b.txt": text }), { paths: ["b.txt"] });
+      await bench.undo.diff(edits);
+      bench.undo.settle(edits);
+    }
+    expect(await bench.undo.undo(edits)).toMatchObject({ files: [{ path: "b.txt", state: "changed" }], kept: [] });
+    expect(bench.picture()).toEqual(before);
+    expect(bench.own()).toEqual(own);
   });
 
   test("a detached head, no commit at all, and a linked worktree are nothing special", async () => {
