@@ -12,7 +12,7 @@ export interface OwnCommandsDeps {
   project: string | null;
 }
 
-const FILE = /^([a-z][a-z0-9-]{0,40})\.md$/i;
+const FILE = /^([a-z][a-z0-9_-]{0,40})\.md$/i;
 const MOST_BYTES = 100_000;
 const MOST_FILES = 200;
 

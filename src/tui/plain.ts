@@ -1,13 +1,14 @@
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import type { Client } from "../client/client.ts";
+import { expandCommand, type OwnCommand } from "../home/own-command.ts";
 import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
 import { tellApproval } from "../protocol/approval-text.ts";
 import { shownFailure } from "../protocol/messages.ts";
 import { isFromElsewhere } from "../protocol/news.ts";
 import { tellDisk, tellRetry } from "../protocol/shown-state.ts";
-import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
+import { ASKED, commandIn, helpText, isBuiltIn, needsScreen, unknownCommand } from "./commands/index.ts";
 import { createToolNotes } from "./tool-notes.ts";
 
 export interface PlainChatDeps {
@@ -73,13 +74,20 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
     }
   }
 
+  const ownCommands = async (): Promise<OwnCommand[]> =>
+    (await client.request<{ items: OwnCommand[] }>("GET", `/api/conversations/${encodeURIComponent(conversation)}/commands`))
+      .items;
+
   async function command(name: string, rest: string): Promise<void> {
     const known = ASKED.find((each) => each.name === name);
     const args = rest.split(/\s+/).filter(Boolean);
     try {
-      if (name === "help") say(`${helpText()}\n`);
-      else if (known) say(`${await known.run({ client, conversation, args, rest })}\n`);
-      else say(`${unknownCommand(name)}\n`);
+      if (known) return say(`${await known.run({ client, conversation, args, rest })}\n`);
+      if (needsScreen(name)) return say(`/${name} takes a terminal. Here: io --conversation <name>, io conversation list\n`);
+      const own = await ownCommands();
+      const written = isBuiltIn(name) ? undefined : own.find((each) => each.name === name);
+      if (written) answering = answering.then(() => answer(expandCommand(written, rest)));
+      else say(`${name === "help" ? helpText(own, { isPlain: true }) : unknownCommand(name, own)}\n`);
     } catch (error) {
       say(`${messageOf(error)}\n`);
     }

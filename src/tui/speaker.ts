@@ -7,7 +7,7 @@ import type { Event } from "../protocol/events.ts";
 import { type NamedPicture, picturesIn, withAttachments } from "./attach.ts";
 import { decideApproval } from "./commands/control.ts";
 import { Conversations } from "./commands/conversations.ts";
-import { ASKED, commandIn, helpText, unknownCommand } from "./commands/index.ts";
+import { ASKED, commandIn, helpText, isBuiltIn, unknownCommand } from "./commands/index.ts";
 import type { Composer, Wanted } from "./composer.ts";
 import { type Questions, yesOrNo } from "./questions.ts";
 import type { Reviews } from "./reviews.ts";
@@ -108,9 +108,7 @@ export class Speaker {
 
   /** One that is written by somebody; those of IO itself go before it. */
   #ownCommand(name: string): OwnCommand | undefined {
-    const isKnown =
-      ["help", "new", "conversation", "copy", "quit", "exit"].includes(name) || ASKED.some((each) => each.name === name);
-    return isKnown ? undefined : this.#deps.ownCommands().find((each) => each.name === name);
+    return isBuiltIn(name) ? undefined : this.#deps.ownCommands().find((each) => each.name === name);
   }
 
   act(action: Wanted): void {
@@ -222,7 +220,7 @@ export class Speaker {
     if (name === "conversation") return void this.attempt((client) => this.#conversations.goOrList(client, args[0]));
     if (name === "review" && rest === "") return void this.attempt((client) => this.#deps.reviews.begin(client));
     const command = ASKED.find((each) => each.name === name);
-    if (!command) return say(noteBlock(unknownCommand(name)));
+    if (!command) return say(noteBlock(unknownCommand(name, this.#deps.ownCommands())));
     await this.attempt(async (client) => {
       const told = await command.run({ client, conversation: conversation(), args, rest });
       say(command.name === "diff" ? differenceBlock(told) : plainBlock(told));

@@ -25,11 +25,12 @@ export const ASKED: readonly Command[] = [
 ];
 const COMMAND_NAMES: readonly string[] = [...OWN, ...ASKED].map(({ name }) => name).sort();
 
+/** Whether a command is one of IO's own, which goes before one of the same name that somebody wrote. */
+export const isBuiltIn = (name: string): boolean => name === "exit" || COMMAND_NAMES.includes(name);
+
 /** Every command that can be typed, with those that a person or a project wrote. */
 export function commandList(own: readonly OwnCommand[]): { name: string; help: string }[] {
-  const written = own
-    .filter(({ name }) => !COMMAND_NAMES.includes(name))
-    .map((each) => ({ name: each.name, help: aboutOwn(each) }));
+  const written = own.filter(({ name }) => !isBuiltIn(name)).map((each) => ({ name: each.name, help: aboutOwn(each) }));
   return [...OWN, ...ASKED, ...written].map(({ name, help }) => ({ name, help })).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -58,20 +59,27 @@ const TEAMS = [
   ["swarm", "one issue through a whole pipeline of plan, code, tests and reviews, onto a branch (io swarm, /runs)"],
 ];
 
-/** Every command and key, in a few lines. */
-export function helpText(own: readonly OwnCommand[] = []): string {
-  const commands = [...OWN, ...ASKED].map(({ name, takes, help }) => [`/${name}${takes ? ` ${takes}` : ""}`, help]);
-  const written = own.filter(({ name }) => !COMMAND_NAMES.includes(name)).map((each) => [`/${each.name}`, aboutOwn(each)]);
-  return columns([...commands, ...written, ["", ""], ...KEYS, ["", ""], ...TEAMS]);
+/** Every command and key, in a few lines; where only lines go in and out, without what needs more. */
+export function helpText(own: readonly OwnCommand[] = [], { isPlain = false } = {}): string {
+  const known = [...OWN, ...ASKED].filter(({ name }) => !(isPlain && needsScreen(name)));
+  const commands = known.map(({ name, takes, help }) => [`/${name}${takes ? ` ${takes}` : ""}`, help]);
+  const written = own.map((each) => [
+    `/${each.name}`,
+    isBuiltIn(each.name) ? `not read from ${each.source}: IO has a command of that name` : aboutOwn(each),
+  ]);
+  return columns([...commands, ...written, ["", ""], ...(isPlain ? [] : [...KEYS, ["", ""]]), ...TEAMS]);
 }
+
+/** What a chat of plain lines cannot do. */
+export const needsScreen = (name: string): boolean => ["new", "conversation", "copy"].includes(name);
 
 /** A line that is a command: a slash, a name, and nothing that looks like a path. */
 export function commandIn(text: string): { name: string; rest: string } | undefined {
-  const found = /^\/([A-Za-z][A-Za-z0-9-]*)(?:\s+([\s\S]*))?$/.exec(text.trim());
+  const found = /^\/([A-Za-z][A-Za-z0-9_-]*)(?:\s+([\s\S]*))?$/.exec(text.trim());
   return found ? { name: found[1]!.toLowerCase(), rest: (found[2] ?? "").trim() } : undefined;
 }
 
-export function unknownCommand(name: string): string {
-  const near = nearest(name, COMMAND_NAMES);
+export function unknownCommand(name: string, own: readonly OwnCommand[] = []): string {
+  const near = nearest(name, [...COMMAND_NAMES, ...own.map((each) => each.name)]);
   return `There is no command /${name}.${near ? ` Did you mean /${near}?` : " /help lists them."}`;
 }

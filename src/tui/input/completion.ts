@@ -25,7 +25,7 @@ const MOST = 200;
 /** Completes a command, one of its arguments, somebody after an at-sign, or the path of a file. */
 export async function complete({ text, caret }: Draft, deps: CompletionDeps): Promise<Completion | undefined> {
   const before = text.slice(0, caret);
-  const command = /^\/([a-z][a-z0-9-]*)?$/i.exec(before);
+  const command = /^\/([a-z][a-z0-9_-]*)?$/i.exec(before);
   if (command)
     return among(
       `/${command[1] ?? ""}`,

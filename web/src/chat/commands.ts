@@ -30,7 +30,7 @@ export interface CommandPlace {
 
 /** Does what a line says, or answers with the words that are to be sent. */
 export async function runCommand(line: string, place: CommandPlace): Promise<{ text?: string; says?: string }> {
-  const [, name = "", rest = ""] = /^\/([a-z0-9-]+)\s*([\s\S]*)$/i.exec(line) ?? [];
+  const [, name = "", rest = ""] = /^\/([a-z0-9_-]+)\s*([\s\S]*)$/i.exec(line) ?? [];
   const talk = at("conversations", place.conversation);
   switch (name.toLowerCase()) {
     case "new":

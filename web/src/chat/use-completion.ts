@@ -17,7 +17,7 @@ interface Word {
 /** The word before the caret, if it is one that can be completed. */
 export function wordAt(text: string, caret: number): Word | undefined {
   const before = text.slice(0, caret);
-  const command = /^\/([a-z0-9-]{0,41})$/i.exec(before);
+  const command = /^\/([a-z0-9_-]{0,41})$/i.exec(before);
   if (command) return { kind: "command", text: command[1]!.toLowerCase(), from: 0 };
   const start = Math.max(before.lastIndexOf(" "), before.lastIndexOf("\n"), before.lastIndexOf("(")) + 1;
   const word = before.slice(start);
