@@ -3,21 +3,21 @@ import type { Message, Source } from "../protocol/messages.ts";
 import type { NewsLevel } from "../protocol/news.ts";
 import type { Receipt } from "../protocol/outbox.ts";
 
-/** A reply on its way to whoever asked. */
+/** A reply to deliver to whoever asked. */
 export interface Reply {
   message: Message;
   to: Source;
 }
 
-/** Something that a person is to decide, on its way to whoever asked for the work. */
+/** A question that a person must decide, addressed to whoever asked for the work. */
 export interface Question {
   approval: Approval;
   to: Source;
-  /** It was asked before and is about to expire. */
+  /** Whether the question was asked before and is about to expire. */
   isReminder?: boolean;
 }
 
-/** Something that IO itself has to say. */
+/** News that IO itself announces. */
 export interface Announcement {
   news: string;
   level: NewsLevel;
@@ -27,16 +27,18 @@ export interface Announcement {
 }
 
 /**
- * A way in and out of IO. What comes in goes into the inbox under a key of its own, so that the same thing twice is one
- * message; what goes out comes from the outbox.
+ * A way in and out of IO. Incoming messages go into the inbox under an idempotency key, so that a repeated one counts once;
+ * outgoing ones come from the outbox.
  */
 export interface Channel {
   readonly name: string;
-  /** Whether it carries the replies to what came from there. */
+  /** Whether the channel delivers replies to messages from this source. */
   carries(source: Source): boolean;
   /** Begins to listen. */
   start(): Promise<void>;
-  /** Hands a reply, a question or news over. Throws when that cannot be done just now: it is tried again, and what follows waits. */
+  /**
+   * Delivers a reply, question or announcement. Throws if that is impossible now: the outbox tries again, and later entries wait.
+   */
   deliver(what: Reply | Question | Announcement): Promise<Receipt> | Receipt;
   close(): Promise<void>;
 }

@@ -34,14 +34,14 @@ const CAPABILITIES = {
   sessionCapabilities: { list: {}, resume: {}, close: {} },
 };
 
-/** What an editor says to have a session again. */
+/** An editor's request to open an existing session. */
 interface Opening {
   sessionId: string;
   cwd: string;
   mcpServers?: McpServer[];
 }
 
-/** IO as an agent of an editor, on top of the daemon's API. */
+/** IO as an editor's agent, built on the daemon's API. */
 export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
   const sessions = new Map<string, Session>();
   let holdsTexts = false;
@@ -52,7 +52,7 @@ export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
     return session;
   };
 
-  /** The session of a conversation that is there. */
+  /** Opens the session of an existing conversation. */
   async function opened({ sessionId: id, cwd, mcpServers = [] }: Opening, client: AgentContext): Promise<Session> {
     if (!isAbsolute(cwd)) throw invalid(`cwd: ${quoted(cwd, 300)} is not a whole path.`);
     await access.ready();
@@ -70,7 +70,7 @@ export function createAcpAgent(access: AcpAccess, version: string): AgentApp {
       throw error instanceof UserError && error.code === "not_found" ? RequestError.sessionNotFound(id) : error;
     }
   }
-  /** What an editor can choose. The commands are told once it knows the session. */
+  /** The modes and options that an editor can choose. It gets the commands only once it knows the session. */
   async function choices(session: Session) {
     await session.settings.loadModels();
     setImmediate(() => void session.tellCommands().catch((error: unknown) => access.note(String(error))));
@@ -158,7 +158,7 @@ function checkFolder(cwd: string): void {
   if (!isFolder(cwd)) throw invalid(`cwd: there is no folder ${quoted(cwd, 300)}.`);
 }
 
-/** What goes wrong is told in IO's own words. */
+/** Translates errors into the sentences that editors show. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

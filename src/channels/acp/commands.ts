@@ -19,11 +19,11 @@ interface Here {
   conversation: string;
   folder: string;
   say: (text: string) => Promise<void>;
-  /** Makes the conversation and follows it, so that what is begun can be told there. */
+  /** Creates the conversation and follows it, so that results can appear there. */
   prepare: () => Promise<unknown>;
 }
 
-/** What came of it: something to say, or words for the model. */
+/** The result of a command: text to show, or a prompt for the model. */
 interface Done {
   say?: string;
   prompt?: string;
@@ -41,7 +41,7 @@ function commandIn(text: string): Typed | undefined {
   return found ? { name: found[1]!, rest: (found[2] ?? "").trim() } : undefined;
 }
 
-/** The commands that editors offer. None decides a question or changes a setting. */
+/** The commands that editors offer. None answers a question or changes a setting. */
 export function createCommands({ request }: Pick<AcpAccess, "request">) {
   const listOf = async <T>(path: string) => (await request<{ items: T[] }>("GET", path)).items;
   const skills = async () => (await listOf<Skill>("/api/skills")).filter(({ enabled }) => enabled);
@@ -111,7 +111,7 @@ export function createCommands({ request }: Pick<AcpAccess, "request">) {
     },
   };
 
-  /** Undefined for what is no command. */
+  /** Undefined for an unknown command. */
   async function run({ name, rest }: Typed, here: Here): Promise<Done | undefined> {
     const command = Object.hasOwn(own, name) ? own[name] : undefined;
     if (command) return command.run(rest, here);
@@ -136,7 +136,7 @@ export function createCommands({ request }: Pick<AcpAccess, "request">) {
           })),
       ];
     },
-    /** The words for the model; undefined where a command was done without it, and its answer said. */
+    /** The prompt for the model; undefined if a command has answered without it. */
     async wordsFor(text: string, here: Here): Promise<string | undefined> {
       const typed = commandIn(text);
       const done = typed && (await run(typed, here));

@@ -3,17 +3,17 @@ import { named } from "../../lib/quoted.ts";
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import { asData } from "../../lib/untrusted.ts";
 
-/** What a person put into a prompt. */
+/** The text and files of a prompt. */
 export interface Given {
   text: string;
-  /** Pictures and other files, which go along with the message. */
+  /** Pictures and other files, attached to the message. */
   files: { name: string; bytes: Uint8Array }[];
 }
 
-/** The most files that a message takes. */
+/** The most files of a message. */
 const MOST_FILES = 10;
 
-/** A prompt as a message. What others wrote stands between marks that it cannot know. */
+/** Converts a prompt to a message. Quoted content stands between markers that it cannot predict. */
 export function readPrompt(blocks: readonly ContentBlock[]): Given {
   const files: Given["files"] = [];
   const attach = (name: string, data: string): string => {
@@ -46,5 +46,5 @@ function blockText(block: ContentBlock, attach: (name: string, data: string) => 
 
 const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** Text for an editor, without what could play tricks on a screen. */
+/** Text for an editor, without control characters that could manipulate its screen. */
 export const textBlock = (text: string): ContentBlock => ({ type: "text", text: terminalSafe(text) });

@@ -7,7 +7,7 @@ const INTERNAL = -32603;
 export const invalid = (message: string): RequestError => new RequestError(INVALID_PARAMS, message);
 export const failed = (message: string): RequestError => new RequestError(INTERNAL, message);
 
-/** What went wrong as an editor shows it: IO's own sentence, with what to do. */
+/** The error as an editor shows it: IO's own sentence, with what to do. */
 export function asRequestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
   const isTheirs = error instanceof UserError && (error.exitCode === ExitCode.usage || error.code === "bad_request");

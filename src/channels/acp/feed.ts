@@ -7,7 +7,7 @@ export interface FeedDeps {
   onEvent: (event: Event) => Promise<void>;
 }
 
-/** Follows one conversation and hands on what happens there, one event after another, also over restarts of the daemon. */
+/** Follows one conversation and passes its events on one after another, even across restarts of the daemon. */
 export function createFeed({ access, conversation, onEvent }: FeedDeps) {
   const abort = new AbortController();
   let opened: Promise<void> | undefined;
@@ -34,14 +34,14 @@ export function createFeed({ access, conversation, onEvent }: FeedDeps) {
   }
 
   return {
-    /** Resolves when everything that happens from now on will be heard. */
+    /** Resolves when every later event will be received. */
     open(): Promise<void> {
       opened ??= new Promise((resolve, reject) => void follow(resolve).then(resolve, reject));
       return opened;
     },
-    /** Whether the daemon is surely there. */
+    /** Whether the daemon is certainly reachable. */
     isConnected: () => isConnected,
-    /** Hands nothing on until the work is done: it learns first what the events will be about. */
+    /** Delays events until the work is done, because the work determines what they are about. */
     async hold<T>(work: () => Promise<T>): Promise<T> {
       holds += 1;
       try {

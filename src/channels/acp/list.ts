@@ -37,7 +37,7 @@ export async function listSessions(
   }
 }
 
-/** A cursor is the last session of the page before. Behind one that is gone the list looks as if it were at its end. */
+/** Whether the cursor, the last session of the previous page, still exists. Without it the list would seem to end. */
 async function isThere(request: AcpAccess["request"], cursor: string): Promise<boolean> {
   try {
     await request("GET", `/api/conversations/${segment(cursor)}`);

@@ -13,11 +13,11 @@ export interface PromptsDeps {
   access: AcpAccess;
   conversation: string;
   feed: Pick<Feed, "hold" | "open" | "isConnected">;
-  /** Makes the conversation. */
+  /** Creates the conversation. */
   keep: () => Promise<void>;
 }
 
-/** A prompt that is not answered yet. */
+/** A prompt without an answer yet. */
 interface Prompt {
   key: string;
   /** The message, once it is sent. */
@@ -26,20 +26,20 @@ interface Prompt {
   end: (how: Message | "cancelled") => void;
 }
 
-/** What a prompt comes to; undefined for one that was done without the model. */
+/** Produces the text for the model; undefined if a command has answered without it. */
 type Words = (stopped: AbortSignal) => Promise<string | undefined>;
 
-/** An editor that stops waits so long for the daemon to have stopped too. */
+/** How long a stopping editor waits for the daemon to stop too. */
 const CANCEL_MS = 4_000;
 
-/** The prompts of one session as messages: sent once, answered when they end, and stopped. */
+/** The prompts of one session as messages: each sent once, answered when it ends, and cancellable. */
 export function createPrompts({ access, conversation, feed, keep }: PromptsDeps) {
   const open: Prompt[] = [];
-  /** What the editor itself sent, and so has on its screen. */
+  /** The messages that the editor itself sent, and therefore already shows. */
   const own = new Set<string>();
   const cancelPath = (message: string) => `/api/messages/${segment(message)}/cancel`;
 
-  /** Does it again with a daemon that is there, if this one was lost meanwhile. */
+  /** Repeats the work with a running daemon if this one was lost. */
   async function reach<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -51,7 +51,7 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
   }
 
   async function send(prompt: Prompt, text: string, files: Given["files"]): Promise<void> {
-    // Looking for the daemon takes longer than all of the rest here.
+    // Looking for the daemon takes longer than everything else here.
     if (!feed.isConnected()) await access.ready();
     await reach(keep);
     await feed.open();
@@ -61,7 +61,7 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
       if (prompt.isCancelled) return;
       const attached = attachments.length > 0 ? { attachments } : {};
       const body = { text, conversation, source: "acp", idempotencyKey: prompt.key, ...attached };
-      // Whether it arrived before the daemon went away or not, the key makes it one message.
+      // The idempotency key makes it one message, whether or not it arrived before the daemon was lost.
       const sent = await reach(() => access.request<Message | { id: string }>("POST", "/api/messages", body));
       prompt.id = sent.id;
       own.add(sent.id);
@@ -69,12 +69,12 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
     });
   }
 
-  /** Ends a prompt's message; the editor is answered in time, whether or not the daemon can be reached. */
+  /** Cancels a prompt's message; the editor gets its answer in time, even if the daemon is unreachable. */
   async function stop(prompt: Prompt): Promise<void> {
     prompt.isCancelled = true;
     const { id: message } = prompt;
     const stopped = message === undefined ? undefined : persistently(() => access.request("POST", cancelPath(message)));
-    // It may have ended by itself meanwhile.
+    // It may have ended by itself.
     stopped?.catch((error: unknown) => {
       if (isAway(error)) access.note(error.message);
     });
@@ -84,9 +84,9 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
 
   return {
     isOwn: (message: string): boolean => own.has(message),
-    /** A message has ended, and so has the prompt that it was. */
+    /** Ends the prompt of a finished message. */
     finished: (message: Message): void => open.find(({ id }) => id === message.id)?.end(message),
-    /** Sends what the words come to, if there are any, and waits for the end. */
+    /** Sends the text, if there is one, and waits for the answer. */
     async ask(words: Words, files: Given["files"], signal: AbortSignal): Promise<PromptResponse> {
       const prompt: Prompt = { key: newId("acp"), isCancelled: false, end: () => {} };
       const stopped = new AbortController();
@@ -112,12 +112,12 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
         open.splice(open.indexOf(prompt), 1);
       }
     },
-    /** Ends the turn that runs. A prompt that came after it was meant for the time after the stop. */
+    /** Cancels the running turn. A later prompt is meant to run after the stop. */
     cancel(): void {
       const running = open.find(({ isCancelled }) => !isCancelled);
       if (running) void stop(running);
     },
-    /** Ends everything that an editor began here and that is not done. */
+    /** Cancels everything unfinished that an editor began here. */
     async close(): Promise<void> {
       for (const prompt of open) void stop(prompt);
       const { items } = await access.request<{ items: Message[] }>(

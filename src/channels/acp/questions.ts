@@ -10,13 +10,13 @@ export interface QuestionsDeps {
   client: Pick<AgentContext, "request">;
   conversation: string;
   folder: string;
-  /** The editor's id for the call that a question is about, if the editor knows the call. */
+  /** The editor's id of the tool call in question, if the editor knows the call. */
   callOf: (approval: Approval) => string | undefined;
-  /** Says something in the session. */
+  /** Shows text in the session. */
   say: (text: string) => Promise<void>;
 }
 
-/** What an editor may answer. None of it lasts longer than the work that asked. */
+/** The answers that an editor may give. None outlasts the work that asked. */
 const DECISIONS = {
   "allow-once": { decision: "allow", scope: "once" },
   "allow-task": { decision: "allow", scope: "task" },
@@ -26,7 +26,7 @@ const ONCE: PermissionOption = { optionId: "allow-once", name: "Allow once", kin
 const TASK: PermissionOption = { optionId: "allow-task", name: "Allow until this answer is done", kind: "allow_once" };
 const DENY: PermissionOption = { optionId: "deny", name: "Deny", kind: "reject_once" };
 
-/** Asks the person at an editor what waits for a person in a conversation. */
+/** Asks the person at an editor the open questions of a conversation. */
 export function createQuestions({ access, client, conversation, folder, callOf, say }: QuestionsDeps) {
   const open = new Map<string, AbortController>();
 
@@ -42,18 +42,18 @@ export function createQuestions({ access, client, conversation, folder, callOf, 
     const chosen = answer?.outcome.outcome === "selected" ? answer.outcome.optionId : "";
     const isOffered = request.options.some(({ optionId }) => optionId === chosen);
     const decision = isOffered ? DECISIONS[chosen as keyof typeof DECISIONS] : undefined;
-    // Whatever else came back decides nothing: the question waits for an answer, here or elsewhere.
+    // Any other result decides nothing: the question stays open, here and elsewhere.
     if (!decision) return say(`Nothing was decided. ${howElse(approval)}`);
     try {
       await access.request("POST", `/api/approvals/${approval.id}`, decision);
     } catch (error) {
-      // Somebody else was faster, or it is over.
+      // Somebody else answered first, or the question has ended.
       access.note(`The answer to ${approval.id} did not count: ${String(error)}`);
     }
   }
 
   return {
-    /** Asks, once, unless it is none of this conversation's. */
+    /** Asks once, if the question belongs to this conversation. */
     async ask(approval: Approval): Promise<void> {
       if (approval.state !== "waiting" || approval.conversation !== conversation || open.has(approval.id)) return;
       const withdrawn = new AbortController();
@@ -61,7 +61,7 @@ export function createQuestions({ access, client, conversation, folder, callOf, 
       if (approval.kind === "budget") return say(`${terminalSafe(approval.summary)} ${howElse(approval)}`);
       void put(approval, withdrawn).catch((error: unknown) => access.note(String(error)));
     },
-    /** It was answered somewhere, or nobody needs the answer any more. */
+    /** Withdraws a question that was answered elsewhere or is no longer needed. */
     decided({ id }: Approval): void {
       open.get(id)?.abort();
       open.delete(id);

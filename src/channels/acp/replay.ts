@@ -11,15 +11,15 @@ export interface ReplayDeps {
   access: Pick<AcpAccess, "request">;
   conversation: string;
   folder: string;
-  /** Missing: what was said is only looked through. */
+  /** Undefined: read the history without showing it. */
   tell: ((update: SessionUpdate) => Promise<void>) | undefined;
 }
 
-/** What a conversation holds already. */
+/** The history of a conversation. */
 export interface Replayed {
-  /** The ids of messages that have ended. */
+  /** The ids of finished messages. */
   finished: string[];
-  /** What runs or waits, oldest first, and how far that which runs has come. */
+  /** Running and queued messages, oldest first, with the progress of the running one. */
   unfinished: { message: Message; progress?: MessageProgress }[];
 }
 
@@ -33,10 +33,10 @@ interface JournalCall {
 
 const PAGE = 200;
 
-/** Whether somebody said it, and not IO itself or a schedule. */
+/** Whether a person sent it, not IO itself or a schedule. */
 export const isOfPerson = ({ channel }: Source): boolean => channel !== "background" && channel !== "schedule";
 
-/** Tells everything that was said in a conversation, oldest first. */
+/** Replays everything that was said in a conversation, oldest first. */
 export async function replayMessages({ access, conversation, folder, tell }: ReplayDeps): Promise<Replayed> {
   const replayed: Replayed = { finished: [], unfinished: [] };
   for (const message of await messagesOf(access, conversation)) {

@@ -8,22 +8,22 @@ import { fenced } from "./tools.ts";
 
 export interface EditorServersDeps {
   access: AcpAccess;
-  /** Where the daemon takes them. */
+  /** The daemon's route for these servers. */
   path: string;
   folder: string;
   session: string;
   client: Pick<AgentContext, "request">;
-  /** Says something in the session. */
+  /** Shows text in the session. */
   say: (text: string) => Promise<void>;
 }
 
 const ALLOW: PermissionOption = { optionId: "allow-once", name: "Start it for this session", kind: "allow_once" };
 const DENY: PermissionOption = { optionId: "deny", name: "Do not start it", kind: "reject_once" };
 
-/** The MCP servers that an editor brings along for its session. */
+/** The MCP servers that an editor lends to its session. */
 export function createEditorServers({ access, path, folder, session, client, say }: EditorServersDeps) {
   let servers: readonly McpServer[] = [];
-  /** What no person has seen yet, and what one has answered in this session, by its hash. */
+  /** The servers that no person has seen yet, and the answers of this session, by hash. */
   let unseen: McpServerDetails[] = [];
   const answered = new Map<string, "allowed" | "denied">();
   let asking: Promise<void> | undefined;
@@ -43,7 +43,7 @@ export function createEditorServers({ access, path, folder, session, client, say
       else note(server);
   }
 
-  /** An editor may end the question without an answer: then it is asked again with the next prompt. */
+  /** An editor may close the question without an answer: the next prompt asks again. */
   async function askAbout(server: McpServerDetails, withdrawn: AbortSignal): Promise<void> {
     const request: RequestPermissionRequest = {
       sessionId: session,
@@ -65,19 +65,19 @@ export function createEditorServers({ access, path, folder, session, client, say
   }
 
   async function askAll(withdrawn: AbortSignal): Promise<void> {
-    // It may have been switched on elsewhere meanwhile.
+    // It may have been enabled elsewhere meanwhile.
     await lend();
     for (const server of unseen) if (!withdrawn.aborted) await askAbout(server, withdrawn);
   }
 
   return {
-    /** Has the conversation use these from now on, and waits for their start. */
+    /** Lends exactly these servers to the conversation, and waits for them to start. */
     async use(given: readonly McpServer[]): Promise<void> {
       const before = servers;
       servers = given;
       if (given.length > 0 || before.length > 0) await lend();
     },
-    /** Asks the person about what was brought along and never seen, before the first words of the session go out. */
+    /** Asks the person about servers that nobody has seen, before the session's first prompt is sent. */
     async settle(withdrawn: AbortSignal): Promise<void> {
       if (unseen.length === 0 && !asking) return;
       asking ??= askAll(withdrawn).finally(() => {
@@ -85,7 +85,7 @@ export function createEditorServers({ access, path, folder, session, client, say
       });
       await asking;
     },
-    /** A daemon that was started anew knows nothing of them. */
+    /** Lends them again to a restarted daemon, which has forgotten them. */
     async renew(): Promise<void> {
       if (servers.length > 0) await lend();
     },
@@ -98,7 +98,7 @@ export function createEditorServers({ access, path, folder, session, client, say
 const forGood = ({ name, project }: McpServerDetails) =>
   `To switch it on for good: io mcp enable ${JSON.stringify(name)} --project ${JSON.stringify(project)}`;
 
-/** What a person looks at: no value of a variable or header is among it. */
+/** What a person sees: no values of variables or headers. */
 function shown(server: McpServerDetails) {
   const { name, command, args, url, cwd, project, variables } = server;
   const what = command === null ? `reaches ${url}` : [command, ...args].map((word) => JSON.stringify(word)).join(" ");
@@ -117,7 +117,7 @@ function shown(server: McpServerDetails) {
   };
 }
 
-/** An editor's servers in the words of config.json. */
+/** An editor's servers in the format of config.json. */
 function asConfig(servers: readonly McpServer[]): Record<string, unknown> {
   const texts = (pairs: readonly { name: string; value: string }[]) =>
     Object.fromEntries(pairs.map(({ name, value }) => [name, value]));

@@ -26,17 +26,17 @@ export interface SessionDeps {
   /** The conversation's name. */
   id: string;
   folder: string;
-  /** Whether the editor answers for texts that are not saved. */
+  /** Whether the editor can provide unsaved texts. */
   holdsTexts: () => boolean;
-  /** The conversation, where it is more than the wish for one. */
+  /** The conversation, if it already exists. */
   known?: ConversationInfo;
 }
 
-/** One conversation as one editor has it open. Nothing of it is kept before the first prompt. */
+/** One conversation that an editor has open. Nothing is stored before the first prompt. */
 export function createSession({ access, client, commands, id, folder, holdsTexts, known }: SessionDeps) {
-  /** What others said, until its turn begins. */
+  /** Texts of other clients, until their turns begin. */
   const asked = new Map<string, string>();
-  /** Up to which event the editor knows a message from a replay. */
+  /** The last event of each message that a replay has already shown. */
   const toldUpTo = new Map<string, number>();
   let title = known?.title ?? null;
   let keeping: Promise<unknown> | undefined = known ? Promise.resolve() : undefined;
@@ -73,7 +73,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
       case "approval.decided":
         return questions.decided(event.data);
       case "editor.asked":
-        // The turn waits for it, and with it everything that is told next.
+        // The turn, and with it all later events, waits for this answer.
         void texts.answer(event.data).catch((error: unknown) => access.note(String(error)));
         return;
       case "conversation.changed":
@@ -83,7 +83,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
     }
   }
 
-  /** Somebody else spoke in this conversation. */
+  /** Shows what another client said in this conversation. */
   async function tellAsked(message: string): Promise<void> {
     const text = asked.get(message);
     asked.delete(message);
@@ -104,7 +104,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
     prompts.finished(message);
   }
 
-  /** Makes the conversation, once. */
+  /** Creates the conversation, once. */
   async function keep(): Promise<void> {
     keeping ??= persistently(() => access.request("PATCH", path, { folder, ...settings.toKeep() }));
     await keeping.catch((error: unknown) => {
@@ -117,7 +117,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
   return {
     id,
     settings,
-    /** Follows the conversation from here on; with `replays`, everything that was said before is told first. */
+    /** Follows the conversation from now on; with `replays`, shows the earlier history first. */
     open: ({ replays }: { replays: boolean }): Promise<void> =>
       feed.hold(async () => {
         await feed.open();
@@ -158,7 +158,7 @@ interface TakeUpParts extends Pick<SessionDeps, "access"> {
   tell: Tell;
 }
 
-/** What runs or waits in the conversation, for an editor that has come to it. */
+/** Catches up with the running and queued messages of the conversation. */
 async function takeUp(parts: TakeUpParts, { unfinished }: Replayed, shows: boolean): Promise<void> {
   const { access, asked, toldUpTo, telling, questions, path, tell } = parts;
   for (const { message, progress } of unfinished) {
@@ -176,20 +176,20 @@ async function takeUp(parts: TakeUpParts, { unfinished }: Replayed, shows: boole
   await tellUse(access, path, tell);
 }
 
-/** What the model was told as the result of a call, by the journal. */
+/** The result of a call as the model got it, from the journal. */
 async function resultOf(access: AcpAccess, message: string, callId: string): Promise<string | undefined> {
   const journal = `/api/messages/${segment(message)}/calls?call=${encodeURIComponent(callId)}`;
   const calls = await access.request<{ items: { result: string | null }[] }>("GET", journal).catch(() => undefined);
   return calls?.items.at(-1)?.result ?? undefined;
 }
 
-/** How full the model's window is. */
+/** Reports how full the model's window is. */
 async function tellUse(access: AcpAccess, path: string, tell: Tell): Promise<void> {
   const use = await access.request<{ context: ContextUse | null }>("GET", `${path}/context`).catch(() => undefined);
   if (use?.context) await tell({ sessionUpdate: "usage_update", used: use.context.total, size: use.context.window });
 }
 
-/** The steps that the model keeps, if there are any. */
+/** Reports the model's to-do list, if there is one. */
 async function tellSteps(access: AcpAccess, path: string, tell: Tell): Promise<void> {
   const { items } = await access.request<{ items: TodoItem[] }>("GET", `${path}/todo`);
   if (items.length > 0) await tell(planOf(items));

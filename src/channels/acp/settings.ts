@@ -7,31 +7,31 @@ import { segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import { invalid } from "./errors.ts";
 
-/** What an editor can set for a conversation. */
+/** The settings that an editor can change. */
 type Settings = Pick<ConversationInfo, "mode" | "model">;
 
-/** The default of the mode and of the model. */
+/** Stands for the default mode and the default model. */
 const DEFAULT = "default";
-/** An editor that opens a session does not wait longer than this for the provider's list. */
+/** The longest that opening a session waits for the provider's models. */
 const MODELS_MS = 3_000;
 
 export interface SettingsDeps {
   access: Pick<AcpAccess, "request">;
   conversation: string;
-  /** Whether the conversation is there; before that, what is set is only remembered. */
+  /** Whether the conversation exists; until then, settings are only remembered. */
   isKept: () => boolean;
 }
 
-/** Mode and model of one session. An editor can have IO ask more than it would, and take that back; never ask less. */
+/** Mode and model of one session. An editor can make IO ask more often and undo that, but never make it ask less. */
 export function createSettings({ access, conversation, isKept }: SettingsDeps) {
   let known: Settings = { mode: null, model: null };
   let models: { id: string; name: string }[] = [];
-  /** What the mode was before the editor made it stricter. */
+  /** The mode before the editor made it stricter. */
   let before: { mode: Mode | null } | undefined;
 
   async function change(changes: Partial<Settings>): Promise<void> {
     const earlier = known;
-    // Known before it is told back by the events.
+    // Set before the events report it back.
     known = { ...known, ...changes };
     if (!isKept()) return;
     try {
@@ -71,9 +71,9 @@ export function createSettings({ access, conversation, isKept }: SettingsDeps) {
   ];
   return {
     setMode,
-    /** What was set before the conversation was there. */
+    /** The settings made before the conversation existed. */
     toKeep: (): Partial<Settings> => Object.fromEntries(Object.entries(known).filter(([, value]) => value !== null)),
-    /** What somebody set elsewhere; tells whether that is news. */
+    /** Takes over settings that were changed elsewhere; returns whether they differ. */
     heard({ mode, model }: Settings): boolean {
       const isNews = mode !== known.mode || model !== known.model;
       if (mode !== known.mode) before = undefined;

@@ -8,23 +8,23 @@ import { textBlock } from "./content.ts";
 import { contentOf, describeCall } from "./tools.ts";
 
 export interface TellingDeps {
-  /** The conversation's folder, in which relative paths stand. */
+  /** The conversation's folder; relative paths are resolved against it. */
   folder: () => string | null;
   tell: (update: SessionUpdate) => Promise<void>;
-  /** What the model was told as the result of a call; undefined where nobody knows. */
+  /** The result of a call as the model got it; undefined if unknown. */
   resultOf: (message: string, callId: string) => Promise<string | undefined>;
 }
 
 type ToolNews = EventData<"message.tool">;
 
 interface OpenCall {
-  /** By which the editor knows it. */
+  /** The editor's id. */
   id: string;
-  /** By which the journal does. */
+  /** The journal's id. */
   callId: string;
   tool: string;
   isTold: boolean;
-  /** What it is about, in a line. */
+  /** A one-line summary of the arguments. */
   args: string;
   output: string;
   diff?: ToolNews["diff"];
@@ -34,14 +34,14 @@ interface Turn {
   message: string;
   said: string;
   calls: Map<string, OpenCall>;
-  /** How often each id was used: some providers give the same one to every call. */
+  /** How often each id occurred: some providers reuse one id for every call. */
   uses: Map<string, number>;
 }
 
 const MOST_OUTPUT = 4_000;
 const PLAN_STATES = { open: "pending", running: "in_progress", done: "completed" } as const;
 
-/** Tells an editor of the turns of a conversation, one after another, from their events. */
+/** Reports the turns of a conversation to an editor, one after another, from their events. */
 export function createTelling({ folder, tell, resultOf }: TellingDeps) {
   let turn: Turn | undefined;
   const turnOf = (message: string): Turn => {
@@ -95,17 +95,17 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
   }
 
   return {
-    /** A turn that runs is told from its beginning. */
+    /** Shows a running turn from its beginning. */
     async replay({ id, text, tools }: MessageProgress): Promise<void> {
       for (const { state, ...use } of tools) await hearTool({ id, ...use, state: state === "started" ? "running" : state });
       turnOf(id).said = text;
       if (text !== "") await say(text, id);
     },
-    /** A turn that runs is told on from where it is. */
+    /** Continues a running turn from its current position. */
     goOn({ id, text }: MessageProgress): void {
       turnOf(id).said = text;
     },
-    /** The editor's id for the call of a tool that a message waits for, best that which is about the same. */
+    /** The editor's id of an open call of this tool, preferably one with the same summary. */
     openCall(message: string, tool: string, about: string): string | undefined {
       const calls = turn?.message === message ? [...turn.calls.values()].filter((call) => call.tool === tool) : [];
       return (
@@ -117,7 +117,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
       switch (event.type) {
         case "message.started": {
           const current = turnOf(event.data.id);
-          // A turn that is begun anew says what it has to say again.
+          // A restarted turn repeats its text.
           if (current.said !== "") await say(RULE, event.data.id);
           current.said = "";
           return;
@@ -140,7 +140,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
           return tell(planOf(event.data.items));
       }
     },
-    /** Says what of the reply was not said, and ends what still seems to go on. */
+    /** Shows the rest of the reply, and ends calls that still seem to run. */
     async finish(message: Message): Promise<void> {
       const current = turnOf(message.id);
       const rest = message.status === "done" ? restOf(message.reply ?? "", current.said) : "";
@@ -153,7 +153,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
 }
 export type Telling = ReturnType<typeof createTelling>;
 
-/** Ids of calls are the providers', and may come again in the next turn. */
+/** Providers choose the ids of calls, and may reuse them in the next turn. */
 export const callIdOf = (message: string, callId: string): string => `${message}.${callId}`;
 
 export function planOf(items: readonly TodoItem[]): SessionUpdate {

@@ -10,15 +10,15 @@ export interface EditorTextsDeps {
   access: Pick<AcpAccess, "request" | "note">;
   client: Pick<AgentContext, "request">;
   session: string;
-  /** Where the daemon takes answers. */
+  /** The daemon's route for answers. */
   path: string;
   /** The session's folder, as the editor spells it. */
   folder: string;
-  /** Whether the editor can be asked. */
+  /** Whether the editor can provide texts. */
   isOffered: () => boolean;
 }
 
-/** The texts that the editor holds and has not saved, for the daemon's reads below the session's folder. */
+/** Provides the editor's unsaved texts when the daemon reads files below the session's folder. */
 export function createEditorTexts({ access, client, session, path, folder, isOffered }: EditorTextsDeps) {
   let isOpen = false;
 
@@ -31,7 +31,7 @@ export function createEditorTexts({ access, client, session, path, folder, isOff
   }
 
   return {
-    /** The daemon may ask from now on; one that was started anew has to be told again. */
+    /** Tells the daemon that it may ask; a restarted daemon must be told again. */
     async open(): Promise<void> {
       if (!isOffered()) return;
       await access.request("PUT", path);
@@ -39,7 +39,7 @@ export function createEditorTexts({ access, client, session, path, folder, isOff
     },
     async answer({ ask, path: real }: EventData<"editor.asked">): Promise<void> {
       if (!isOffered()) return;
-      // An editor that cannot read the file says nothing of it: then what is on disk counts.
+      // An editor that cannot read the file gives no text, so the file on disk counts.
       const text = await textOf(real).catch(() => null);
       await access.request("POST", `${path}/${segment(ask)}`, { text });
     },

@@ -33,20 +33,20 @@ const OPERATIONS: Readonly<Record<string, { kind: ToolKind; words: string }>> = 
 };
 const WORDS: Readonly<Record<string, string>> = { shell: "Run", web_fetch: "Fetch", todo: "Write the steps" };
 const MOST_TITLE = 200;
-/** The most of one side of a difference, and of what a call printed, that an editor is told. */
+/** The most text of each side of a diff, and of a call's output, that an editor gets. */
 const MOST_DIFFERENCE = 100_000;
 const MOST_OUTPUT = 4_000;
 
-/** A call of a tool, as far as it is known before it has ended. */
+/** What is known of a tool call before it has ended. */
 export interface KnownCall {
   tool: string;
-  /** What it is about, in a line. */
+  /** A one-line summary of the arguments. */
   args: string;
-  /** Its arguments as JSON; missing if they are long. */
+  /** The arguments as JSON; missing if they are long. */
   input?: string | undefined;
 }
 
-/** What a call is, for an editor. Relative paths stand in the folder. */
+/** Describes a call for an editor. Relative paths are resolved against the folder. */
 export function describeCall({ tool, args, input }: KnownCall, folder: string | null) {
   const given = recordIn(input);
   const operation = tool === "file_ops" ? OPERATIONS[wordIn(given, "operation") || (args.split(" ")[0] ?? "")] : undefined;
@@ -69,7 +69,7 @@ function locationsOf(tool: string, given: Record<string, unknown> | undefined, f
   return { locations: [location] };
 }
 
-/** What a call has shown: its difference, or else its text. */
+/** The visible result of a call: its diff, or else its text. */
 export function contentOf({ diff, text }: { diff?: FileEdit | undefined; text?: string | undefined }): ToolCallContent[] {
   if (diff && diff.after.length <= MOST_DIFFERENCE && (diff.before ?? "").length <= MOST_DIFFERENCE)
     return [
@@ -84,14 +84,14 @@ export function contentOf({ diff, text }: { diff?: FileEdit | undefined; text?: 
   return [{ type: "content", content: textBlock(fenced(text.slice(-MOST_OUTPUT))) }];
 }
 
-/** A block of code that the text cannot end. */
+/** A code block that the text cannot close. */
 export function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Words from outside on one line, in which nothing is taken for a link or a heading. */
+/** Untrusted text on one line, where markdown does not apply. */
 export function inlineCode(text: string): string {
   const line = terminalSafe(oneLine(text, MOST_TITLE));
   const longest = Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length));
@@ -112,7 +112,7 @@ function recordIn(json: string | undefined): Record<string, unknown> | undefined
     const value: unknown = JSON.parse(json ?? "null");
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
-    // Arguments that were shortened are no whole JSON any more.
+    // Shortened arguments are not valid JSON.
     return undefined;
   }
 }

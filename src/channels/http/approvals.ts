@@ -17,7 +17,7 @@ export interface ApprovalRoutesDeps {
 }
 
 export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps, cameBy: CameBy): void {
-  /** A question that leaves through here has reached somebody. */
+  /** Marks a question as delivered, because this response shows it to somebody. */
   const handOver = (approval: Approval): Approval => {
     outbox.received(approvalKey(approval.id), CARRIED);
     return approval;
@@ -86,7 +86,10 @@ export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: Approval
   });
 }
 
-/** What only a person may decide at a place of IO's own: an editor or another program may answer by itself. */
+/**
+ * Why this channel must not decide: some approvals need a person at IO's own interface, because an editor or program may answer
+ * by itself.
+ */
 function whyNot(by: EditChannel, { id, kind }: Approval, { scope }: ApprovalDecision): string | undefined {
   const howElse = `Decide it in a terminal (io approval show ${id}), on the page or in Telegram.`;
   if (by === "mcp") return `No program that speaks MCP can decide this. ${howElse}`;

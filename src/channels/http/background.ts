@@ -6,17 +6,17 @@ import { answers } from "./shapes.ts";
 
 export interface BackgroundRoutesDeps {
   background: {
-    /** Those that are known, the oldest first, each with so many of its last lines. */
+    /** The known commands, oldest first, each with this many of its last lines. */
     list(lines: number): BackgroundOutput[];
     find(id: string, lines: number): BackgroundOutput | undefined;
     stop(id: string): Promise<BackgroundCommand | undefined>;
   };
 }
 
-/** How many of the last lines a list shows. */
+/** How many of its last lines a list shows per command. */
 const LISTED = 5;
 
-/** What models left running, for a person. */
+/** The commands that models left running. */
 export function backgroundRoutes(app: OpenAPIHono, { background }: BackgroundRoutesDeps): void {
   const params = z.object({ id: z.string().max(64) });
   const found = <T>(command: T | undefined): T => {

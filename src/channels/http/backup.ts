@@ -16,7 +16,7 @@ const Request = z.strictObject({
   cutOff: z.boolean().describe("Whether what ended since then is to count as cut off"),
 });
 
-/** What a backup asks of the daemon: the files it copies itself. */
+/** The daemon's part of a backup; the command copies the files itself. */
 export function backupRoutes(app: OpenAPIHono, { snapshot }: BackupRoutesDeps): void {
   const take = createRoute({
     method: "post",

@@ -6,18 +6,18 @@ import { readJsonInput } from "../../lib/input-json.ts";
 import { fail, HttpError } from "./errors.ts";
 
 const MAX_BODY = 1_000_000;
-/** A page of 10 MB whose every character takes two in JSON, and the JSON around it; the wiki counts the page itself. */
+/** A page of 10 MB whose characters all need escapes in JSON, and the JSON around it; the wiki enforces the page's own limit. */
 const MAX_PAGE_BODY = 21_000_000;
-/** A file of 10 MB, and what a form puts around it. */
+/** A file of 10 MB, and the form around it. */
 const MAX_FILE_BODY = 10_100_000;
-/** A token or a ticket, and the JSON around it: all that is read of somebody who is not known yet. */
+/** A token or ticket, and the JSON around it: the most that is read from an unknown client. */
 const MAX_LOGIN_BODY = 4_000;
-/** No request has as many parts; checking each of them against the route's description takes longer than reading them. */
+/** No valid request has more parts; validating them takes longer than reading them. */
 const MAX_PARTS = 1_000;
-/** How long a client may go on sending what is not read any more before its connection is cut. */
+/** How long a client may keep sending a body that is no longer read. */
 const LINGER_MS = 2_000;
 
-/** What a route takes, as openapi.json shows it. */
+/** The body of a route, as declared in openapi.json. */
 interface BodyRule {
   method: string;
   path: string;
@@ -28,8 +28,8 @@ interface BodyRule {
 const limited = (maxSize: number, message: string) => bodyLimit({ maxSize, onError: (context) => fail(context, 413, message) });
 
 /**
- * Reads a request's body before its route does: no more of it than the route takes, of a type that it takes, and JSON only
- * within the input budget. A body that is refused is not read to its end.
+ * Checks a request's body before its route runs: its size, its type, and the structure of its JSON. A rejected body is not read
+ * to its end.
  */
 export function bodyReader(app: OpenAPIHono): MiddlewareHandler {
   const small = limited(MAX_BODY, "The body is larger than 1 MB.");
@@ -40,19 +40,19 @@ export function bodyReader(app: OpenAPIHono): MiddlewareHandler {
     rules ??= rulesOf(app);
     const rule = rules.find(({ method, path }) => method === context.req.method && fits(path, context.req.path));
     if (rule && hasBody(context)) refuseEncoded(context);
-    // Whose type is decided by what it holds.
+    // The file's content, not its header, determines its type.
     if (rule?.types.includes("*/*")) return file(context, next);
     const reader = /^\/api\/wiki\/(?:pages|sources)\//.test(context.req.path) ? large : small;
     if (rule && hasBody(context)) refuseOtherTypes(context, rule);
     return reader(context, async () => {
-      // A page is read once, by the route that knows what to do with it.
+      // The route reads a page itself, so that it is read only once.
       if (rule && reader === small) await check(rule, hasBody(context) ? await context.req.text() : "");
       await next();
     });
   };
 }
 
-/** The same for signing in, where nobody knows yet who asks: nothing longer than a token is read. */
+/** The same for signing in, where the client is still unknown: it reads no more than a token. */
 export const loginReader: MiddlewareHandler = async (context, next) => {
   if (context.req.method !== "POST") return next();
   const rule = { method: "POST", path: "/api/login", required: true, types: ["application/json"] };
@@ -78,14 +78,14 @@ async function check({ required }: BodyRule, text: string): Promise<void> {
     throw new HttpError(400, "The body has more than 1,000 keys.");
 }
 
-/** Says that the connection ends with this answer where a body was not read to its end, and ends it so that the answer arrives. */
+/** Closes the connection after this response if the body was not read to its end, without losing the response. */
 export const closeUnread: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (context, next) => {
   await next();
   const incoming = context.env?.incoming;
   if (!incoming || incoming.complete || !hasBody(context)) return;
   context.header("connection", "close");
   const { socket } = incoming;
-  // Closing at once would reset the connection under a client that still sends, and take the answer with it.
+  // Closing at once would reset the connection while the client still sends, and lose the response.
   socket.destroySoon = () => {
     if (socket.writable) socket.end();
     socket.resume();
@@ -95,7 +95,7 @@ export const closeUnread: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }>
   };
 };
 
-/** NUL in an address is refused before any route meets it: neither SQLite nor the file system takes one in a name. */
+/** Rejects addresses with NUL before any route sees them: neither SQLite nor the file system accepts it in a name. */
 export const plainAddress: MiddlewareHandler = async (context, next) => {
   if (/%00/.test(context.req.url)) return fail(context, 400, "The address holds a NUL character.");
   await next();
@@ -117,7 +117,7 @@ function refuseOtherTypes(context: Context, { types }: BodyRule): void {
     throw new HttpError(415, "Text is taken as UTF-8 alone. Send it so, with charset=utf-8 or without a charset.");
 }
 
-/** Nothing is unpacked here: a small body could become one of any size. */
+/** Compressed bodies are refused: a small one could unpack to any size. */
 function refuseEncoded(context: Context): void {
   const encoding = context.req.header("content-encoding")?.trim() ?? "";
   if (encoding !== "" && encoding.toLowerCase() !== "identity")
@@ -133,7 +133,7 @@ function rulesOf(app: OpenAPIHono): BodyRule[] {
   });
 }
 
-/** Whether a path fits one of openapi.json. The last part of a wiki address may hold slashes. */
+/** Whether a path matches a template of openapi.json. The last part of a wiki address may contain slashes. */
 function fits(template: string, path: string): boolean {
   const wanted = template.split("/");
   const parts = path.split("/");

@@ -1,20 +1,20 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** How long a browser that was handed only the cookie may fetch the key that belongs to it. */
+/** How long a browser that got only the cookie may fetch the key that belongs to it. */
 const CLAIM_MS = 60_000;
 const MOST_CLAIMS = 100;
 
-/** What a browser is given when it signs in. */
+/** What a browser gets when it signs in. */
 export interface BrowserSession {
-  /** Kept in a cookie. Browsers send it to every port of this host. */
+  /** Stored as a cookie, which browsers send to every port of this host. */
   cookie: string;
-  /** Kept in the page's own storage, which no page of another port can read, and sent as a header. */
+  /** Stored by the page itself, where no page of another port can read it, and sent as a header. */
   key: string;
 }
 
 /**
- * Sessions of browsers, none of which is stored: cookie and key are made of a random name and the token, so that they outlive
- * a restart and end when the token changes. Neither is any use without the other.
+ * Stateless browser sessions: cookie and key are derived from a random name and the token, so they survive a restart and end when
+ * the token changes. Neither works without the other.
  */
 export function createBrowserSessions(token: string, now: () => number = Date.now) {
   const claims = new Map<string, number>();
@@ -28,14 +28,14 @@ export function createBrowserSessions(token: string, now: () => number = Date.no
     for (const name of [...claims.keys()].slice(0, Math.max(0, claims.size - MOST_CLAIMS + 1))) claims.delete(name);
   };
   return {
-    /** A browser's own page keeps the key itself; where a program signs in for it, its page may claim the key later. */
+    /** IO's own page keeps the key itself; if a program signs in for the browser, the page may claim the key later. */
     open({ claimable }: { claimable: boolean }): BrowserSession {
       const name = randomBytes(18).toString("base64url");
       sweep();
       if (claimable) claims.set(name, now() + CLAIM_MS);
       return { cookie: `${name}.${sign("cookie", name)}`, key: sign("key", name) };
     },
-    /** Whether this is a cookie of ours. It says who asks, and proves nothing. */
+    /** Whether the cookie is one of ours. It identifies a browser but proves nothing. */
     isKnown: (cookie: string | undefined): boolean => nameIn(cookie) !== undefined,
     isOpen(cookie: string | undefined, key: string | undefined): boolean {
       const name = nameIn(cookie);
@@ -44,8 +44,8 @@ export function createBrowserSessions(token: string, now: () => number = Date.no
       return true;
     },
     /**
-     * The key to a cookie that was just given out: within a minute, and until it was used for the first time. An answer that
-     * was handed out may not have arrived: somebody reloads the page in that moment.
+     * The key for a new cookie, within a minute and until its first use. A repeated claim is fine: the response may get lost when
+     * the page is reloaded.
      */
     claim(cookie: string | undefined): string | undefined {
       const name = nameIn(cookie);
@@ -55,7 +55,7 @@ export function createBrowserSessions(token: string, now: () => number = Date.no
   };
 }
 
-/** Compares without telling, by the time it takes, how much was right. */
+/** Compares in constant time. */
 export function same(a: string, b: string): boolean {
   const digest = (text: string) => createHmac("sha256", "io").update(text).digest();
   return timingSafeEqual(digest(a), digest(b));

@@ -12,7 +12,7 @@ export interface CallRoutesDeps {
   squads: Pick<Squads, "task">;
 }
 
-/** The journal of tool calls, of a message or of a task, oldest first. */
+/** The tool calls of a message or a task, oldest first. */
 export function callRoutes(app: OpenAPIHono, { callsOf, messages, squads }: CallRoutesDeps): void {
   const owners = {
     messages: {

@@ -1,2 +1,2 @@
-/** The sources whose replies are fetched over HTTP; those of others are on their way to somebody else. */
+/** The sources whose replies are fetched over HTTP; other channels deliver their own. */
 export const CARRIED: readonly string[] = ["tui", "web", "api", "mcp", "openai", "acp"];

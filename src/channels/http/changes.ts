@@ -11,7 +11,7 @@ export interface ChangeRoutesDeps {
 
 const NOUNS = { messages: "message", tasks: "task" } as const;
 
-/** What messages and tasks changed in files, and the way back. */
+/** The files that messages and tasks changed, and how to undo that. */
 export function changeRoutes(app: OpenAPIHono, { changes }: ChangeRoutesDeps): void {
   const list = createRoute({
     method: "get",

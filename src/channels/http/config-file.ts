@@ -5,20 +5,20 @@ import { hideSecrets, secretsIn } from "../../home/config-secrets.ts";
 
 type Values = Record<string, unknown>;
 
-/** Tells one state of the file from another. */
+/** A hash of the file's values, to detect changes. */
 export const configHash = (path: string): string =>
   createHash("sha256")
     .update(JSON.stringify(rawConfig(path)))
     .digest("hex")
     .slice(0, 32);
 
-/** What the file itself says, without the defaults; of secrets only that they are set. */
+/** The values in the file itself, without defaults; of secrets only whether they are set. */
 export const writtenConfig = (path: string): Values => hideSecrets(rawConfig(path), { also: false });
 
-/** What every key may be, as a JSON schema. */
+/** The JSON schema of the configuration. */
 export const configSchema = (): Values => z.toJSONSchema(Config, { io: "input", unrepresentable: "any" }) as Values;
 
-/** Changes in which a secret that was shown as set is what the file holds. */
+/** Replaces secrets that the page shows as "set" with their values in the file. */
 export function withSecretsOf(changes: Values, path: string): Values {
   const copy = structuredClone(changes);
   const known = new Map(secretsIn(structuredClone(rawConfig(path))).map(({ name, holder, key }) => [name, holder[key]]));

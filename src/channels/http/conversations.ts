@@ -21,11 +21,11 @@ export interface ConversationRoutesDeps extends TodoRoutesDeps {
   deleteConversation: DeleteConversation;
   contexts: Pick<Contexts, "of">;
   searchMessages: MessageSearch;
-  /** Finds files of a project by a part of their names. */
+  /** Finds files of a project by part of their names. */
   findNames: (folder: string, words: string, limit: number) => Promise<string[]>;
-  /** The commands that the person or the project wrote. */
+  /** Commands that the user or the project defined. */
   ownCommands: (project: string | null) => OwnCommand[];
-  /** Has the next message begin with a short record of what was said, or with nothing of it. */
+  /** Starts the model's window anew with the next message: with a short record of the conversation, or with nothing. */
   renewConversation: (name: string, options: { forget: boolean }) => ConversationInfo;
 }
 
@@ -136,7 +136,7 @@ export function conversationRoutes(app: OpenAPIHono, deps: ConversationRoutesDep
   app.openapi(remove, async (context) => context.json(await deleteConversation(context.req.valid("param").name), 200));
 }
 
-/** What is in the model's window, and how it is emptied. */
+/** What fills the model's window, and how to empty it. */
 function windowRoutes(app: OpenAPIHono, { contexts, renewConversation }: ConversationRoutesDeps): void {
   const use = createRoute({
     method: "get",
@@ -166,7 +166,7 @@ function windowRoutes(app: OpenAPIHono, { contexts, renewConversation }: Convers
   app.openapi(clear, (context) => context.json(renewConversation(context.req.valid("param").name, { forget: true }), 200));
 }
 
-/** What can be named in a message: the project's files, and commands. */
+/** What a message can mention: the project's files, and commands. */
 function completionRoutes(app: OpenAPIHono, { conversations, findNames, ownCommands }: ConversationRoutesDeps): void {
   const files = createRoute({
     method: "get",

@@ -4,13 +4,13 @@ import { answers } from "./shapes.ts";
 
 export interface DaemonRoutesDeps {
   status: () => Status;
-  /** Ends everything that runs and cancels what waits. */
+  /** Stops all running work and cancels what waits. */
   stopAll: () => Stopped;
-  /** Keeps a daemon that would end by itself. */
+  /** Keeps a daemon running that would end by itself. */
   stay: () => Status;
 }
 
-/** What the daemon is doing, and the end of all its work. */
+/** The daemon's status, and how to stop all its work. */
 export function daemonRoutes(app: OpenAPIHono, parts: DaemonRoutesDeps): void {
   const status = createRoute({
     method: "get",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Takes one script from the page around it, and runs it: by itself the frame could load none. */
+/** Runs one script that the surrounding page sends: the frame itself cannot load any. */
 const SCRIPT = [
   "addEventListener('message', ({ data, source }) => {",
   "  if (source !== parent || typeof data !== 'string') return;",
@@ -12,8 +12,8 @@ const SCRIPT = [
 const hash = createHash("sha256").update(SCRIPT).digest("base64");
 
 /**
- * Where the page draws diagrams, which strangers wrote: a document without an origin, even if it is opened by itself, that can
- * reach nothing and stands in no page but ours. Diagrams bring styles with them, which style nothing but the picture.
+ * The frame in which the page draws untrusted diagrams. It has no origin, even if opened directly, can reach nothing, and can
+ * only be embedded in IO's page. A diagram's own styles apply only inside the frame.
  */
 export const FRAME_PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>IO draws a diagram</title><script>${SCRIPT}</script></head><body></body></html>`;
 export const FRAME_HEADERS = {

@@ -7,7 +7,7 @@ export interface EditorRoutesDeps {
   editorTexts: Pick<EditorTexts, "opened" | "closed" | "answer">;
 }
 
-/** Editors that hold texts which are not saved. */
+/** The unsaved texts of editors. */
 export function editorRoutes(app: OpenAPIHono, { editorTexts }: EditorRoutesDeps): void {
   const path = "/api/conversations/{name}/editor";
   const params = z.object({ name: Conversation });

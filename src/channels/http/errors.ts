@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { type ErrorStatus, errorBody } from "../../protocol/errors.ts";
 import { ERROR_HEADERS, errorObject } from "../openai/errors.ts";
 
-/** A request that cannot be served, and the status that says so. */
+/** A request that fails with this status. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: ErrorStatus;
@@ -12,7 +12,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Where IO speaks as OpenAI's API does. */
+/** Whether the path belongs to the API for OpenAI clients. */
 export const isOpenAiPath = (path: string): boolean => path === "/v1" || path.startsWith("/v1/");
 
 export function fail(context: Context, status: ErrorStatus, message: string, code?: string) {

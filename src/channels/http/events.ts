@@ -13,7 +13,7 @@ import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
 
 const COMMENT_EVERY_MS = 15_000;
-/** A client that falls this far behind is let go; it comes back with its last id and misses nothing. */
+/** A client that falls this far behind is disconnected; it reconnects with its last id and misses nothing. */
 const MAX_BEHIND = 5_000;
 const BATCH = 500;
 
@@ -40,11 +40,11 @@ export interface EventRoutesDeps {
   outbox: Pick<Outbox, "received">;
   conversations: Pick<ConversationSettings, "follow">;
   disk: () => DiskInfo;
-  /** What the agents of runs and plans say. */
+  /** What the agents of runs and plans are saying. */
   words: Pick<Broadcast<Words>, "subscribe">;
 }
 
-/** News as it happens, and what a client missed while it was away. */
+/** Streams events as they happen, and those that a client missed. */
 export function eventRoutes(app: OpenAPIHono, { hub, events, outbox, conversations, disk, words }: EventRoutesDeps): void {
   app.openAPIRegistry.registerPath(route);
   app.get("/api/events", (context) => {
@@ -63,7 +63,7 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox, conversatio
         if (queue.length > MAX_BEHIND) stream.abort();
         wake();
       };
-      // Whoever follows one conversation has it open; whoever follows everything may look at another.
+      // A client that follows one conversation has it open; one that follows everything may be looking at another.
       const open = wanted === undefined ? [] : [conversations.follow(wanted)];
       const subscriptions = [hub.subscribe(take), ...(withWords ? [words.subscribe(take)] : []), ...open];
       const comment = setInterval(() => void stream.write(": here\n\n"), COMMENT_EVERY_MS);
@@ -79,7 +79,7 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox, conversatio
         if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id), CARRIED);
       };
       try {
-        // A client knows from the start after which event it is to be told what it missed.
+        // Tells the client its position from the start, so that it can resume from there.
         await stream.write(`: hello\nid: ${sent}\n\n`);
         if (disk().state === "full") await send({ id: UNNUMBERED, type: "disk.changed", data: disk() });
         for (let missed = events.since(sent, BATCH); missed.upTo > sent && !stream.aborted; missed = events.since(sent, BATCH)) {

@@ -14,7 +14,7 @@ export interface FileRoutesDeps {
 const MAX_BYTES = 10_000_000;
 const Binary = z.string().meta({ format: "binary" });
 
-/** Whatever a file says of itself, a browser shows it as a picture or saves it, and runs nothing of it. */
+/** Whatever its content, browsers show a file as a picture or save it; they never run it. */
 const INERT = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; sandbox",
@@ -22,7 +22,7 @@ const INERT = {
   "cache-control": "private, max-age=31536000, immutable",
 };
 
-/** Files that people send along with messages, and their way back. */
+/** Files that people attach to messages. */
 export function fileRoutes(app: OpenAPIHono, { attachments }: FileRoutesDeps): void {
   const add = createRoute({
     method: "post",
@@ -40,7 +40,7 @@ export function fileRoutes(app: OpenAPIHono, { attachments }: FileRoutesDeps): v
     },
     responses: answers(201, Attachment),
   });
-  // The body is read here alone: a check against the description would read it a second time.
+  // The handler reads the body itself; validation would read it a second time.
   app.openAPIRegistry.registerPath(add);
   app.post(add.path, async (context) => {
     const { name, bytes } = await fileIn(context);
@@ -99,6 +99,6 @@ function decodeName(name: string): string {
   }
 }
 
-/** As RFC 8187 has it: what encodeURIComponent leaves as it is and a header may not hold. */
+/** Encodes a name as in RFC 8187, including the characters that encodeURIComponent leaves but a header must not contain. */
 const encodeName = (name: string): string =>
   encodeURIComponent(name).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);

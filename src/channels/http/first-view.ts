@@ -1,6 +1,6 @@
 /**
- * The chat as it can be typed into before any script has come: the page's own scripts take its place, and what was typed
- * meanwhile. It holds nothing that was said, since whoever asks for it has shown no more than a cookie.
+ * The chat's first HTML, ready for typing before any script has loaded; the page's scripts take over, with what was typed. It
+ * contains no messages, because a request for it carries only a cookie.
  */
 export function firstView(conversation: string): string {
   return [

@@ -8,7 +8,7 @@ import { fail } from "./errors.ts";
 
 export interface ForgeHookDeps {
   watches: Watches;
-  /** What GitHub, Gitea or Forgejo signs with; without it there is nothing at this address. */
+  /** The secret with which GitHub, Gitea or Forgejo signs; without one this address does not exist. */
   webhookSecret: () => string | undefined;
 }
 
@@ -16,14 +16,14 @@ const MAX_BODY = 1_000_000;
 const Delivery = z.object({ repository: z.object({ full_name: z.string().max(300), html_url: z.url().max(1_000) }) });
 
 /**
- * Where a forge says that something happened in a repository. Of all that it says only the repository's name is used: what
- * happened is then looked up, as at any other time, so nothing is done twice and nothing is believed.
+ * Receives a forge's webhooks. IO uses only the repository's name and then checks the repository as usual, so nothing is done
+ * twice and nothing else is trusted.
  */
 export function forgeHook(app: OpenAPIHono, { watches, webhookSecret }: ForgeHookDeps): void {
   const tooLarge = bodyLimit({ maxSize: MAX_BODY, onError: (context) => fail(context, 413, "The body is larger than 1 MB.") });
   app.post("/hooks/forge", async (context, next) => {
     if (webhookSecret() === undefined) return fail(context, 404, "There is nothing at this address.");
-    // Nothing is read of somebody who does not even claim to know the secret.
+    // Reads no body of a sender that does not even present a signature.
     if (!signatureIn(context.req.header("x-hub-signature-256")))
       return fail(context, 401, "The signature is missing: X-Hub-Signature-256, by the secret of forge.webhookSecret.");
     return tooLarge(context, next);

@@ -1,10 +1,10 @@
-/** Far more than one file needs, and few enough to be read in a moment. */
+/** Far more parts than one file needs, and few enough to parse quickly. */
 const MOST_PARTS = 20;
 const LONGEST_HEAD = 8_000;
 
 /**
- * Whether a form is no larger in parts and in what stands before each than a form with one file ever is. Reading ten megabytes of
- * empty parts, or of lines before one, takes many seconds.
+ * Whether a form has no more and no longer headers than a form with one file. Parsing ten megabytes of empty parts or header
+ * lines takes many seconds.
  */
 export function isModestForm(type: string, bytes: Buffer): boolean {
   const boundary = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(type);

@@ -9,33 +9,33 @@ import { fail, isOpenAiPath } from "./errors.ts";
 
 export interface GuardDeps {
   token: string;
-  /** Whether a connection was made by a command that stands behind the wall. */
+  /** Whether a sandboxed command made the connection. */
   isBehindWall?: (socket: Socket) => Promise<boolean>;
-  /** The port that the server has taken. */
+  /** The port that the server listens on. */
   port: () => number;
-  /** The address the server is bound to. */
+  /** The address that the server is bound to. */
   host: string;
   allowedHosts: () => string[];
-  /** What a token that was made for a program opens; undefined for one that was never made, or is revoked. */
+  /** The scopes of a program's token; undefined if it never existed or was revoked. */
   scopesOf?: (token: string) => readonly TokenScope[] | undefined;
-  /** Told of a token that was used where it opens nothing. */
+  /** Called when a token is used outside of its scopes. */
   onAstray?: (token: string, path: string) => void;
   /** Browser origins that may use `/v1`. */
   openaiOrigins?: () => string[];
 }
 
-/** The header in which the page presents the key to its cookie. */
+/** The header with which the page sends the key of its cookie. */
 const KEY_HEADER = "io-key";
 
-/** Lets in only requests that name this server, come from no other site, and bring the token. */
+/** Admits only requests that name this server's host, come from no other site, and bring a valid token. */
 export function createGuard(deps: GuardDeps) {
   const { token, host, port, allowedHosts, isBehindWall = async () => false } = deps;
   const { scopesOf = () => undefined, onAstray = () => undefined, openaiOrigins = () => [] } = deps;
   const sessions = createBrowserSessions(token);
-  // Browsers keep one jar for all ports of a host: another program's cookie must not be taken for ours, nor ours for its.
+  // Browsers share cookies between all ports of a host, so the port keeps cookies of different programs apart.
   const cookieName = () => `io_session_${port()}`;
   const judged = new WeakMap<Socket, Promise<boolean>>();
-  /** A connection is judged once, when it first asks for something. */
+  /** Checks a connection once, at its first request. */
   const isFromBehind = async (socket: Socket | undefined): Promise<boolean> => {
     if (socket === undefined) return false;
     const known = judged.get(socket) ?? isBehindWall(socket);
@@ -81,7 +81,7 @@ export function createGuard(deps: GuardDeps) {
     if (bearer !== undefined && same(bearer, token)) return true;
     return sessions.isOpen(getCookie(context, cookieName()), context.req.header(KEY_HEADER));
   };
-  /** Lets in IO's own token, and tokens of programs that were made for this scope; without one, none of those. */
+  /** Admits IO's own token, and tokens of programs with this scope; without a scope, only IO's own. */
   const authFor =
     (scope: TokenScope | undefined, help: string): MiddlewareHandler =>
     async (context, next) => {
@@ -106,7 +106,7 @@ export function createGuard(deps: GuardDeps) {
     address,
     auth,
     authFor,
-    /** Lets scripts of the listed origins use `/v1`, and answers what browsers ask before they do. */
+    /** Adds CORS headers for the listed origins, and answers preflight requests. */
     shareOpenAi: async (context: Context, next: Next): Promise<Response | undefined> => {
       const origin = context.req.header("origin");
       const shared = origin !== undefined && isListed(context.req.path, origin) ? sharedWith(origin) : {};
@@ -120,18 +120,18 @@ export function createGuard(deps: GuardDeps) {
     },
     mayPass,
     isToken: (offered: string): boolean => same(offered, token),
-    /** Gives a browser the cookie, which scripts cannot read, and answers with the key that its page keeps. */
+    /** Sets the cookie, which scripts cannot read, and returns the key for the page. */
     admit(context: Context): string {
       const { cookie, key } = sessions.open({ claimable: !isOwnPage(context) });
       setCookie(context, cookieName(), cookie, { httpOnly: true, sameSite: "Strict", path: "/", maxAge: 60 * 60 * 24 * 30 });
       return key;
     },
-    /** Whether the browser has a cookie of ours; that alone opens nothing. */
+    /** Whether the browser has one of our cookies; that alone grants nothing. */
     isKnown: (context: Context): boolean => sessions.isKnown(getCookie(context, cookieName())),
-    /** The key to a cookie that a program just fetched for this browser, for our own page alone. */
+    /** The key for a cookie that a program just obtained for this browser; only for our own page. */
     claim: (context: Context): string | undefined =>
       isOwnPage(context) ? sessions.claim(getCookie(context, cookieName())) : undefined,
-    /** Which of the ways in somebody took who may pass: a browser has the cookie, our own commands name themselves. */
+    /** The channel of an admitted request: browsers use the cookie, our own commands name themselves. */
     cameBy(context: Context): ApiChannel {
       if (context.req.header("authorization") === undefined) return "web";
       const client = context.req.header("io-client");

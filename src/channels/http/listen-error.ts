@@ -1,6 +1,6 @@
 import { codeOf, UserError, usageError } from "../../lib/errors.ts";
 
-/** Why the API cannot be served there, in words that help. */
+/** Explains why the API cannot listen there, and what to do. */
 export function listenError(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const code = codeOf(error);
   if (code === "EADDRINUSE")

@@ -13,7 +13,7 @@ export interface McpServerRoutesDeps {
     add(name: string, server: Partial<McpServerConfig>): void;
     remove(name: string): void;
   };
-  /** The folders that conversations and squads work in. */
+  /** The folders that conversations and squads use. */
   knownProjects: () => string[];
 }
 
@@ -23,10 +23,10 @@ const OfProject = z.object({ project: Folder.optional() });
 const Listed = OfProject.extend({
   everywhere: z.enum(["true", "false"]).optional().describe("also those of every project that a conversation or squad works in"),
 });
-/** As it is written: what is not said stays out of the file. */
+/** Stored as given: omitted keys stay out of the file. */
 const NewServer = z.looseObject({ name: z.string().min(1).max(64) });
 
-/** The user's MCP servers. A token of another program opens none of this. */
+/** The user's MCP servers. Tokens of other programs cannot use these routes. */
 export function mcpServerRoutes(app: OpenAPIHono, { mcpServers, knownProjects }: McpServerRoutesDeps): void {
   const list = createRoute({
     method: "get",
@@ -136,14 +136,14 @@ export function mcpServerRoutes(app: OpenAPIHono, { mcpServers, knownProjects }:
 
   lendRoutes(app, mcpServers);
 
-  // A browser comes here from the server's login page, without a token: the word that it brings is good once.
+  // The server's login page sends the browser here without a token; the `state` in the address is valid once.
   app.get("/oauth/callback", async (context) => {
     await mcpServers.loggedIn(new URL(context.req.url).searchParams);
     return context.html("<!doctype html><meta charset=utf-8><title>IO</title><p>You are logged in. This page can be closed.</p>");
   });
 }
 
-/** Servers that an editor brings along for one conversation. */
+/** Servers that an editor lends to one conversation. */
 function lendRoutes(app: OpenAPIHono, mcpServers: McpServerRoutesDeps["mcpServers"]): void {
   const path = "/api/conversations/{name}/servers";
   const params = z.object({ name: Conversation });

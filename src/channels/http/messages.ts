@@ -26,7 +26,7 @@ export interface MessageRoutesDeps {
 
 export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
   const { inbox, outbox, messages, events, conversations, attachments: files } = deps;
-  /** A finished message that leaves through here has reached somebody. */
+  /** Marks a finished message as delivered, because this response shows it to somebody. */
   const handOver = (message: Message): Message => {
     if (message.finishedAt !== null) outbox.received(replyKey(message.id), CARRIED);
     return message;
@@ -79,7 +79,7 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
   app.openapi(list, (context) => {
     const { conversation, limit, before } = context.req.valid("query");
     const ask = (count: number) => messages.list(conversation, count, before);
-    // Whoever follows the events from here on misses nothing that this list does not know yet.
+    // Following the events from this id misses nothing that is newer than this list.
     context.header("last-event-id", String(events.lastId()));
     const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
     if (before === undefined) conversations.seen(conversation);
@@ -117,7 +117,7 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
   wordRoutes(app, deps, find);
 }
 
-/** New words for a message that is not finished. */
+/** Changes the text of an unfinished message. */
 function wordRoutes(
   app: OpenAPIHono,
   { inbox, steering }: Pick<MessageRoutesDeps, "inbox" | "steering">,

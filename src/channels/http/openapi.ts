@@ -12,9 +12,9 @@ const REFUSED = {
   description: "The request was not served",
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
-/** Routes that serve without a token. */
+/** Routes that need no token. */
 const OPEN_PATHS = ["/api/health", "/api/login"];
-/** Names that the rules in `nameOf` would not find. */
+/** Operation names that the rules in `nameOf` would not produce. */
 const NAMES: Record<string, string> = {
   "post /api/messages": "sendMessage",
   "post /api/approvals/{id}": "decideApproval",
@@ -50,7 +50,7 @@ const NAMES: Record<string, string> = {
   "post /api/conversations/{name}/seen": "markConversationSeen",
 };
 
-/** What the routes of each first word in the path are about. */
+/** Descriptions of the routes, by the first word of their paths. */
 const TAGS: Record<string, string> = {
   analyze: "What a project is made of.",
   approvals: "Questions that wait for a person, and rules that answer them.",
@@ -91,7 +91,7 @@ const TAGS: Record<string, string> = {
   workers: "Other machines that do work.",
 };
 
-/** The text of openapi.json: what the routes declare, and what holds for all of them. */
+/** Builds openapi.json: what the routes declare, and what applies to all of them. */
 export function describeApi(app: OpenAPIHono, version: string): Json {
   const declared = app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "IO", version } });
   const entries = Object.entries(declared.paths ?? {}).map(([path, operations]) => {
@@ -156,7 +156,7 @@ function nameOf(method: string, path: string, { responses }: Operation): string 
 const singular = (word: string): string => word.replace(/ies$/, "y").replace(/s$/, "");
 const hasItems = (schema: Json | undefined): boolean => Object.hasOwn(Object(schema?.properties), "items");
 
-/** The config as the API shows it: of a secret it tells only whether it is set. */
+/** The configuration as the API shows it: of a secret, only whether it is set. */
 function shownConfig(): Json {
   const { $schema: _, ...schema } = structuredClone(configSchema()) as Json & { properties: Record<string, Json> };
   const set = { type: "object", properties: { set: { type: "boolean" } }, required: ["set"], additionalProperties: false };

@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Only what this server sends is run, shown or asked; nobody may put the page into a frame. */
+/** The page may only load and contact this server, and nobody may embed it in a frame. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,7 +26,7 @@ const POLICY = [
   "connect-src 'self'",
   "worker-src 'self'",
   "manifest-src 'self'",
-  // The frame that draws diagrams, which has no origin and a policy of its own.
+  // For the frame that draws diagrams, which has no origin and its own policy.
   "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
@@ -40,7 +40,7 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "cross-origin-resource-policy": "same-origin",
 };
-/** What the build made of one file, in every form that a browser may take it. */
+/** One built file, in every encoding that browsers accept. */
 interface Asset {
   type: string;
   plain: Buffer;
@@ -49,13 +49,13 @@ interface Asset {
 }
 
 export interface PageDeps {
-  /** Where the built page lies. */
+  /** The folder of the built page. */
   folder: string;
-  /** Whether the browser brings a cookie of ours. Other ports are sent it too, so nothing private may depend on it. */
+  /** Whether the browser has one of our cookies. It is sent to other ports too, so nothing private may depend on it. */
   isKnown: (context: Context) => boolean;
 }
 
-/** The web page: its files as they were built, and for every other address the page itself, which knows its own routes. */
+/** The web page: its built files, and the page itself for every other address, because it routes by itself. */
 export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): void {
   const read = new Map<string, Asset>();
   const assetAt = (name: string): Asset | undefined => {
@@ -88,7 +88,8 @@ export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): voi
       const known = isKnown(context);
       const chat = known ? /^\/(?:chat(?:\/([\w.-]+))?)?\/?$/.exec(context.req.path) : null;
       const page = marked(asset, known, getCookie(context, "io_theme"), chat && firstView(chat[1] ?? "main"));
-      // A page that opened this one is cut off from it; where a person did, that would only cost the browser another process.
+      // Isolates the page from a page that opened it. If a person opened it, isolation would only cost the browser another
+      // process.
       if (context.req.header("sec-fetch-site") !== "none") context.header("cross-origin-opener-policy", "same-origin");
       return send(context, page, "private, no-cache");
     }
@@ -96,7 +97,7 @@ export function pageRoutes(app: OpenAPIHono, { folder, isKnown }: PageDeps): voi
   });
 }
 
-/** The page with what it need not ask for: whether somebody seems to be signed in, which theme they chose, and what to begin with. */
+/** Adds to the page whether the browser seems signed in, its theme, and its first view, so that it need not ask. */
 function marked(asset: Asset, isKnown: boolean, theme: string | undefined, view: string | null): Asset {
   const chosen = theme === "light" || theme === "dark" ? `data-theme="${theme}" ` : "";
   const marks = `${isKnown ? "data-signed-in " : ""}${chosen}`;

@@ -6,14 +6,14 @@ import type { IoAccess } from "../mcp/access.ts";
 import { fail } from "./errors.ts";
 import type { Guard } from "./guard.ts";
 
-/** What answers the requests of a part that is loaded when it is first used. */
+/** Handles the requests of a part that loads on first use. */
 export type Served = (request: Request, env: Partial<HttpBindings>) => Response | Promise<Response>;
 
 export interface ProgramRoutesDeps {
   token: string;
   /** The MCP server. */
   mcp: (access: IoAccess) => Promise<Served>;
-  /** The API for OpenAI clients. It is told when the daemon is ending. */
+  /** The API for OpenAI clients. `isClosing` tells it when the daemon is ending. */
   openai: (isClosing: () => boolean) => Promise<Served>;
 }
 
@@ -22,7 +22,7 @@ const OPENAI_HELP =
 const MCP_HELP =
   "Authorization: Bearer <token>. There is no OAuth here: make a token with `io token create <name> --for mcp` and put it into the client's settings as this header.";
 
-/** Ways in for other programs, each behind tokens of its own. */
+/** The interfaces for other programs, each with tokens of its own. */
 export function programRoutes(app: OpenAPIHono, deps: ProgramRoutesDeps, guard: Guard, isClosing: () => boolean): void {
   const { token, openai, mcp } = deps;
   app.use("/v1/*", guard.shareOpenAi);
@@ -35,7 +35,7 @@ export function programRoutes(app: OpenAPIHono, deps: ProgramRoutesDeps, guard: 
   app.all("/mcp/*", (context) => fail(context, 404, "There is nothing at this address. MCP is served at /mcp."));
 }
 
-/** The API's own routes, without a connection. */
+/** Calls the API's own routes without a connection. */
 function requestOn(app: OpenAPIHono, token: string): IoAccess["request"] {
   return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const text = body === undefined ? undefined : JSON.stringify(body);

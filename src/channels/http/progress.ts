@@ -11,7 +11,7 @@ export interface ProgressRoutesDeps {
   events: Pick<EventLog, "turnSoFar">;
 }
 
-/** What a client that comes in the middle of a turn has missed of it. */
+/** What a client missed that joins in the middle of a turn. */
 export function progressRoutes(app: OpenAPIHono, { messages, events }: ProgressRoutesDeps): void {
   const route = createRoute({
     method: "get",

@@ -14,27 +14,27 @@ import type { CameBy } from "./wiki.ts";
 
 export interface RunDeps {
   swarm: Swarm;
-  /** What the steps that are at work say. */
+  /** The output of the running steps. */
   words: { soFar: (run: string, key: string, after: number) => SaidSoFar | undefined };
   pulls: Pulls;
-  /** Lets go of what is kept to undo messages and tasks; tells how much that is. */
+  /** Deletes the data kept for undoing messages and tasks; returns how much that was. */
   cleanChanges: (options: { before: Date | undefined; dryRun: boolean }) => Promise<number>;
   env: NodeJS.ProcessEnv;
   squadProject: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
-  /** Checks the text of a pipeline file; the agents of a project are looked for where it is named. */
-  /** Told of a run that a command has begun. */
+  /** Called when a command has started a run. */
   onCommandRun: (runId: string) => void;
+  /** Checks a pipeline file's text, with the agents of the project if one is given. */
   checkPipeline: (yaml: string, projectPath: string | undefined) => Promise<z.infer<typeof Checked>>;
 }
 
-/** How a request lets other models serve. */
+/** How a request permits substitute models. */
 export const ALLOW = '"standIns": true';
 const RunId = z.object({ id: z.string() });
 const StandIns = z
   .boolean()
   .default(false)
   .describe("Let other models serve for those that a person named and that are not there.");
-/** The environment variables that settle how a run works, as whoever asks has them. */
+/** The environment variables that configure a run, with the values of whoever asks. */
 export const Variables = z
   .partialRecord(z.enum(VARIABLE_NAMES), z.string().max(1_000))
   .describe("The variables of the environment that settle how a run works; without them those of the daemon count.");
@@ -187,7 +187,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, cameBy: CameBy): void
     const { id } = context.req.valid("param");
     const { variables = env, attended = false, ...wanted } = context.req.valid("json");
     find(id);
-    // The issue of a run came with its request, not from the daemon's environment.
+    // The issue of a run came with its original request, not from the daemon's environment.
     const { issue: _, ...settings } = settingsIn(variables);
     const { notes } = await swarm
       .resume(id, { ...wanted, settings, unattended: !attended })
@@ -199,7 +199,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, cameBy: CameBy): void
   detailRoutes(app, deps);
 }
 
-/** How a run is ended, stopped, or put away. */
+/** How to cancel, stop or clean up a run. */
 function endingRoutes(
   app: OpenAPIHono,
   { swarm, cleanChanges }: Pick<RunDeps, "swarm" | "cleanChanges">,
@@ -246,7 +246,7 @@ function endingRoutes(
   });
 }
 
-/** What a person looks at who wants to know a run in detail, and how its result is taken. */
+/** The details of a run, and how to apply its result. */
 function detailRoutes(app: OpenAPIHono, { swarm, words }: Pick<RunDeps, "swarm" | "words">): void {
   const step = createRoute({
     method: "get",

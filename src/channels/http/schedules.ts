@@ -74,7 +74,7 @@ export function scheduleRoutes(app: OpenAPIHono, { schedules, costOfSchedule }: 
   singleRoutes(app, schedules);
 }
 
-/** What is done with one schedule. */
+/** Actions on one schedule. */
 function singleRoutes(app: OpenAPIHono, schedules: Schedules): void {
   const pause = createRoute({
     method: "post",

@@ -90,13 +90,13 @@ export interface HttpDeps
     WorkerRoutesDeps {
   token: string;
   host: string;
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   port: number;
-  /** Serve on any other port where this one is taken. */
+  /** Whether to use another port if this one is taken. */
   anyPort?: boolean;
   allowedHosts: () => string[];
   openaiOrigins: () => string[];
-  /** Whether a connection was made by a command that stands behind the wall. */
+  /** Whether a sandboxed command made the connection. */
   isBehindWall?: GuardDeps["isBehindWall"];
   inbox: Inbox;
   outbox: Pick<Outbox, "received">;
@@ -109,14 +109,14 @@ export interface HttpDeps
   words: EventRoutesDeps["words"] & RunDeps["words"];
   skills: Skills;
   squads: Squads;
-  /** Where the built page lies. */
+  /** The folder of the built page. */
   pageFolder: string;
   /** openapi.json, as the build wrote it. */
   descriptionFile: string;
   log: Log;
 }
 
-/** HTTP as a channel, and the port it has taken. */
+/** HTTP as a channel, and the port it listens on. */
 export interface Http extends Channel {
   app: OpenAPIHono;
   port(): number;
@@ -124,7 +124,7 @@ export interface Http extends Channel {
   hasClients(): Promise<boolean>;
 }
 
-/** The HTTP API: every route checks the same schemas that openapi.json shows. */
+/** The HTTP API: every route validates with the same schemas that openapi.json shows. */
 export function createHttp(parts: HttpDeps): Http {
   const { token, host, port, allowedHosts, isBehindWall, log } = parts;
   const bound = () => (server.address() as AddressInfo).port;
@@ -143,7 +143,7 @@ export function createHttp(parts: HttpDeps): Http {
   app.onError((error, context) => {
     if (error instanceof HttpError) return fail(context, error.status, error.message);
     if (error instanceof UserError) {
-      // The exit codes of `swarm` tell more than a status can.
+      // The exit codes of `swarm` say more than a status can.
       if (/^\/api\/(?:runs|plans)(?:\/|$)/.test(context.req.path)) context.header(EXIT_CODE_HEADER, String(error.exitCode));
       return fail(context, statusOf(error.trouble), error.message, error.code);
     }
@@ -230,11 +230,11 @@ export function createHttp(parts: HttpDeps): Http {
     },
     hasClients: () => new Promise((tell) => server.getConnections((error, count) => tell(error !== null || count > 0))),
     port: bound,
-    /** Its clients come for what is theirs; the routes tell when one did. */
+    /** Clients fetch their replies; the routes mark them as delivered. */
     deliver: (what) => ("news" in what ? "delivered" : "kept"),
     close: () =>
       new Promise<void>((closed) => {
-        // Clients that lose their connection now have not gone away.
+        // Connections that close from now on do not count as clients leaving.
         isClosing = true;
         server.close(() => closed());
         if ("closeAllConnections" in server) server.closeAllConnections();
@@ -242,7 +242,7 @@ export function createHttp(parts: HttpDeps): Http {
   };
 }
 
-/** What is done and told while nobody looks. */
+/** Routes for work and news while nobody watches. */
 function unattendedRoutes(app: OpenAPIHono, parts: HttpDeps, cameBy: CameBy): void {
   scheduleRoutes(app, parts, cameBy);
   newsRoutes(app, parts);

@@ -13,24 +13,24 @@ import { answers, body } from "./shapes.ts";
 
 export interface SettingsDeps {
   configPath: string;
-  /** Variables stand above some keys of the file. */
+  /** Some variables override keys of the file. */
   env: NodeJS.ProcessEnv;
   settings: LiveConfig;
   engine: Engine;
-  /** Refuses a config with whose address the next start would not serve. */
+  /** Rejects a configuration with an address that the next start could not listen on. */
   checkAddress: (config: Config) => Promise<void>;
   budgets: BudgetRoutesDeps["budgets"];
   emit: Emit;
 }
 
-/** The keys that say where the daemon serves. */
+/** The keys that define where the daemon listens. */
 const ADDRESS_KEYS = ["host", "port", "allowRemote"];
 const AnyConfig = z.record(z.string(), z.unknown());
 const ConfigFile = z.object({
   hash: z.string(),
   written: AnyConfig,
   schema: AnyConfig,
-  /** `config.json` or the name of a variable, by key. */
+  /** The source of each key: `config.json` or the name of a variable. */
   sources: z.record(z.string(), z.string()),
 });
 
@@ -87,7 +87,7 @@ export function settingsRoutes(app: OpenAPIHono, deps: SettingsDeps): void {
   app.openapi(models, async (context) => context.json({ items: await engine.models() }, 200));
 }
 
-/** What is wrong with a change, without the path of the file it would go to. */
+/** What is wrong with a change, without the path of the file. */
 function parseable(changes: Record<string, unknown>, config: Config): string | undefined {
   try {
     const merged = Object.fromEntries(Object.entries({ ...config, ...changes }).filter(([, value]) => value !== undefined));

@@ -6,7 +6,7 @@ import { createTickets } from "./tickets.ts";
 
 const Ticket = z.object({ ticket: z.string(), expiresAt: z.string() });
 
-/** How a browser comes by its cookie. Answers with what adds the route that only those who are signed in may use. */
+/** The routes by which a browser signs in. Returns a function that adds the route for those who are signed in. */
 export function signInRoutes(app: OpenAPIHono, guard: Guard): () => void {
   const tickets = createTickets();
 

@@ -32,7 +32,7 @@ const SquadView = Squad.extend({
   conventions: ProjectConventions,
 }).meta({ id: "SquadView" });
 const { mode, sandbox, approvals, budgets, news } = SquadSafety.shape;
-/** null takes back what was said. */
+/** null resets a setting. */
 const SafetyChange = z.strictObject({
   mode: mode.nullable(),
   sandbox: sandbox.nullable(),
@@ -101,7 +101,7 @@ export function squadRoutes(app: OpenAPIHono, { squads, settings, budgets: limit
           projectPath: z.string().min(1).optional(),
           safety: SafetyChange.optional(),
           isolation: Isolation.optional(),
-          /** null: those that are found in the project. */
+          /** null: use the checks found in the project. */
           checks: z.array(CheckCommand).min(1).max(20).nullable().optional(),
         }),
       ),

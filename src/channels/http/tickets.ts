@@ -3,9 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 const LIFE_MS = 60_000;
 const MOST = 100;
 
-/** Tickets that sign a browser in: each once, and within a minute. */
+/** Tickets that sign a browser in, each valid once and for a minute. */
 export function createTickets(now: () => number = Date.now) {
-  // By their hashes, so that how long a look takes tells nothing of a ticket.
+  // Keyed by hash, so that the time of a lookup reveals nothing about a ticket.
   const open = new Map<string, number>();
   const nameOf = (ticket: string) => createHash("sha256").update(ticket).digest("hex");
   return {
@@ -17,7 +17,7 @@ export function createTickets(now: () => number = Date.now) {
       open.set(nameOf(ticket), end);
       return { ticket, expiresAt: new Date(end).toISOString() };
     },
-    /** Whether a ticket is good; it is not a second time. */
+    /** Whether a ticket is valid; uses it up. */
     take(ticket: string): boolean {
       const name = nameOf(ticket);
       const end = open.get(name);

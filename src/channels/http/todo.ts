@@ -10,7 +10,7 @@ export interface TodoRoutesDeps {
   squads: Pick<Squads, "task">;
 }
 
-/** The steps that conversations and tasks keep. */
+/** The to-do lists of conversations and tasks. */
 export function todoRoutes(app: OpenAPIHono, { todos, squads }: TodoRoutesDeps): void {
   const conversation = createRoute({
     method: "get",

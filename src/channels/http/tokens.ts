@@ -8,11 +8,11 @@ import { answers, body } from "./shapes.ts";
 export interface TokenRoutesDeps {
   clientTokens: ClientTokens;
   env: NodeJS.ProcessEnv;
-  /** When a message last came in by each channel. */
+  /** When the last message came in, by channel. */
   lastHeard: () => Map<string, string>;
 }
 
-/** Other programs: how they are connected, and the tokens that were made for them. None of those opens these routes. */
+/** Other programs: how to connect them, and their tokens, none of which can use these routes. */
 export function tokenRoutes(app: OpenAPIHono, deps: TokenRoutesDeps): void {
   const clients = createRoute({
     method: "get",

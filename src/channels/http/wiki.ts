@@ -36,7 +36,7 @@ const Hit = PageInfo.omit({ bytes: true }).extend({ snippet: z.string(), match: 
 const listOf = <T extends z.ZodType>(schema: T) => z.object({ items: z.array(schema), next: z.string().optional() });
 
 const pageParams = { params: z.object({ path: z.string() }) };
-/** Routes whose path may hold slashes: what serves them reads the address itself, so they are described here. */
+/** Routes whose path may contain slashes: their handlers parse the address themselves, so they are only described here. */
 const ROUTES_WITH_A_PATH = [
   createRoute({
     method: "get",
@@ -88,7 +88,7 @@ export interface WikiRoutesDeps {
   contradictions: Pick<Contradictions, "check">;
 }
 
-/** What a person came by who asks for something. */
+/** Which channel a request came from. */
 export type CameBy = (context: Context) => ApiChannel;
 
 function contradictionRoutes(app: OpenAPIHono, wiki: Wiki): void {
@@ -124,7 +124,7 @@ function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
   });
 }
 
-/** Pages, their history and the raw sources. A page's path may hold slashes, so its routes read the rest of the address. */
+/** Pages, their history and the raw sources. A page's path may contain slashes, so its routes parse the rest of the address. */
 export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions }: WikiRoutesDeps, cameBy: CameBy): void {
   const edited = (context: Context, { path, updatedAt }: { path: string; updatedAt: string }) =>
     pageWriters.edited(path, "written", { channel: cameBy(context), at: updatedAt });
@@ -223,7 +223,7 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions
   );
 }
 
-/** What the address holds after a prefix, decoded once. */
+/** The address after a prefix, decoded once. */
 function rest(context: Context, prefix: string): string {
   const encoded = new URL(context.req.url).pathname.slice(prefix.length);
   try {

@@ -3,7 +3,7 @@ import { ClusterConfig } from "../../home/config.ts";
 import { ClusterStatus, Invited, Worker, WorkerList } from "../../protocol/workers.ts";
 import { answers, body } from "./shapes.ts";
 
-/** What `io cluster start` may say. */
+/** The settings that `io cluster start` may change. */
 export const ClusterStart = ClusterConfig.pick({ host: true, port: true }).partial();
 
 export interface WorkerRoutesDeps {

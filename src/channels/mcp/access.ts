@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExitCode, UserError } from "../../lib/errors.ts";
 
-/** IO as its MCP server sees it: the routes of the API, in this process or over HTTP. */
+/** The API's routes for the MCP server, called in this process or over HTTP. */
 export interface IoAccess {
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Whether the connection is ending, which cancels nothing. */
+  /** Whether the connection is closing, which cancels nothing. */
   isClosing: () => boolean;
 }
 
-/** How long a daemon that restarts is waited for. */
+/** How long to wait for a restarting daemon. */
 const RESTART_MS = 20_000;
 const AGAIN_MS = 300;
 
-/** Asks again while the daemon is away, for what can be asked twice. */
+/** Retries idempotent requests while the daemon is unreachable. */
 export async function persistently<T>(work: () => Promise<T>): Promise<T> {
   const end = performance.now() + RESTART_MS;
   for (;;)
@@ -25,13 +25,13 @@ export async function persistently<T>(work: () => Promise<T>): Promise<T> {
     }
 }
 
-/** What a client named, as one part of an address. A name of dots would lead to another address. */
+/** Encodes a client's name as one segment of a path. A name of dots would lead to another path. */
 export function segment(name: string): string {
   if (/^\.{0,2}$/.test(name)) throw new UserError(`${JSON.stringify(name)} is not a name.`, { code: BAD_REQUEST });
   return encodeURIComponent(name);
 }
 
-/** A page's address; its path may hold slashes. */
+/** The address of a page, whose path may contain slashes. */
 export const pageAddress = (path: string): string => `/api/wiki/pages/${path.split("/").map(segment).join("/")}`;
 
 export const BAD_REQUEST = "bad_request";

@@ -16,7 +16,7 @@ export interface McpHttpDeps {
 }
 
 const MAX_BODY = 1_000_000;
-/** More clients than any user has; the one that was silent longest makes room. */
+/** More clients than any user has; the longest silent session makes room. */
 const MOST_SESSIONS = 64;
 
 interface LegacySession {
@@ -25,8 +25,8 @@ interface LegacySession {
 }
 
 /**
- * MCP over HTTP, for clients of both eras. Those of 2025 are given sessions, so that a cancellation reaches the call it is
- * about; those of 2026 bring everything with each request.
+ * MCP over HTTP for both protocol generations. Clients of the 2025 protocol get sessions, so that a cancellation reaches its
+ * call; those of 2026 are stateless.
  */
 export function createMcpHttp({ access, version, log }: McpHttpDeps): (request: Request) => Promise<Response> {
   const onerror = (error: Error) => log.debug("an MCP client was refused", { error: error.message });
@@ -64,9 +64,9 @@ export function createMcpHttp({ access, version, log }: McpHttpDeps): (request: 
       sessions.set(id, session);
       return session.transport.handleRequest(request);
     }
-    // An idle stream for nobody keeps some clients waiting for ever.
+    // An idle stream makes some clients wait for ever.
     if (request.method !== "POST") return new Response("Method not allowed.", { status: 405, headers: { allow: "POST" } });
-    // A client whose session is gone begins another.
+    // A client whose session is gone starts another.
     if (id !== null) return refusal(404, "This session is gone: begin another.");
     return (await begin()).handleRequest(request);
   };

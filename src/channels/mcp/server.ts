@@ -14,7 +14,7 @@ const INSTRUCTIONS = `IO is an assistant that runs on the user's own machine, wi
 Use io_ask to have something answered or done, io_delegate for work of a squad, io_swarm_start for an issue that is to become reviewed code, and io_wiki_search for what the user told IO before.
 Work that takes long is a handle: ask again with io_message, io_task or io_swarm. Status "waiting" means that the user is being asked; only they can decide, with the command that is named. Tell them.`;
 
-/** One MCP server for one client, on top of IO's API. */
+/** One MCP server for one client, built on IO's API. */
 export function createMcpServer(access: IoAccess, version: string): McpServer {
   const server = new McpServer({ name: "io", title: "IO", version }, { instructions: INSTRUCTIONS });
   registerTools(server, access);
@@ -51,7 +51,7 @@ function registerResources(server: McpServer, access: IoAccess): void {
   server.server.setRequestHandler("resources/list", async ({ params }) => listPages(access, params?.cursor));
 }
 
-/** A wiki can be larger than one answer; a cursor is the last path of the page before. */
+/** Pages of the wiki, which may not fit into one response; a cursor is the last path of the previous page. */
 async function listPages({ request }: IoAccess, cursor: string | undefined) {
   const after = cursor === undefined ? undefined : Buffer.from(cursor, "base64url").toString("utf8");
   if (after !== undefined && !after.startsWith(PAGES))
@@ -70,7 +70,7 @@ async function listPages({ request }: IoAccess, cursor: string | undefined) {
 }
 
 const LISTED = 1_000;
-/** Where every page of the wiki stands. */
+/** The prefix of every wiki page. */
 const PAGES = "pages/";
 const A_PAGE = "A page of IO's long-term memory";
 const NOT_THERE: readonly (string | undefined)[] = ["not_found", BAD_REQUEST];

@@ -67,7 +67,7 @@ interface Definition<I extends z.ZodObject, O extends z.ZodObject> {
   run: (args: z.output<I>, context: ServerContext) => Promise<z.input<O>>;
 }
 
-/** What other programs can have IO do. Nothing here decides a question, sets a budget or changes a setting. */
+/** What other programs can make IO do. No tool decides a question, sets a budget or changes a setting. */
 export function registerTools(server: McpServer, access: IoAccess): void {
   const waits = createWaits(access);
   function add<I extends z.ZodObject, O extends z.ZodObject>({
@@ -97,14 +97,14 @@ export function registerTools(server: McpServer, access: IoAccess): void {
   addWiki(add, access);
 }
 
-/** Shows a schema and lets everything pass: what is wrong is told in IO's own words, like every other failure. */
+/** Publishes a schema without enforcing it: the API reports errors in IO's own words, like every other failure. */
 function unchecked<I extends z.ZodObject>(schema: I): Pick<I, "~standard"> {
   return { "~standard": { ...schema["~standard"], validate: (value: unknown) => ({ value: value as z.output<I> }) } };
 }
 
 type Add = <I extends z.ZodObject, O extends z.ZodObject>(definition: Definition<I, O>) => void;
 
-/** Messages, what IO is doing, and the end of things. */
+/** Messages, the status, and stopping. */
 function addTalk(add: Add, { request }: IoAccess, waits: Waits): void {
   add({
     name: "io_ask",
@@ -123,7 +123,7 @@ function addTalk(add: Add, { request }: IoAccess, waits: Waits): void {
         throw new UserError(`folder: there is no folder ${quoted(folder, 300)}.`, { code: BAD_REQUEST });
       const opened = { ...(folder && { folder }), ...(conversation && { name: conversation }) };
       const place = folder === undefined ? undefined : await request<ConversationInfo>("POST", "/api/conversations", opened);
-      // Where there is no project, what the user says in main stays between the two of them.
+      // Without a project, the request must not join the user's own conversation `main`.
       const ofProject = place && place.folder !== null ? place.name : undefined;
       const name = conversation ?? ofProject ?? newId("mcp").replace("_", "-");
       const message = { text, conversation: name, source: "mcp", ...(folder && { folder }), idempotencyKey: newId("mcp") };

@@ -5,9 +5,9 @@ import type { Approval } from "../../protocol/approvals.ts";
 import { type Message, type MessageProgress, shownFailure } from "../../protocol/messages.ts";
 import { type IoAccess, persistently, segment } from "./access.ts";
 
-/** Some clients drop a call after a minute, whatever they are told meanwhile. */
+/** Some clients drop a call after a minute, even if they receive progress. */
 export const MOST_WAIT_S = 45;
-/** How long a look may take at first, and later. */
+/** The first and the longest time of one look. */
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 500;
 const TELL_EVERY_MS = 5_000;
@@ -27,7 +27,7 @@ export interface ShownApproval {
   command: string;
 }
 
-/** Tells a client that work goes on, in words, if it wants to know. */
+/** Reports progress to a client that asked for it. */
 function createProgress({ mcpReq }: ServerContext) {
   const progressToken = mcpReq._meta?.progressToken;
   let told = "";
@@ -46,7 +46,7 @@ function createProgress({ mcpReq }: ServerContext) {
 }
 
 interface Looking<T> {
-  /** Answers when it is over, or after this time. */
+  /** Returns when it is over, or after this time. */
   look: (withinMs: number) => Promise<T>;
   isOver: (seen: T) => boolean;
   words: (seen: T) => string | Promise<string>;
@@ -54,7 +54,7 @@ interface Looking<T> {
   context: ServerContext;
 }
 
-/** Looks at something until it is over, the time is up, or the client does not wait any more. */
+/** Looks repeatedly until it is over, the time is up, or the client cancels. */
 async function wait<T>({ look, isOver, words, seconds, context }: Looking<T>): Promise<T> {
   const { signal } = context.mcpReq;
   const begun = performance.now();
@@ -69,12 +69,12 @@ async function wait<T>({ look, isOver, words, seconds, context }: Looking<T>): P
     const waited = performance.now() - begun;
     if (isOver(seen) || signal.aborted || waited >= mostMs) return seen;
     await tell(() => words(seen));
-    // Longer and longer, so that an approval is told soon and a long wait costs little.
+    // With backoff, so that an approval is reported soon and a long wait costs little.
     withinMs = Math.min(LAST_LOOK_MS, Math.max(FIRST_LOOK_MS, waited / 10), mostMs - waited);
   }
 }
 
-/** Waits for things that other programs asked IO for. */
+/** Waits for the work that other programs asked for. */
 export function createWaits({ request, isClosing }: IoAccess) {
   const approvalsOf = async (ids: { owner: string; conversation?: string }): Promise<ShownApproval[]> => {
     const { items } = await request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting&limit=200");
@@ -100,7 +100,7 @@ export function createWaits({ request, isClosing }: IoAccess) {
 
   return {
     approvalsOf,
-    /** A message's end, or how far it has come; with `cancels`, a client that cancels the call cancels the message too. */
+    /** Waits for a message; with `cancels`, a client that cancels the call cancels the message too. */
     async message(id: string, seconds: number, context: ServerContext, { cancels = false } = {}): Promise<ShownMessage> {
       const path = `/api/messages/${segment(id)}`;
       const seen = await wait({
@@ -110,7 +110,7 @@ export function createWaits({ request, isClosing }: IoAccess) {
         ...{ seconds, context },
       });
       if (!cancels || !context.mcpReq.signal.aborted || isClosing()) return seen;
-      // It may have ended just now, which is as good.
+      // It may have ended just now, which is fine.
       if (seen.status === "queued" || seen.status === "running") await request("POST", `${path}/cancel`).catch(() => undefined);
       return seen;
     },

@@ -19,10 +19,10 @@ export interface OpenAiDeps extends TurnsDeps {
   log: Log;
 }
 
-/** A whole history, with its pictures. */
+/** Enough for a whole history with its pictures. */
 const MAX_BODY = 10_000_000;
 
-/** IO for programs that speak OpenAI's API: each request is a message of a conversation. */
+/** IO for OpenAI clients: each request is a message of a conversation. */
 export function createOpenAi(deps: OpenAiDeps) {
   const { messages, inbox, log } = deps;
   const parts = { turns: createTurns(deps), light: createLight(deps.light) };

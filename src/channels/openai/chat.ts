@@ -76,7 +76,7 @@ async function answer(context: Context, { model, stream, withUsage }: Wanted, { 
   });
 }
 
-/** The answer of a finished message, or why there is none. */
+/** The answer of a finished message; throws if it failed. */
 export function answerIn(message: Message): Answer {
   const failure = shownFailure(message);
   if (failure !== undefined) throw new OpenAiError(502, failure, message.error?.code ?? message.status);

@@ -3,11 +3,11 @@ import type { Context } from "hono";
 
 export type Env = { Bindings: Partial<HttpBindings> };
 
-/** Whether the client of a request is still there, and has its whole answer. */
+/** The state of a client's connection until it has the whole response. */
 export interface Connection {
-  /** Aborted when the client leaves before it has its whole answer. */
+  /** Aborted when the client disconnects before it has the whole response. */
   gone: AbortSignal;
-  /** Called once, when the answer has been sent, or the client has left without it. */
+  /** Called once, when the response was sent or the client has disconnected. */
   onEnd(listener: (hasLeft: boolean) => void): void;
 }
 

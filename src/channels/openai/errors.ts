@@ -1,4 +1,4 @@
-/** A request of an OpenAI client that cannot be served, in the words that those clients know. */
+/** A failed request of an OpenAI client, in the format that those clients know. */
 export class OpenAiError extends Error {
   override readonly name = "OpenAiError";
   readonly status: number;
@@ -12,16 +12,16 @@ export class OpenAiError extends Error {
   }
 }
 
-/** What is wrong with a part of a request. */
+/** An error about one part of a request. */
 export const badRequest = (param: string, message: string, code: string | null = null): OpenAiError =>
   new OpenAiError(400, `${param}: ${message}`, code, param);
 
-/** The error as OpenAI's API tells one. */
+/** The error in the format of OpenAI's API. */
 export function errorObject({ status, message, param, code }: Pick<OpenAiError, "status" | "message" | "param" | "code">) {
   return { error: { message, type: typeOf(status), param, code } };
 }
 
-/** Clients would otherwise send most failed requests twice more. */
+/** Without this, clients retry most failed requests twice. */
 export const ERROR_HEADERS = { "x-should-retry": "false" };
 
 function typeOf(status: number): string {

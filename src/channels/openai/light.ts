@@ -13,13 +13,13 @@ export interface LightDeps {
   engine: Pick<Engine, "session" | "deleteSession">;
   spending: Pick<Spending, "record"> & { report(): BudgetReport };
   config: () => Pick<Config, "turnSilenceMs" | "turnCapMs">;
-  /** Where the session stands; it has no tools to look round with. */
+  /** The working folder of the session, which has no tools to read it. */
   folder: string;
 }
 
 const PERSONA = "You are IO. Answer plainly and briefly. You have no tools and remember nothing.";
 
-/** Plain answers: no tools, no memory, and nothing kept but what they cost. */
+/** Plain answers without tools or memory; only the cost is recorded. */
 export function createLight({ engine, spending, config, folder }: LightDeps) {
   return async (
     { prompt: words, pictures, history, system }: Wanted,
@@ -56,7 +56,7 @@ export function createLight({ engine, spending, config, folder }: LightDeps) {
             onText(event.text);
           }
         },
-        // Nobody is asked for the sake of a title.
+        // Nobody is asked for more budget for a mere title.
         beforeCall: async () => usedUp(spending.report()),
       });
       if (result.outcome !== "done") {

@@ -8,27 +8,27 @@ export interface Said {
   text: string;
 }
 
-/** What a client wants, whichever of the two APIs it speaks. */
+/** A request, whichever of the two APIs it uses. */
 export interface Wanted {
   model: Model;
-  /** The last thing the user said. */
+  /** The user's last message. */
   prompt: string;
-  /** The pictures that came with it. */
+  /** Its pictures. */
   pictures: Uint8Array[];
-  /** What was said before it, oldest first. */
+  /** The earlier messages, oldest first. */
   history: Said[];
   /** The client's own instructions. */
   system: string;
   stream: boolean;
-  /** Whether a stream ends with what was used. */
+  /** Whether a stream ends with the usage. */
   withUsage: boolean;
   background: boolean;
-  /** The response that this one goes on from. */
+  /** The response that this one continues. */
   previous: string | undefined;
   metadata: Record<string, unknown>;
 }
 
-/** `io-light` is a plain answer: no tools, no memory, nothing kept. */
+/** `io-light` is a plain answer: no tools, no memory, nothing stored. */
 export const MODELS = ["io", "io-light"] as const;
 export type Model = (typeof MODELS)[number];
 
@@ -84,7 +84,7 @@ export function readResponses(body: unknown): Wanted {
   );
   checkToolChoice(tool_choice);
   const items = typeof input === "string" ? [{ role: "user", content: input }] : input;
-  // Calls of tools and their results are none of IO's: it calls no tools of clients.
+  // Tool calls and their results are ignored: IO calls no tools of clients.
   const messages = items.flatMap(({ role, content }) => (role === undefined ? [] : [{ role, ...readContent(content, "input") }]));
   const said = instructions ? [{ role: "system", text: instructions, pictures: [] }, ...messages] : messages;
   return {
@@ -124,7 +124,7 @@ export function unknownModel(name: string): OpenAiError {
   return new OpenAiError(404, message, "model_not_found", "model");
 }
 
-/** Only the last thing the user said is the prompt; instructions count wherever they stand. */
+/** Only the user's last message is the prompt; instructions count wherever they stand. */
 function split(said: readonly ({ role: string } & ReadContent)[], param: string) {
   const isSystem = ({ role }: { role: string }) => role === "system" || role === "developer";
   const system = said.filter(isSystem).map(({ text }) => text);
@@ -143,7 +143,7 @@ function split(said: readonly ({ role: string } & ReadContent)[], param: string)
   };
 }
 
-/** What a message says, with a word for each picture, and the pictures themselves. */
+/** The text of a message, with a placeholder for each picture, and the pictures. */
 interface ReadContent {
   text: string;
   pictures: Uint8Array[];
@@ -167,7 +167,7 @@ function readPart(part: z.infer<typeof Part>, param: string): { text: string; pi
 
 const urlOf = (given: unknown): unknown => (typeof given === "object" && given !== null && "url" in given ? given.url : given);
 
-/** The same words each time that a client tells it: by them the conversation is found again. */
+/** The placeholder is always the same, because it helps to find the conversation again. */
 function readPicture(url: unknown, param: string): { text: string; picture?: Uint8Array } {
   const kind = typeof url === "string" ? /^data:(image\/[\w.+-]{1,40})[;,]/i.exec(url)?.[1] : undefined;
   if (typeof url !== "string" || kind === undefined)

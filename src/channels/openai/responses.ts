@@ -17,7 +17,7 @@ export interface ResponsesDeps {
 
 type Status = "queued" | "in_progress" | "completed" | "failed" | "cancelled";
 
-/** What a response is made of, as far as it has come. */
+/** The current state of a response. */
 interface Shown {
   id: string;
   model: Model;
@@ -50,7 +50,7 @@ export function createResponses({ turns, light }: ResponsesDeps) {
     if (background && !wanted.stream) return context.json(responseObject(shown), 200, headers);
     const release = turns.hold(message);
     connection.onEnd((hasLeft) => {
-      // What was asked for in the background goes on without anybody.
+      // Background requests continue without a client.
       release(hasLeft && !background);
       if (!hasLeft) turns.answered(message.id);
     });
@@ -103,7 +103,7 @@ async function answer(context: Context, { stream }: Wanted, shown: Shown, { head
   });
 }
 
-/** A message as the response that it is to a client. */
+/** A message as the response that its client sees. */
 export function shownOf(message: Message): Shown {
   const { id, status, reply, usage, createdAt } = message;
   const failure = shownFailure(message);
@@ -126,7 +126,7 @@ const STATUS: Record<Message["status"], Status> = {
   cancelled: "cancelled",
 };
 
-/** What OpenAI's clients know as the code of everything that is not their fault. */
+/** OpenAI's error code for everything that is not the client's fault. */
 const SERVER_ERROR = "server_error";
 
 export function responseObject(shown: Shown) {

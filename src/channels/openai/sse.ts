@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { stream } from "hono/streaming";
 
-/** Proxies and clients let go of a connection on which nothing is said. */
+/** Proxies and clients close a silent connection. */
 const COMMENT_EVERY_MS = 10_000;
 
 export interface EventStream {
@@ -9,7 +9,7 @@ export interface EventStream {
   done(): void;
 }
 
-/** An answer in Server-Sent Events, kept alive until the work is over. */
+/** A stream of server-sent events, kept alive until the work is done. */
 export function eventStream(
   context: Context,
   headers: Record<string, string>,

@@ -27,35 +27,35 @@ export interface TurnsDeps {
   hub: Pick<Hub, "subscribe">;
   events: Pick<EventLog, "turnSoFar">;
   approvals: { waiting(): Approval[] };
-  /** Whether the daemon is ending, so that a lost connection says nothing about the client. */
+  /** Whether the daemon is shutting down, so that a lost connection is not the client's decision. */
   isClosing: () => boolean;
 }
 
-/** What a client says about its request in headers. */
+/** What a client's headers say about its request. */
 export interface Hints {
   /** IO's own header. */
   conversation: string | undefined;
-  /** Open WebUI's name for the chat. */
+  /** Open WebUI's id of the chat. */
   chat: string | undefined;
   idempotencyKey: string | undefined;
 }
 
-/** How a turn is told to a client as it goes. */
+/** Receives a turn's text and notes as they arrive. */
 export interface Telling {
   onText(text: string): void;
-  /** What IO does or waits for meanwhile, in a line. */
+  /** A line about what IO is doing or waiting for. */
   onNote(text: string): void;
 }
 
-/** How long an answer that never reached its client is kept for the same request. */
+/** How long a lost answer is kept for a repeated request. */
 const RETRY_MS = 3_600_000;
 
-/** Requests as messages of conversations: begun or joined, followed, and cancelled when their clients leave. */
+/** Maps requests to messages of conversations: starts or joins, follows, and cancels them when their clients disconnect. */
 export function createTurns(deps: TurnsDeps) {
   const { store, inbox, messages, requests, attachments, talk, hub, events, approvals, isClosing } = deps;
   const followers = new Map<string, number>();
 
-  /** The message of the same request, if that is still under way, or its answer never arrived. */
+  /** The message of the same request, if it is unfinished or its answer never arrived. */
   function joinable(id: string | undefined): Message | undefined {
     const message = id === undefined ? undefined : messages.find(id);
     if (!message) return undefined;
@@ -71,13 +71,13 @@ export function createTurns(deps: TurnsDeps) {
     return earlier;
   }
 
-  /** The conversation in which exactly this was said, and nothing since. */
+  /** The conversation that has exactly this history, and nothing after it. */
   function knownBy(history: readonly Said[]): string | undefined {
     const last = history.at(-1);
     if (last?.role !== "assistant") return undefined;
     const message = messages.find(requests.endingWith(digestOf(history.slice(0, -1))) ?? "");
     const reply = message?.reply?.trim();
-    // A stream also told what was said before tools were called; the reply is its end.
+    // A stream also contained text before tool calls; the reply is only its end.
     if (!message || !reply || !last.text.trim().endsWith(reply)) return undefined;
     return messages.list(message.conversation, 1)[0]?.id === message.id ? message.conversation : undefined;
   }
@@ -93,7 +93,7 @@ export function createTurns(deps: TurnsDeps) {
   }
 
   return {
-    /** On disk when this returns. The same request again is the message that runs already. */
+    /** On disk when this returns. A repeated request joins the earlier message. */
     begin(wanted: Wanted, hints: Hints): Message {
       const { prompt, pictures, history, system, model, previous } = wanted;
       const key = hints.idempotencyKey === undefined ? undefined : `openai:${hints.idempotencyKey}`;
@@ -105,7 +105,7 @@ export function createTurns(deps: TurnsDeps) {
       const files = pictures.map((bytes, index) => attachments.add(`picture-${index + 1}`, bytes).id);
       return store.transaction(() => {
         const { name, isNew } = conversationFor(wanted, hints);
-        // A new conversation begins with what the client says was said; its first session is told so.
+        // A new conversation starts with the client's history, which its first session gets.
         if (isNew) for (const { role, text } of history) talk.add(name, role, "openai", text);
         const said = { text: prompt, conversation: name, source: { channel: "openai" as const }, attachments: files };
         const message = inbox.submit({ ...said, ...(key && { idempotencyKey: key }) });
@@ -115,7 +115,7 @@ export function createTurns(deps: TurnsDeps) {
       });
     },
 
-    /** Tells a turn as it goes, from its beginning, and answers with the message when it is finished. */
+    /** Streams a turn from its beginning; resolves with the finished message. */
     async follow({ id, conversation }: Message, { onText, onNote }: Telling): Promise<Message> {
       let said = "";
       const noted = new Set<string>();
@@ -154,7 +154,10 @@ export function createTurns(deps: TurnsDeps) {
       }
     },
 
-    /** Somebody waits for a message until the answer is called; `hasLeft` says that they have gone without it. */
+    /**
+     * Registers a client that waits for a message. Call the returned function when it no longer does; `hasLeft` says that it has
+     * no answer.
+     */
     hold({ id, conversation }: Message): (hasLeft: boolean) => void {
       followers.set(id, (followers.get(id) ?? 0) + 1);
       return (hasLeft) => {
@@ -162,7 +165,7 @@ export function createTurns(deps: TurnsDeps) {
         if (left > 0) followers.set(id, left);
         else followers.delete(id);
         if (!hasLeft || left > 0 || isClosing()) return;
-        // The person who is being asked may still want it done.
+        // The person being asked may still want the work done.
         if (!approvals.waiting().some((approval) => holdsUp(approval, id, conversation))) inbox.cancel(id);
       };
     },
@@ -171,7 +174,7 @@ export function createTurns(deps: TurnsDeps) {
 }
 export type Turns = ReturnType<typeof createTurns>;
 
-/** The message of a response, by the name its client knows. */
+/** Finds the message by its response id. */
 export function responseOf(messages: Pick<Messages, "find">, responseId: string): Message {
   const message = responseId.startsWith("resp_") ? messages.find(responseId.slice("resp_".length)) : undefined;
   if (message?.source.channel === "openai") return message;
@@ -183,7 +186,7 @@ export function responseOf(messages: Pick<Messages, "find">, responseId: string)
   );
 }
 
-/** Whether a question holds a message up: its own, a budget of its conversation, or one of everybody's. */
+/** Whether an approval blocks a message: its own, a budget of its conversation, or one that blocks everything. */
 function holdsUp(approval: Approval, id: string, conversation: string): boolean {
   if (approval.owner.id === id || isForAll(approval)) return true;
   return approval.kind === "budget" && approval.conversation === conversation;
@@ -192,7 +195,7 @@ function holdsUp(approval: Approval, id: string, conversation: string): boolean 
 const waitingLine = ({ id, summary }: Approval): string =>
   `A person is asked: ${summary}\nTo decide: io approval allow ${id}, or io approval deny ${id}\n`;
 
-/** Chats of other programs have ids of their own form. */
+/** Other programs use ids of their own format. */
 function nameOfChat(chat: string): string {
   const plain = chat.replace(/[^A-Za-z0-9._-]/g, "-");
   return plain === chat && plain.length <= 58 ? `webui-${plain}` : `webui-${plain.slice(0, 40)}-${sha256([chat]).slice(0, 12)}`;

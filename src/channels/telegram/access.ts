@@ -10,22 +10,22 @@ import type { TelegramPeople } from "../../store/telegram-people.ts";
 export interface AccessDeps {
   people: TelegramPeople;
   state: State;
-  /** Who is served whatever the pairing says. */
+  /** A user who is always served, paired or not. */
   authorizedUserId: () => number | undefined;
   now?: () => Date;
 }
 
-/** Who may talk. Decided by the sender's id alone. */
+/** Who may use the bot, decided by the sender's id alone. */
 export interface Access {
   serves(userId: number): boolean;
-  /** Somebody who is served was heard in a chat. */
+  /** Records that a served user wrote in a chat. */
   heardIn(chatId: number, userId: number): void;
-  /** Whether a chat is of somebody who is served: nobody else is told anything, whoever asked for it once. */
+  /** Whether a chat belongs to a served user: no other chat gets any message, even if it asked once. */
   servesChat(chatId: number): boolean;
   user(): TelegramStatus["user"];
-  /** A code for somebody nobody knows yet; undefined when none is given. */
+  /** A pairing code for an unknown user; undefined if none can be given. */
   codeFor(userId: number, name: string): string | undefined;
-  /** Takes a code that a person at the terminal typed in. */
+  /** Redeems a code that a person typed at the terminal. */
   pair(code: string): Paired;
   unpair(): void;
   lockedUntil(): string | null;
@@ -43,7 +43,7 @@ const WRONG = "telegram:wrong-codes";
 const PairedUser = z.object({ id: z.number().int(), name: z.string() });
 const Wrong = z.object({ count: z.number().int(), lockedUntil: z.string().nullable() });
 const NONE = { count: 0, lockedUntil: null };
-/** Telegram numbers a private chat as its user; where that is not so, who was heard in it is noted. */
+/** A private chat usually has its user's id; where it has not, this records the user. */
 const chatKey = (chatId: number) => `telegram:chat:${chatId}`;
 
 export function createAccess({ people, state, authorizedUserId, now = () => new Date() }: AccessDeps): Access {

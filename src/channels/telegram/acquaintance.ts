@@ -13,7 +13,7 @@ export interface AcquaintanceDeps {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** What Telegram says of the bot itself. */
+/** What Telegram reports about the bot itself. */
 export function createAcquaintance({ api, health, signal }: AcquaintanceDeps) {
   const known = { name: null as string | null, topics: false };
 
@@ -23,7 +23,7 @@ export function createAcquaintance({ api, health, signal }: AcquaintanceDeps) {
     known.topics = has_topics_enabled === true;
   }
 
-  /** Asks until Telegram answers; throws only when the channel is closed. */
+  /** Retries until Telegram answers; throws only when the channel closes. */
   async function reach(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       try {

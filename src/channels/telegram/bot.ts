@@ -6,16 +6,16 @@ import { TelegramTrouble, troubleOf } from "./trouble.ts";
 export interface BotDeps {
   token: string;
   apiRoot: string;
-  /** Ends every call that is under way. */
+  /** Aborts every call. */
   signal: AbortSignal;
 }
 
-/** Longer than a slow server takes, shorter than anybody waits. */
+/** Longer than a slow server needs, shorter than anybody waits. */
 const CALL_SECONDS = 75;
 
 /**
- * Telegram's API. Edits and the like wait as long as Telegram asks and are repeated; a message that is sent is not, since
- * whoever sends it has to know whether it was.
+ * Telegram's API. Edits and similar calls wait as long as Telegram asks and are retried; sent messages are not, because the
+ * sender must know whether they arrived.
  */
 export function createBot({ token, apiRoot, signal }: BotDeps): Api {
   const api = new Api(token, { apiRoot: withoutEnd(apiRoot, "/"), timeoutSeconds: CALL_SECONDS, sensitiveLogs: false });
@@ -33,7 +33,7 @@ export function createBot({ token, apiRoot, signal }: BotDeps): Api {
   return api;
 }
 
-/** Makes a call; its failure is told without the token and the address that grammY's errors carry. */
+/** Makes a call; its error contains neither the token nor the address, which grammY's errors do. */
 export async function calling<T>(method: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -3,7 +3,7 @@ import type { Run } from "../../protocol/runs.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { Button } from "./part.ts";
 
-/** What a button does, in the few letters it can carry. */
+/** What a button does, encoded in the few bytes it can carry. */
 export type Press =
   | { does: "allow" | "deny" | "explain"; approval: string }
   | { does: "cancel" | "evidence"; task: string }
@@ -36,7 +36,7 @@ export function pressOf(data: string): Press | undefined {
   return undefined;
 }
 
-/** Two answers that no thumb confuses: something harmless lies between them. */
+/** The harmless middle button keeps thumbs from confusing the two answers. */
 export function approvalButtons(id: string, name = ""): Button[][] {
   return [
     [{ text: `✅ Allow${name}`, data: dataOf({ does: "allow", approval: id }) }],
@@ -45,10 +45,10 @@ export function approvalButtons(id: string, name = ""): Button[][] {
   ];
 }
 
-/** Has what a run or a task left on its branch proposed at its forge. */
+/** Opens a pull request for the branch of a run or task. */
 const proposeButton = (work: string): Button => ({ text: "Open a pull request", data: dataOf({ does: "propose", work }) });
 
-/** Below a run that has come to something. */
+/** The buttons below a run that has a result. */
 export function runButtons({ id, status, outcome, branch }: Pick<Run, "id" | "status" | "outcome" | "branch">): Button[] {
   return status === "done" && branch !== null && outcome !== "unchanged" ? [proposeButton(id)] : [];
 }
@@ -64,7 +64,7 @@ export function taskButtons({ id, status, agent, evidence }: Pick<Task, "id" | "
 
 const MAX_ROWS = 5;
 
-/** Below an answer: the tasks that it set going, or that it tells the end of, and the run of which it tells the end. */
+/** The buttons below an answer: for the tasks it started, and for the task or run whose end it reports. */
 export function replyButtons(
   { source, route }: Message,
   { findTask, findRun }: { findTask: (id: string) => Task | undefined; findRun: (id: string) => Run | undefined },

@@ -71,34 +71,34 @@ export interface TelegramDeps {
   pulls: Pick<Pulls, "request">;
   status: () => Status;
   stopAll: () => Stopped;
-  /** Who is told the answer to a message. */
+  /** Who gets the answer to a message. */
   addressOf: (messageId: string) => Source;
   /** Who asked for a message, a task or a run. */
   askerOf: (ownerId: string) => Source | undefined;
-  /** Whether news of a task or a run goes out now: what it is at is silent, and a warning is not. */
+  /** Whether news of a task or run is sent now; progress is silent, a warning is not. */
   goesOut: (level: NewsLevel, ownerId: string) => boolean;
-  /** Where what people send is put. */
+  /** The folder for files that people send. */
   filesFolder: string;
-  /** Makes a file there an attachment of a message. */
+  /** Makes a file in that folder an attachment. */
   adopt: (path: string, bytes: Uint8Array) => Attachment;
   transcribe: ((file: string) => Promise<string>) | undefined;
   log: Log;
 }
 
-/** The bot at work. */
+/** The running bot. */
 export interface OpenTelegram {
   deliver(what: Reply | Question | Announcement): Promise<Receipt>;
   bot(): string | null;
   hasTopics(): boolean;
-  /** Tells somebody that they are served now. */
+  /** Tells a user that they are now served. */
   greet(userId: number): void;
   close(): Promise<void>;
 }
 
-/** How long a stop waits for Telegram to confirm what is on its way. */
+/** How long a stop waits for Telegram to confirm messages being sent. */
 const LAST_WORDS_MS = 3_000;
 
-/** Opens the channel: nothing here waits for Telegram, which may be away. */
+/** Opens the channel without waiting for Telegram, which may be unreachable. */
 export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const { token, apiRoot, store, state, people, access, health, hub, inbox, messages, approvals, squads, swarm, goesOut, log } =
     deps;
@@ -109,7 +109,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const sends = createTelegramSends(store);
   const updates = createTelegramUpdates(store);
   const shaped = createShaper();
-  // Nobody ever has it from here, however it came into an answer.
+  // Redacts the token, however it came into an answer.
   const shape = (markdown: string) => shaped(markdown.replaceAll(token, "[secret]"));
   const onTurnedAway = (chatId: number, why: string) => {
     if (access.servesChat(chatId)) health.turnedAway(why);
@@ -178,7 +178,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
       if (!isChat(what.to) || !servesChat(what.to.chatId)) return "undeliverable";
       if (!("message" in what)) return showUnasked(teller, what, what.to);
       const { message, to } = what;
-      // Nothing that could be sent twice is tried while Telegram is known to be away.
+      // Sends nothing that could arrive twice while Telegram is known to be unreachable.
       if (!health.is("connected")) await look();
       live.end(message.id);
       const { pieces, files } = answerOf(message, shape);
@@ -212,7 +212,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   };
 }
 
-/** Undefined for one that is gone with its squad. */
+/** Undefined if the task was deleted with its squad. */
 function taskIn(squads: Squads, id: string): Task | undefined {
   try {
     return squads.task(id);
@@ -224,7 +224,7 @@ function taskIn(squads: Squads, id: string): Task | undefined {
 
 const botIdOf = (token: string): number => Number(/^\d{1,15}/.exec(token)?.[0] ?? 0);
 
-/** A question, or news of IO's own. */
+/** A question or an announcement. */
 function showUnasked(teller: Teller, what: Question | Announcement, to: Chat): Promise<Receipt> {
   if ("news" in what) return teller.show(what.key, to, { pieces: plainPieces(what.news), silent: what.level === "silent" });
   const { approval, isReminder = false } = what;
@@ -241,7 +241,7 @@ async function showReply(
   const show = () => teller.show(replyKey(message.id), to, content);
   const shown = await show();
   if (shown === "delivered" || health.isTurnedAway()) return shown;
-  // A change that was refused becomes a message of its own; what cannot be shown at all is told of.
+  // An edit that was refused is sent as a new message; if that fails too, a notice says so.
   if ((await show()) === "delivered") return "delivered";
   return teller.show(`refused:${message.id}`, to, { pieces: plainPieces(notShown(message)) });
 }
@@ -249,7 +249,7 @@ async function showReply(
 const notShown = ({ conversation }: Message) =>
   `Telegram refuses to show some of this answer. All of it is in the conversation: io conversation show ${conversation}`;
 
-/** What is said about a message at its end: the answer, and what went wrong with it if anything did. */
+/** The final content of a message: the answer, and the error if there was one. */
 function answerOf(message: Message, shape: ReturnType<typeof createShaper>): ReturnType<typeof shape> {
   const failure = shownFailure(message);
   const reply = message.reply ?? "";

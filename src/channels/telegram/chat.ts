@@ -1,6 +1,6 @@
 import type { Source } from "../../protocol/messages.ts";
 
-/** A chat, or a topic of one. */
+/** A chat, or one of its topics. */
 export type Chat = Extract<Source, { channel: "telegram" }>;
 
 export function placeOf(chatId: number, threadId: number | undefined): Chat {

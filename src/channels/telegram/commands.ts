@@ -41,7 +41,7 @@ export interface CommandsDeps {
   userId: () => number | undefined;
 }
 
-/** What is offered in Telegram's menu. */
+/** The commands in Telegram's menu. */
 export const OFFERED = [
   { command: "status", description: "the model, the queue and what runs; pin keeps it in sight" },
   { command: "squads", description: "the teams" },
@@ -63,7 +63,7 @@ interface Reply {
 }
 
 const LATEST = 8;
-/** More of a difference is for a larger screen. */
+/** A longer diff is for a larger screen. */
 const MOST_DIFF = 3_000;
 const said = (text: string): Reply => ({ runs: [{ text }] });
 
@@ -141,7 +141,7 @@ export function createCommands(deps: CommandsDeps) {
     },
   };
 
-  /** The message or task that is named, or the latest of the conversation that changed a file. */
+  /** The message or task named in the command, or the conversation's latest one that changed a file. */
   async function changedIn(place: Chat, rest: string): Promise<string> {
     const id = rest.trim() || (await changes.latest(topics.conversationOf(place), 1))[0]?.id;
     if (id === undefined) throw new UserError("No change of a file is known in this conversation.");
@@ -170,10 +170,10 @@ export function createCommands(deps: CommandsDeps) {
 
   return {
     async run({ name, rest }: Command, place: Chat, key: string): Promise<void> {
-      // A command that was run by an earlier life is not run again.
+      // A command that ran before a restart does not run again.
       if (teller.placeOf(key)) return;
       if (name === "new") return begin(place, rest, key);
-      // Should this life end in the middle, the next finishes the undo and must not take it back.
+      // If the daemon ends in the middle, its restart finishes the undo and must not revert it.
       if (name === "undo") await show(said("Undoing …"), place, key);
       if (name === "review") reviewList.shownAs(key);
       const answer = Object.hasOwn(answers, name) ? answers[name] : undefined;
@@ -192,7 +192,7 @@ async function safely(work: () => Reply | Promise<Reply>): Promise<Reply> {
   return "refused" in done ? said(done.refused) : done;
 }
 
-/** What a person or Telegram will not have is an answer too. */
+/** A refusal by IO or Telegram is an answer too. */
 async function refusable<T>(work: () => T | Promise<T>): Promise<T | { refused: string }> {
   try {
     return await work();

@@ -7,24 +7,24 @@ import { type Media, mediaOf } from "./media.ts";
 
 export interface ComposeDeps {
   downloads: Pick<Downloads, "fetch">;
-  /** Makes a file that is on disk an attachment. */
+  /** Makes a file on disk an attachment. */
   adopt: (path: string, bytes: Uint8Array) => Attachment;
-  /** Turns speech into words; undefined where there is none. */
+  /** Transcribes speech; undefined if there is no transcriber. */
   transcribe: ((file: string) => Promise<string>) | undefined;
 }
 
-/** What somebody said, in words for the model, and what they are to be told at once. */
+/** A message in words for the model, and the hints that its sender gets at once. */
 export interface Composed {
   text: string;
   hints: string[];
-  /** Ids of photos and documents, for models that see and for the words of texts. */
+  /** Ids of the attached photos and documents. */
   attachments: string[];
 }
 
 export const NO_TRANSCRIBER =
   "There is no transcriber, so I cannot hear this voice message; the file is kept. Set transcribeCommand in config.json to a program that turns speech into text.";
 
-/** One message, or the several of an album, with what they carry brought to disk. */
+/** Composes one message, or those of an album, after downloading their files. */
 export function createComposer({ downloads, adopt, transcribe }: ComposeDeps) {
   async function attached(media: Media, conversation: string, { hints, attachments }: Omit<Composed, "text">): Promise<string[]> {
     const got = await downloads.fetch(media, conversation);

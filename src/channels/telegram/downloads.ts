@@ -10,7 +10,7 @@ import { calling } from "./bot.ts";
 import type { Media } from "./media.ts";
 import { TelegramTrouble, troubleOf } from "./trouble.ts";
 
-/** What Telegram lets a bot fetch. */
+/** The largest file that Telegram lets a bot download. */
 export const MAX_BYTES = 20 * 1024 * 1024;
 
 export type Fetched = { path: string; bytes: Uint8Array } | { refused: string };
@@ -19,12 +19,12 @@ export interface DownloadsDeps {
   api: Api;
   token: string;
   apiRoot: string;
-  /** Where the files of all conversations lie. */
+  /** The folder for the files of all conversations. */
   folder: string;
   signal: AbortSignal;
 }
 
-/** Brings what people send into a folder of their conversation. */
+/** Downloads what people send into a folder of their conversation. */
 export function createDownloads({ api, token, apiRoot, folder, signal }: DownloadsDeps) {
   async function bytesOf(path: string): Promise<Uint8Array | undefined> {
     const response = await fetch(`${withoutEnd(apiRoot, "/")}/file/bot${token}/${path}`, { signal });
@@ -40,13 +40,13 @@ export function createDownloads({ api, token, apiRoot, folder, signal }: Downloa
   }
 
   return {
-    /** Throws when it is to be tried again. */
+    /** Throws if it should be retried. */
     async fetch({ fileId, name, size }: Media, conversation: string): Promise<Fetched> {
       if (size !== undefined && size > MAX_BYTES) return { refused: TOO_LARGE };
       try {
         const { file_path } = await calling("getFile", () => api.getFile(fileId));
         if (file_path === undefined || file_path.startsWith("/")) return { refused: "Telegram did not say where it is." };
-        // Its errors name the address, and with it the token.
+        // Errors of fetch contain the address, and with it the token.
         const bytes = await bytesOf(file_path).catch(() => {
           throw new TelegramTrouble("a file", { kind: "unknown", why: "it could not be fetched" });
         });
@@ -64,7 +64,7 @@ export type Downloads = ReturnType<typeof createDownloads>;
 
 const TOO_LARGE = "it is larger than 20 MB, which is what Telegram lets a bot fetch.";
 
-/** Puts a file under its name, or one beside it if that is taken by another; the same file again stays one. */
+/** Stores a file under its name, or a numbered one if another file has that name; the same file again is stored once. */
 function place(path: string, name: string, bytes: Uint8Array): string {
   const folder = makeFolder(realOf(path));
   try {
@@ -81,7 +81,7 @@ function place(path: string, name: string, bytes: Uint8Array): string {
   }
 }
 
-/** What is told of anew is not old, so that nobody clears it away meanwhile. */
+/** Touches the file, so that no cleanup deletes it meanwhile. */
 function freshen(folder: Folder, name: string): void {
   const now = new Date();
   utimesSync(folder.entry(name), now, now);

@@ -10,17 +10,17 @@ const TURNED_AWAY = "telegram:turned-away";
 
 const Kept = ChannelInfo.omit({ name: true });
 
-/** How the channel stands, on disk, so that the doctor of another process can tell. */
+/** The state of the channel, on disk, so that the doctor in another process can read it. */
 export interface Health {
   info(): ChannelInfo;
   is(state: ChannelState): boolean;
   set(state: ChannelState, detail?: string): void;
-  /** Why Telegram could not be asked for news. */
+  /** Records why Telegram could not be polled. */
   failed(trouble: Trouble): void;
-  /** Telegram takes nothing for the user, in its own words why. */
+  /** Records that Telegram accepts no messages for the user, with its reason. */
   turnedAway(why: string): void;
   isTurnedAway(): boolean;
-  /** The user was heard, so that they can be told things again. */
+  /** Records that the user wrote, so messages can reach them again. */
   heard(): void;
 }
 
@@ -36,7 +36,7 @@ export function createHealth({ state, emit, now = () => new Date() }: HealthDeps
 
   function set(next: ChannelState, detail: string | null = next === "connected" ? away : null): void {
     if (next === current.state && detail === current.detail) return;
-    // A start in the middle of an outage does not begin it anew.
+    // A restart in the middle of an outage does not reset its start time.
     if (next === "starting" && current.state === "unreachable") return;
     const since = next === current.state ? current.since : now().toISOString();
     current = { name: "telegram", state: next, since, detail };
@@ -72,7 +72,7 @@ export function createHealth({ state, emit, now = () => new Date() }: HealthDeps
   };
 }
 
-/** How the channel stood when somebody last wrote it down. */
+/** The last recorded state of the channel. */
 export function readHealth(state: Pick<State, "get">): ChannelInfo | undefined {
   const kept = readJson(Kept, state.get(HEALTH_KEY));
   return kept && { name: "telegram", ...kept };

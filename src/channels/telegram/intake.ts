@@ -35,25 +35,25 @@ export interface IntakeDeps {
   teller: Pick<Teller, "show">;
   inbox: Pick<Inbox, "submit" | "rewrite">;
   messages: Pick<Messages, "findByKey">;
-  /** Told that the user was heard. */
+  /** Called when the user has written. */
   onHeard: () => void;
   log: Log;
-  /** How long the pieces of an album may follow each other. */
+  /** The most time between two messages of an album. */
   albumMs?: number;
 }
 
 const ALBUM_MS = 800;
 const RETRY_MS = 2_000;
-/** How often something is tried that fails for no fault of Telegram's. */
+/** How often an update is tried that fails for a reason other than Telegram. */
 const MAX_TRIES = 3;
-/** How late the first words of a message may come after their correction. */
+/** How late the original message may arrive after its edit. */
 const LATE_SECONDS = 900;
 
 const NOTHING_TO_READ = "I can read text, photos, documents, voice, audio and video. There was none of them in this message.";
 const NOT_HANDLED = "This could not be handled. The log says why: io logs. Send it again if you still want it.";
 const TOO_LATE = "This message is being answered or was answered, so its change was not taken. Send it as a message of its own.";
 
-/** Handles what Telegram told, once each, in the order of each chat; commands and buttons at once. */
+/** Handles each update once, in order per chat; commands and buttons at once. */
 export function createIntake(deps: IntakeDeps) {
   const { botId, updates, access, strangers, commands, presses, compose, interjections, topics } = deps;
   const { teller, inbox, messages, onHeard, log } = deps;
@@ -130,7 +130,7 @@ export function createIntake(deps: IntakeDeps) {
     if (commandOf(message)) return hint(["A command that is changed is not run again. Send it anew."], place, key);
     const known = messages.findByKey(keyOf(message));
     const isFresh = Date.now() / 1000 - message.date < LATE_SECONDS;
-    // Its first words are still on their way, and will be the same message.
+    // The original is still on its way and has the same idempotency key.
     if (!known && isFresh && message.media_group_id === undefined) return submit([message], key);
     if (!known || message.media_group_id !== undefined) return hint([TOO_LATE], place, key);
     const { text, hints } = await compose([message], known.conversation);
@@ -164,12 +164,12 @@ export function createIntake(deps: IntakeDeps) {
 }
 export type Intake = ReturnType<typeof createIntake>;
 
-/** The message that something was said in, or that a button hangs on. */
+/** The message of an update, or the one with the pressed button. */
 function messageIn(told: Told) {
   return "stranger" in told ? undefined : (told.message ?? told.edited_message ?? told.callback_query?.message);
 }
 
-/** The oldest of a lane, with the other pieces of its album; waits while more of those may come. */
+/** The oldest update of a lane, with the rest of its album; waits while more of the album may arrive. */
 function dueOf(waiting: readonly StoredUpdate[], albumMs: number): { all: StoredUpdate[]; waitMs: number } | undefined {
   const first = waiting[0];
   if (!first) return undefined;

@@ -19,7 +19,7 @@ export interface InterjectionsDeps {
   log: Log;
 }
 
-/** What was said, and the name it would have in the inbox. */
+/** A message, and the key it would have in the inbox. */
 export interface Said {
   message: TelegramMessage;
   keyOf: (message: Pick<TelegramMessage, "chat" | "message_id">) => string;
@@ -27,7 +27,7 @@ export interface Said {
   update: StoredUpdate;
 }
 
-/** Words for the turn that runs: a reply to the message that is being answered, or to its answer as it is written. */
+/** Steers a running turn: by a reply to the message being answered, or to its growing answer. */
 export function createInterjections({ api, messages, sends, updates, steering, log }: InterjectionsDeps) {
   function addressee({ message, keyOf, conversation }: Said): string | undefined {
     const about = message.reply_to_message;
@@ -39,7 +39,7 @@ export function createInterjections({ api, messages, sends, updates, steering, l
   }
 
   return {
-    /** Says it into the turn, once; false where it is a message like any other. */
+    /** Adds the text to the turn, once; false if it is an ordinary message. */
     async take(said: Said): Promise<boolean> {
       const { message, update } = said;
       const text = message.text?.trim() ?? "";

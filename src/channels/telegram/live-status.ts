@@ -32,7 +32,7 @@ const PINNED = "telegram:pinned";
 const KEY = "pinned-status";
 const EVERY_MS = 5_000;
 
-/** What IO is doing, in a few lines; pinned to the chat and kept true for whoever asks for that. */
+/** What IO is doing, in a few lines; a pinned status is kept up to date. */
 export function createLiveStatus(deps: LiveStatusDeps) {
   const { api, teller, sends, state, status, open, runningTasks, runningRuns, conversationOf, servesChat, log } = deps;
   const { everyMs = EVERY_MS } = deps;

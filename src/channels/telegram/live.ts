@@ -13,35 +13,35 @@ import type { Teller } from "./teller.ts";
 export interface LiveDeps {
   teller: Teller;
   shape: (markdown: string) => Shaped;
-  /** Who is told the answer to a message. */
+  /** Who gets the answer to a message. */
   addressOf: (messageId: string) => Source;
   servesChat: (chatId: number) => boolean;
   log: Log;
-  /** Between two changes in one chat. */
+  /** Minimum time between two edits in one chat. */
   paceMs?: number;
-  /** How long an answer may be on its way before its beginning is shown. */
+  /** How long an answer may take before its beginning is shown. */
   patienceMs?: number;
 }
 
-/** A turn as it goes on. */
+/** A running turn. */
 interface Turn {
   place: Chat;
   text: string;
   tools: Map<string, { calls: number; state: CallState; exitCode?: number | null | undefined }>;
-  /** The last try that came to nothing, until something is heard again. */
+  /** The last failed try, until something else happens. */
   retry?: string | undefined;
-  /** Something is not shown yet. */
+  /** Whether something is not shown yet. */
   answerChanged: boolean;
   toolsChanged: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** The outcome of a send is not known, or Telegram is away or refuses it: the end will tell all of it. */
+  /** Whether live updates stopped because a send has an unknown outcome or failed; the final answer will show everything. */
   given: boolean;
 }
 
-/** Shows answers while they are being written, and the tools at work in one silent line. */
+/** Shows answers while they are written, and the running tools in one silent line. */
 export interface Live {
   hear(event: Event): void;
-  /** Shows no more of a turn; resolves when nothing of it is under way. */
+  /** Stops the live updates of a turn. */
   end(messageId: string): void;
   close(): void;
 }
@@ -54,7 +54,7 @@ export const toolsKey = (messageId: string) => `tools:${messageId}`;
 export function createLive(deps: LiveDeps): Live {
   const { teller, shape, addressOf, servesChat, log, paceMs = PACE_MS, patienceMs = PATIENCE_MS } = deps;
   const turns = new Map<string, Turn>();
-  /** When the next change in a chat is due at the earliest. */
+  /** The earliest time of the next edit in each chat. */
   const nextIn = new Map<number, number>();
 
   function turnOf(id: string): Turn | undefined {
@@ -91,7 +91,7 @@ export function createLive(deps: LiveDeps): Live {
       } else if (turn.answerChanged) {
         turn.answerChanged = false;
         const { pieces } = shape(turn.text);
-        // What Telegram refuses now is told at the end, once.
+        // If Telegram refuses now, the final answer reports it, once.
         if (pieces.length > 0) turn.given = (await teller.show(replyKey(id), place, { pieces })) === "undeliverable";
       }
     } catch (error) {

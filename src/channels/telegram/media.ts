@@ -1,7 +1,7 @@
 import type { Message } from "grammy/types";
 import { safeName } from "../../lib/safe-name.ts";
 
-/** Something that came with a message. */
+/** A file that came with a message. */
 export interface Media {
   kind: "photo" | "document" | "voice message" | "audio" | "video";
   fileId: string;
@@ -10,7 +10,7 @@ export interface Media {
   type: string | undefined;
 }
 
-/** What a message carries besides its words. */
+/** The file of a message, if it has one. */
 export function mediaOf(message: Message): Media | undefined {
   const { message_id: id, photo, document, voice, audio, video, video_note, animation } = message;
   const largest = photo?.at(-1);
@@ -19,7 +19,7 @@ export function mediaOf(message: Message): Media | undefined {
   if (audio) return made("audio", audio, audio.file_name ?? `audio-${id}.mp3`, audio.mime_type);
   if (video) return made("video", video, video.file_name ?? `video-${id}.mp4`, video.mime_type);
   if (video_note) return made("video", video_note, `video-${id}.mp4`, "video/mp4");
-  // An animation is told as a document too.
+  // Telegram also sends an animation as a document.
   if (animation) return made("video", animation, animation.file_name ?? `animation-${id}.mp4`, animation.mime_type);
   if (document) return made("document", document, document.file_name ?? `document-${id}`, document.mime_type);
   return undefined;

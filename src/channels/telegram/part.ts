@@ -10,21 +10,21 @@ export interface Button {
   data: string;
 }
 
-/** What a chat is to show. */
+/** What a chat should show. */
 export interface Content {
   pieces: readonly Piece[];
   files?: readonly AttachedFile[];
-  /** Below the last piece, in rows. */
+  /** Rows of buttons below the last piece. */
   buttons?: readonly (readonly Button[])[];
-  /** Makes no sound. */
+  /** Sent without a sound. */
   silent?: boolean;
   /** The last piece makes a sound of its own. */
   alarm?: boolean;
-  /** Not worth a repeat: left as it is when nobody knows whether it was sent. */
+  /** Not worth repeating if it is unknown whether it was sent. */
   once?: boolean;
 }
 
-/** What becomes one message of Telegram. */
+/** The content of one Telegram message. */
 export interface Part {
   name: string;
   piece: Piece;
@@ -52,7 +52,7 @@ export function partsOf({ pieces, files = [], buttons = [], silent = false, alar
 
 const number = (index: number) => String(index).padStart(3, "0");
 
-/** What a reader has to know about a message besides its words. */
+/** Notes that a message needs: that it may be a repeat, or that it is in another topic. */
 export function notesOf(to: Chat, place: Chat, repeated: boolean): string[] {
   return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
 }
@@ -63,7 +63,7 @@ export function textOf({ piece, file }: Part, notes: readonly string[], asHtml: 
   return hasRoom({ piece }) ? [...notes, text].join("\n") : text;
 }
 
-/** Whether the notes still fit in. */
+/** Whether the notes still fit into the message. */
 export const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + ASTRAY.length + 2 <= MAX_TEXT;
 
 export function optionsOf({ markup }: Part, asHtml: boolean) {

@@ -11,22 +11,22 @@ import { troubleOf } from "./trouble.ts";
 export interface PollingDeps {
   api: Api;
   health: Health;
-  /** Puts updates on disk; they are confirmed once it has returned. */
+  /** Stores updates on disk; they are confirmed once it has returned. */
   keep: (updates: readonly Update[]) => void;
-  /** There may be something to do. */
+  /** Called when updates were stored. */
   onKept: () => void;
   log: Log;
 }
 
 const ASKED = ["message", "edited_message", "callback_query"] as const;
-/** How long Telegram holds a question open, in seconds. */
+/** How long Telegram holds a poll open, in seconds. */
 const HOLD_SECONDS = 25;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
-/** How long nobody else may have polled before the bot counts as IO's alone again. */
+/** How long no other poller may be seen before the bot counts as IO's alone again. */
 const CONFLICT_MS = 30_000;
 
-/** Asks Telegram for news, for as long as it runs, whatever happens to the network. */
+/** Polls Telegram as long as it runs, through all network failures. */
 export function createPolling({ api, health, keep, onKept, log }: PollingDeps) {
   let offset = 0;
   let pauseMs = FIRST_PAUSE_MS;
@@ -44,7 +44,7 @@ export function createPolling({ api, health, keep, onKept, log }: PollingDeps) {
     for (const { update_id } of updates) offset = Math.max(offset, update_id + 1);
     isWell = true;
     pauseMs = FIRST_PAUSE_MS;
-    // Two that push each other aside are both served now and then.
+    // Of two pollers that displace each other, each succeeds now and then.
     if (performance.now() - conflictAt > CONFLICT_MS) health.set("connected");
     return updates;
   }

@@ -28,7 +28,7 @@ export interface PressesDeps {
   pulls: Pick<Pulls, "request">;
 }
 
-/** What an alert of Telegram's holds. */
+/** The most characters of a Telegram alert. */
 const MAX_ALERT = 200;
 
 /** The buttons below messages. */
@@ -38,7 +38,7 @@ export function createPresses({ api, approvals, squads, teller, topics, reviewLi
     try {
       await calling("answerCallbackQuery", () => api.answerCallbackQuery(id, { text: short, show_alert: alert }));
     } catch (error) {
-      // Telegram keeps a press open for seconds; what was pressed has been done all the same.
+      // Telegram accepts an answer only for seconds; the press itself was handled.
       if (troubleOf(error)?.kind !== "refused") throw error;
     }
   }
@@ -54,7 +54,7 @@ export function createPresses({ api, approvals, squads, teller, topics, reviewLi
     await renew(decided);
   }
 
-  /** The question as it stands now, without its buttons once it is decided. */
+  /** Updates the question everywhere, without buttons once it is decided. */
   async function renew(approval: Approval): Promise<void> {
     for (const key of [approvalKey(approval.id), reminderKey(approval.id)]) {
       const place = teller.placeOf(key);
@@ -74,7 +74,7 @@ export function createPresses({ api, approvals, squads, teller, topics, reviewLi
     await teller.show(key, topics.placeOf(message), { pieces, silent: true });
   }
 
-  /** What comes of it is told by itself: a question, that it is there, or why not. */
+  /** The result arrives as a message of its own: a question, the pull request, or the reason for failure. */
   async function propose({ work }: Extract<Press, { work: string }>, query: CallbackQuery): Promise<void> {
     const pull = pulls.request({ kind: work.startsWith("t_") ? "task" : "run", id: work }, {});
     await answer(

@@ -12,11 +12,11 @@ export interface ProgressDeps {
   teller: Pick<Teller, "show" | "placeOf">;
   /** Who asked for a task or a run. */
   askerOf: (ownerId: string) => Source | undefined;
-  /** Whether silent news of a task or a run goes out now. */
+  /** Whether silent news of a task or a run is sent now. */
   goesOut: (ownerId: string) => boolean;
   servesChat: (chatId: number) => boolean;
   log: Log;
-  /** Between two changes of one message. */
+  /** Minimum time between two edits of one message. */
   paceMs?: number;
 }
 
@@ -31,16 +31,16 @@ const PACE_MS = 3_000;
 const MAX_LINE = 200;
 const MOST_ENDED = 200;
 
-/** The mark and the words that every channel has for a state. */
+/** The symbol and words that every channel uses for a state. */
 const inWords = (of: Stateful): string => {
   const { mark, words } = showState(of);
   return `${mark} ${words}`;
 };
 
-/** What tasks and runs are at: one silent message each, which is edited as they go on. */
+/** The progress of tasks and runs: one silent message each, edited as they continue. */
 export function createProgress({ teller, askerOf, goesOut, servesChat, log, paceMs = PACE_MS }: ProgressDeps) {
   const open = new Map<string, Shown>();
-  /** The latest that have ended: a remark on one of them comes too late to be shown. */
+  /** The latest ended tasks and runs, whose late progress is not shown. */
   const ended = new Set<string>();
 
   const show = (id: string, { place, line }: Pick<Shown, "place" | "line">) =>
@@ -77,7 +77,7 @@ export function createProgress({ teller, askerOf, goesOut, servesChat, log, pace
     open.delete(id);
     ended.add(id);
     for (const old of ended) if (ended.size > MOST_ENDED) ended.delete(old);
-    // The first of it may still be on its way.
+    // The first message may still be on its way.
     const place = teller.placeOf(`progress:${id}`) ?? (shown && Number.isFinite(shown.changedAt) ? shown.place : undefined);
     if (place && servesChat(place.chatId)) show(id, { place, line: oneLine(line, MAX_LINE) });
   }

@@ -7,10 +7,10 @@ import { cutIntoPieces } from "./format/pieces.ts";
 import type { Content } from "./part.ts";
 
 const WORDS = { allow: "/allow", deny: "/deny" };
-/** A longer one comes as a file, with its beginning and its end in the message. */
+/** A longer question is sent as a file, with its beginning and end in the message. */
 const MAX_SHOWN = 3_000;
 
-/** A question with its command, its folder and its diff; once it is decided, how that went and no buttons. */
+/** A question with its command, folder and diff; once decided, with the decision and no buttons. */
 export function questionContent(approval: Approval, { isReminder = false } = {}): Content {
   const [first = "", ...rest] = tellApproval(approval, WORDS).split("\n");
   const whole = rest.join("\n");

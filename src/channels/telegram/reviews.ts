@@ -18,12 +18,12 @@ export interface ReviewListDeps {
   state: State;
 }
 
-/** So many pages are shown at a time; those behind them come up as these are decided. */
+/** How many pages are shown at a time; the next ones appear as these are decided. */
 const SHOWN = 4;
 const MAX_TEXT = 2_500;
 const LIST = "telegram-review";
 
-/** What agents wrote into the wiki, with three buttons for each page. One message, which is edited as pages are decided. */
+/** The wiki pages that agents changed, with three buttons each, in one message that is edited as pages are decided. */
 export function createReviewList({ pageReviews, wiki, teller, state }: ReviewListDeps) {
   function reply(): { runs: Run[]; buttons: Button[][] } {
     const all = pageReviews.list();
@@ -43,7 +43,7 @@ export function createReviewList({ pageReviews, wiki, teller, state }: ReviewLis
     };
   }
 
-  /** The list that was asked for last, as it stands now. */
+  /** Updates the list that was last requested. */
   async function renew(): Promise<void> {
     const key = state.get(LIST);
     const place = key === undefined ? undefined : teller.placeOf(key);
@@ -56,12 +56,12 @@ export function createReviewList({ pageReviews, wiki, teller, state }: ReviewLis
     reply,
     renew,
     shownAs: (key: string): void => state.set(LIST, key),
-    /** Keeps or reverts a page, and says so in a few words. */
+    /** Keeps or reverts a page; returns a short confirmation. */
     async decide(id: string, verdict: "keep" | "revert"): Promise<string> {
       const { path } = await pageReviews.decide({ path: known(id).path, id, verdict }, "telegram");
       return `${verdict === "keep" ? "Kept" : "Reverted"} ${path}.`;
     },
-    /** The page, and how to write it anew. */
+    /** The page, and how to rewrite it. */
     howToChange(id: string): Run[] {
       const { path } = known(id);
       const text = wiki.peek(path) ?? "";
@@ -72,7 +72,7 @@ export function createReviewList({ pageReviews, wiki, teller, state }: ReviewLis
         { text: `/change ${path}`, code: true },
       ];
     },
-    /** Takes what a person wrote behind /change: the page's path on the first line, and its text below. */
+    /** Applies the text after /change: the page's path on the first line, its new text below. */
     async change(given: string): Promise<string> {
       const [, path = "", content = ""] = /^([^\n]+)\n([\s\S]+)$/.exec(given) ?? [];
       if (content.trim() === "")

@@ -12,7 +12,7 @@ import { isAboutBot, isAboutChat, type Trouble } from "./trouble-words.ts";
 export interface SenderDeps {
   api: Api;
   sends: TelegramSends;
-  /** Told that nothing can be said in a chat. */
+  /** Called when a chat accepts no messages. */
   onTurnedAway: (chatId: number, why: string) => void;
   signal: AbortSignal;
   log: Log;
@@ -22,9 +22,9 @@ const GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVAL
 const NOT_MODIFIED = /message is not modified/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED)/i;
 
-/** Sends, edits and deletes single messages, and writes down before and after what is known of them. */
+/** Sends, edits and deletes single messages, and records before and after each call what is known of them. */
 export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDeps) {
-  /** `gone`: there is no such message any more, so that another has to be sent. */
+  /** `gone`: the message no longer exists, so another must be sent. */
   async function edit(key: string, to: Chat, part: Part, { shown, repeated }: SentPart, messageId: number): Promise<Edited> {
     const hash = hashOf(part);
     if (shown === hash || part.file) return "shown";
@@ -57,7 +57,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
   }
 
   async function send(key: string, to: Chat, part: Part, mayBeThere: boolean): Promise<"sent" | "refused"> {
-    // Asked first, so that a server that is down is not sent the same thing over and over.
+    // Asks first, so that an unreachable server is not sent the same message again and again.
     if (mayBeThere) await calling("getMe", () => api.getMe());
     let asHtml = true;
     let place = to;
@@ -94,7 +94,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     return true;
   }
 
-  /** What to try after a call that was certainly not carried out. */
+  /** What to try after a call that certainly failed. */
   async function after(
     trouble: Trouble,
     tried: { asHtml: boolean; place: Chat },
@@ -114,7 +114,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     return "refused";
   }
 
-  /** Telegram may drop a message for a topic that is gone into the chat itself, and say nothing of it. */
+  /** Telegram may silently deliver a message for a deleted topic to the chat itself. */
   async function tellAstray(
     key: string,
     { chatId, threadId }: Chat,
@@ -154,7 +154,7 @@ function sendPart(api: Api, part: Part, { chatId, threadId }: Chat, notes: reado
   return api.sendMessage(chatId, text, { ...options, link_preview_options: { is_disabled: true } });
 }
 
-/** Says apart from a message what there is no room for in it. */
+/** Sends notes that do not fit into a message separately. */
 async function announce(api: Api, notes: readonly string[], place: Chat): Promise<string> {
   const text = notes.join(" ");
   await calling("sendMessage", () => api.sendMessage(place.chatId, text, { ...threadIn(place), disable_notification: true }));

@@ -18,7 +18,7 @@ export interface StrangersDeps {
 const PRIVATE = "This bot is private.";
 const NO_MORE_CODES = "No code can be given at the moment. Try again in an hour.";
 
-/** Those who are not served: a code while nobody is, one sentence after that. */
+/** Answers users who are not served: with a pairing code while nobody is paired, with one sentence after that. */
 export function createStrangers({ api, access, people, teller }: StrangersDeps) {
   return {
     async hear({ userId, chatId, asks, name, query }: StrangerTold["stranger"], key: string): Promise<void> {
@@ -40,7 +40,7 @@ export function createStrangers({ api, access, people, teller }: StrangersDeps) 
         api.answerCallbackQuery(query, { text: "This is not yours to decide.", show_alert: true }),
       );
     } catch (error) {
-      // Whoever waited for it too long has gone.
+      // The press has expired.
       if (troubleOf(error)?.kind !== "refused") throw error;
     }
   }

@@ -16,7 +16,7 @@ export interface TelegramSwitchDeps
   transcriber: (command: NonNullable<Config["transcribeCommand"]>) => (file: string) => Promise<string>;
 }
 
-/** The Telegram channel, and what is asked of it at the terminal. */
+/** The Telegram channel, and its terminal commands. */
 export interface Telegram extends Channel {
   status(): TelegramStatus;
   pair(code: string): Paired;
@@ -26,7 +26,7 @@ export interface Telegram extends Channel {
 const API_ROOT = "https://api.telegram.org";
 const KEYS = ["telegramEnabled", "telegramBotToken", "telegramApiRoot", "transcribeCommand"];
 
-/** Follows the config: what the channel needs is loaded when it is switched on, and nothing before. */
+/** Follows the configuration: loads the channel's code only when it is enabled. */
 export function createTelegram({ settings, env, transcriber, ...deps }: TelegramSwitchDeps): Telegram {
   const { store, hub, log } = deps;
   const state = createState(store);
@@ -83,7 +83,7 @@ export function createTelegram({ settings, env, transcriber, ...deps }: Telegram
       if (settings.current().telegramEnabled || !health.is("off")) await change();
     },
     async deliver(what) {
-      // What is owed while the channel is off waits until it is on again.
+      // Entries of the outbox wait until the channel is enabled again.
       while (!open && !closed) await new Promise<void>((on) => waiters.push(on));
       if (!open) throw new Error("Telegram is being closed");
       return open.deliver(what);

@@ -2,16 +2,16 @@ import type { Chat } from "./chat.ts";
 import { type Content, partsOf } from "./part.ts";
 import { createSender, type SenderDeps } from "./sender.ts";
 
-/** Shows things in chats, each under a key: sent the first time, edited after that. */
+/** Shows content in chats by key: sent the first time, edited after that. */
 export interface Teller {
   /**
-   * Done when Telegram has confirmed all of it. Throws when that is to be tried again: then what has been shown stays, and what
-   * may have been is sent once more, marked as perhaps a repeat. Undeliverable when Telegram refuses some of it; the rest is shown.
+   * Resolves when Telegram has confirmed everything, with "undeliverable" if it refused some of it. Throws if it should be
+   * retried: what was shown stays, and what may have been shown is sent again, marked as a possible repeat.
    */
   show(key: string, to: Chat, content: Content): Promise<"delivered" | "undeliverable">;
-  /** Where something is shown under a key, as far as Telegram has confirmed it. */
+  /** The chat that shows a key, as far as Telegram has confirmed it. */
   placeOf(key: string): Chat | undefined;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no call is running. */
   idle(): Promise<void>;
 }
 

@@ -1,12 +1,12 @@
 import type { Message, Update } from "grammy/types";
 
-/** What is kept of somebody who is not served: who it is and whether they asked to be let in, not a word of theirs. */
+/** What is stored of a user who is not served: their identity and whether they asked to pair, but none of their text. */
 export interface StrangerTold {
   stranger: { userId: number; chatId: number; asks: boolean; name: string; query?: string };
 }
 export type Told = Update | StrangerTold;
 
-/** An update as it is kept, and the lane it is handled in. */
+/** An update as it is stored, and its lane. */
 export interface Kept {
   lane: string;
   told: Told;
@@ -24,10 +24,10 @@ export function commandOf(message: Pick<Message, "text">): Command | undefined {
   return name === undefined ? undefined : { name: name.toLowerCase(), rest: rest.trim() };
 }
 
-/** Begins a conversation, so that what follows has to wait for it. */
+/** They begin a conversation, so later messages must wait for them. */
 const IN_ORDER = ["new", "start"];
 
-/** What is kept of an update; nothing of groups, of channels and of bots. */
+/** What is stored of an update; nothing from groups, channels or bots. */
 export function keptOf(update: Update, serves: (userId: number) => boolean): Kept | undefined {
   const message = update.message ?? update.edited_message;
   const query = update.callback_query;

@@ -6,7 +6,7 @@ import type { TelegramChats } from "../../store/telegram-chats.ts";
 import { calling } from "./bot.ts";
 import { type Chat, placeOf } from "./chat.ts";
 
-/** The topic that cannot be deleted, whose messages are sent without naming it. */
+/** The topic that cannot be deleted; its messages are sent without a thread id. */
 const GENERAL = 1;
 
 export interface TopicsDeps {
@@ -15,11 +15,11 @@ export interface TopicsDeps {
   messages: Pick<Messages, "list">;
   /** Whether the bot has topics. */
   hasTopics: () => boolean;
-  /** Asks Telegram whether it still has them. */
+  /** Asks Telegram whether the bot still has topics. */
   look: () => Promise<void>;
 }
 
-/** Which conversation goes on where. */
+/** Maps chats and topics to conversations. */
 export function createTopics({ api, chats, messages, hasTopics, look }: TopicsDeps) {
   const isNew = (name: string) => messages.list(name, 1).length === 0;
   function nextName(): string {
@@ -36,7 +36,7 @@ export function createTopics({ api, chats, messages, hasTopics, look }: TopicsDe
     },
     conversationOf: ({ chatId, threadId }: Chat): string =>
       threadId === undefined ? chats.conversationOf(chatId) : `topic-${threadId}`,
-    /** Begins another conversation, or goes back to one by its name; undefined for what is no name. */
+    /** Begins another conversation, or returns to one by its name; undefined if the name is invalid. */
     async begin({ chatId }: Chat, wanted: string): Promise<{ place: Chat; conversation: string } | undefined> {
       await look();
       if (hasTopics()) {

@@ -1,12 +1,12 @@
-/** Why a call to Telegram failed, and so whether it was carried out. */
+/** Why a call to Telegram failed, which tells whether it was carried out. */
 export type Trouble =
-  /** It was not, and will not be. */
+  /** Not carried out; retrying is useless. */
   | { kind: "refused"; code: number; why: string }
-  /** It was not; it may be asked again after some seconds. */
+  /** Not carried out; may be retried after some seconds. */
   | { kind: "flood"; seconds: number }
-  /** It was not: nobody was reached. */
+  /** Not carried out: Telegram was not reached. */
   | { kind: "unreached"; why: string }
-  /** Nobody knows. */
+  /** Unknown. */
   | { kind: "unknown"; why: string };
 
 export function wordsOf(trouble: Trouble): string {
@@ -14,11 +14,11 @@ export function wordsOf(trouble: Trouble): string {
   return trouble.kind === "flood" ? `too many requests, again in ${trouble.seconds} s` : trouble.why;
 }
 
-/** Whether a refusal is about the bot and its token, and none about what was asked; it may be taken back. */
+/** Whether a refusal concerns the bot or its token rather than the request; it may be temporary. */
 export const isAboutBot = (trouble: Trouble): boolean =>
   trouble.kind === "refused" && (trouble.code === 401 || trouble.code === 404 || trouble.code === 409);
 
-/** Whether nothing can be told in a chat: its user blocked the bot, is gone, or never wrote to it. */
+/** Whether a chat accepts no messages: its user blocked the bot, is gone, or never wrote to it. */
 export const isAboutChat = (trouble: Trouble): boolean =>
   trouble.kind === "refused" && (trouble.code === 403 || /chat not found|PEER_ID_INVALID/i.test(trouble.why));
 

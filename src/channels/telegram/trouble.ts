@@ -3,7 +3,7 @@ import { type Trouble, wordsOf } from "./trouble-words.ts";
 
 const NEVER_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
 
-/** A failed call, in words that hold neither the token nor the address. */
+/** A failed call; its message contains neither the token nor the address. */
 export class TelegramTrouble extends Error {
   readonly trouble: Trouble;
   constructor(method: string, trouble: Trouble) {
@@ -13,7 +13,7 @@ export class TelegramTrouble extends Error {
   }
 }
 
-/** What a failed call means; undefined for an error that is no answer of Telegram's. */
+/** What a failed call means; undefined for an error that did not come from Telegram. */
 export function troubleOf(error: unknown): Trouble | undefined {
   if (error instanceof TelegramTrouble) return error.trouble;
   if (error instanceof GrammyError) {

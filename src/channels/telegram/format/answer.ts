@@ -2,7 +2,7 @@ import { createMarkdown } from "./markdown.ts";
 import { cutIntoPieces, MAX_TEXT } from "./pieces.ts";
 import { htmlOf, plainOf, type Run } from "./runs.ts";
 
-/** One message of Telegram: its text in HTML, and as it stands if that is refused. */
+/** One Telegram message: its text as HTML, and as plain text if Telegram refuses the HTML. */
 export interface Piece {
   html: string;
   plain: string;
@@ -19,7 +19,7 @@ export interface Shaped {
   files: AttachedFile[];
 }
 
-/** Code longer than this is easier to read as a file. */
+/** Longer code is easier to read as a file. */
 const LONG_CODE = 3_000;
 
 const ENDINGS: Record<string, string> = {
@@ -34,7 +34,7 @@ const ENDINGS: Record<string, string> = {
   yaml: "yaml",
 };
 
-/** Turns an answer in markdown into messages and files. */
+/** Converts an answer from markdown to messages and files. */
 export function createShaper(): (markdown: string) => Shaped {
   const read = createMarkdown();
   return (markdown) => {
@@ -50,13 +50,13 @@ export function createShaper(): (markdown: string) => Shaped {
   };
 }
 
-/** Half a letter would have Telegram refuse the whole. */
+/** Telegram refuses a message with half a surrogate pair. */
 export const pieceOf = (runs: readonly Run[]): Piece => ({
   html: htmlOf(runs).toWellFormed(),
   plain: plainOf(runs).toWellFormed(),
 });
 
-/** Text that is shown letter by letter. */
+/** Text that is shown literally. */
 export function plainPieces(text: string): Piece[] {
   return cutIntoPieces([{ text }]).map(pieceOf);
 }

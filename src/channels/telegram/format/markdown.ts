@@ -2,26 +2,26 @@ import MarkdownIt, { type Token } from "markdown-it";
 import type { Run } from "./runs.ts";
 import { tableText } from "./table.ts";
 
-/** A paragraph, a list's item, a block of code. */
+/** A paragraph, list item or code block. */
 export interface Block {
   runs: Run[];
-  /** How many lines are ended before it. */
+  /** How many line breaks precede it. */
   lines: 1 | 2;
 }
 
 type Marks = Omit<Run, "text" | "gap" | "pre">;
 
-/** What a link may lead to from a chat. */
+/** The link targets that a chat may contain. */
 const LINKS = /^(?:https?:\/\/|mailto:|tg:\/\/)/i;
 
-/** Reads markdown into blocks of styled text. HTML in it is text like any other. */
+/** Parses markdown into blocks of styled text. HTML in it is plain text. */
 export function createMarkdown(): (text: string) => Block[] {
   const parser = new MarkdownIt({ html: false, linkify: false });
   return (text) => readBlocks(parser.parse(text, {}));
 }
 
 interface Lists {
-  /** The number of the next item; undefined in a list of points. */
+  /** The number of the next item; undefined in a bullet list. */
   next: number | undefined;
 }
 
@@ -119,7 +119,7 @@ function inlineRuns(tokens: readonly Token[], given: Marks): Run[] {
     const { type } = token;
     if (type === "text") add(token.content);
     else if (type === "softbreak" || type === "hardbreak") add("\n");
-    // Telegram shows code as code alone, whatever it stands in.
+    // Telegram allows no other style inside code.
     else if (type === "code_inline") add(token.content, { code: true });
     else if (type === "strong_open") stack.push({ ...marks(), bold: true });
     else if (type === "em_open") stack.push({ ...marks(), italic: true });

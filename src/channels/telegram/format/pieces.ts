@@ -1,11 +1,11 @@
 import { isMarked, plainOf, type Run } from "./runs.ts";
 
-/** What one message of Telegram holds, in UTF-16 units after its entities are read. */
+/** The length limit of a Telegram message, in UTF-16 units after its entities are parsed. */
 export const MAX_TEXT = 4_096;
-/** How many entities one message may have; Telegram drops what is beyond. */
+/** The most entities of a message; Telegram drops the rest. */
 const MAX_ENTITIES = 100;
 
-/** Cuts a text into messages: between blocks where that is possible, and inside an entity only if it alone is too long. */
+/** Splits text into messages: between blocks if possible, and inside an entity only if it alone is too long. */
 export function cutIntoPieces(runs: readonly Run[], limit = MAX_TEXT): Run[][] {
   const pieces: Run[][] = [];
   let rest = trimmed(runs);
@@ -23,7 +23,7 @@ export function cutIntoPieces(runs: readonly Run[], limit = MAX_TEXT): Run[][] {
   return pieces.filter((piece) => piece.length > 0);
 }
 
-/** How much of it may stand in one message; undefined if all of it may. */
+/** How much fits into one message; undefined if all of it does. */
 function roomFor(runs: readonly Run[], limit: number): number | undefined {
   let length = 0;
   let entities = 0;
@@ -35,7 +35,7 @@ function roomFor(runs: readonly Run[], limit: number): number | undefined {
   return length > limit ? limit : undefined;
 }
 
-/** The last good place to cut, best kind first; one in the second half is preferred to a better one far ahead. */
+/** The last good place to cut, best kind first; a cut in the second half beats a better one far ahead. */
 function bestCut(runs: readonly Run[], room: number): number {
   const kinds = cutsOf(runs, room);
   for (const cuts of kinds) {
@@ -47,7 +47,10 @@ function bestCut(runs: readonly Run[], room: number): number {
   return kinds.flat().at(-1) ?? wholeLetters(plainOf(runs), room);
 }
 
-/** Places to cut up to `room`: between blocks, at a line's end, at a space, beside an entity; then inside one, by lines and spaces. */
+/**
+ * Places to cut up to `room`: between blocks, at a line's end, at a space, beside an entity; then inside one, by lines and
+ * spaces.
+ */
 function cutsOf(runs: readonly Run[], room: number): number[][] {
   const [gaps, lines, spaces, edges, innerLines, innerSpaces]: number[][] = [[], [], [], [], [], []];
   let at = 0;
@@ -69,7 +72,7 @@ function cutsOf(runs: readonly Run[], room: number): number[][] {
   return [gaps!, lines!, spaces!, edges!, innerLines!, innerSpaces!].map((cuts) => cuts.filter((cut) => cut > 0 && cut <= room));
 }
 
-/** Whether two runs are parts of one thing that should stay whole. */
+/** Whether two runs belong to one entity that should stay whole. */
 function isJoined(a: Run, b: Run): boolean {
   return Boolean(a.quote && b.quote) || (a.link !== undefined && a.link === b.link);
 }
@@ -91,7 +94,7 @@ function splitAt(runs: readonly Run[], at: number): [Run[], Run[]] {
   return [head, tail];
 }
 
-/** The end of the last whole letter, as people count letters, that fits. */
+/** The end of the last whole grapheme that fits. */
 function wholeLetters(text: string, room: number): number {
   let end = 0;
   for (const { index, segment } of new Intl.Segmenter().segment(text.slice(0, room + 100))) {
@@ -101,7 +104,7 @@ function wholeLetters(text: string, room: number): number {
   return end > 0 ? end : room;
 }
 
-/** Telegram takes white space away at both ends of a message. */
+/** Telegram strips whitespace at both ends of a message. */
 function trimmed(runs: readonly Run[]): Run[] {
   const kept = runs.filter(({ text }) => text !== "");
   while (kept[0] && kept[0].pre === undefined && kept[0].text.trimStart() === "") kept.shift();

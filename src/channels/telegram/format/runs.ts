@@ -1,4 +1,4 @@
-/** A stretch of text that looks the same throughout. */
+/** A stretch of text with one style. */
 export interface Run {
   text: string;
   bold?: boolean;
@@ -7,9 +7,9 @@ export interface Run {
   code?: boolean;
   quote?: boolean;
   link?: string;
-  /** A block of code, and its language or "". */
+  /** A code block, with its language or "". */
   pre?: string;
-  /** Stands between two blocks. */
+  /** The gap between two blocks. */
   gap?: boolean;
 }
 
@@ -24,7 +24,7 @@ type Style = "bold" | "italic" | "strike";
 const TAGS: Record<Style, string> = { bold: "b", italic: "i", strike: "s" };
 const STYLES = Object.keys(TAGS) as Style[];
 
-/** Telegram's HTML of some runs: each tag is closed before the next quote, link or code begins. */
+/** The runs as Telegram's HTML: each tag closes before the next quote, link or code begins. */
 export function htmlOf(runs: readonly Run[]): string {
   return grouped(runs, (a, b) => Boolean(a.quote) === Boolean(b.quote))
     .map((group) => (group[0]!.quote ? `<blockquote>${inner(group)}</blockquote>` : inner(group)))

@@ -1,4 +1,4 @@
-/** A table as aligned lines, since Telegram knows none. */
+/** Formats a table as aligned lines, because Telegram has no tables. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, at) => Math.max(1, ...rows.map((row) => widthOf(row[at] ?? ""))));
@@ -14,7 +14,7 @@ export function tableText(rows: readonly (readonly string[])[]): string {
 
 const padded = (text: string, width: number) => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
-/** Letters as a reader counts them; wide ones take two columns. */
+/** The width in columns; wide characters take two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const { segment } of new Intl.Segmenter().segment(text)) width += WIDE.test(segment) ? 2 : 1;
