@@ -5,13 +5,13 @@ export const LanguageShare = z.object({
   name: z.string(),
   files: z.number().int(),
   lines: z.number().int(),
-  /** Of all lines of code, from 0 to 1. */
+  /** The share of all lines of code, from 0 to 1. */
   share: z.number(),
 });
 export type LanguageShare = z.infer<typeof LanguageShare>;
 
 export const ProjectPackage = z.object({
-  /** The folder, relative to the project; "." is the project's own. */
+  /** The folder, relative to the project; "." is the project itself. */
   path: z.string(),
   name: z.string(),
   kind: z.string(),
@@ -21,13 +21,13 @@ export type ProjectPackage = z.infer<typeof ProjectPackage>;
 
 export const ProjectCommand = z.object({
   purpose: z.enum(["test", "lint", "build"]),
-  /** A line for a shell: plain words, at most joined by `&&`, without variables, pipes and redirects. */
+  /** A shell command of plain words, at most joined by `&&`, without variables, pipes and redirects. */
   command: z.string(),
-  /** The folder it stands in, relative to the project. */
+  /** Its working folder, relative to the project. */
   cwd: z.string(),
-  /** The file in which it was found, or which shows it to be the project's own. */
+  /** The file that contains the command, or shows that the project uses it. */
   from: z.string(),
-  /** Set when no file of the project names it: what such a project is usually checked with. */
+  /** Set if no file of the project names the command: it is what such projects usually use. */
   isGuess: z.literal(true).optional(),
 });
 export type ProjectCommand = z.infer<typeof ProjectCommand>;
@@ -35,11 +35,11 @@ export type ProjectCommand = z.infer<typeof ProjectCommand>;
 export const SuggestedAgent = z.object({ roleTitle: z.string(), charter: z.string(), modelTier: ModelTier, reason: z.string() });
 export type SuggestedAgent = z.infer<typeof SuggestedAgent>;
 
-/** What a project is made of, read from its files. */
+/** What a project consists of, as read from its files. */
 export const Analysis = z
   .object({
     projectPath: z.string(),
-    /** Whether git named the files, and so what it ignores was left out. */
+    /** Whether git listed the files and thus left ignored ones out. */
     source: z.enum(["git", "folder"]),
     size: z.object({ files: z.number().int(), codeFiles: z.number().int(), lines: z.number().int(), bytes: z.number().int() }),
     languages: z.array(LanguageShare),
@@ -47,10 +47,10 @@ export const Analysis = z
     monorepo: z.string().nullable(),
     packages: z.array(ProjectPackage),
     frameworks: z.array(z.string()),
-    /** What installs the packages, where a file says so. */
+    /** The package managers, if files name them. */
     packageManagers: z.array(z.string()),
     testTools: z.array(z.string()),
-    /** How many files are tests by their names. */
+    /** The number of files whose names mark them as tests. */
     testFiles: z.number().int(),
     ci: z.array(z.string()),
     containers: z.array(z.string()),

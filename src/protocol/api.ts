@@ -4,7 +4,7 @@ import { ChannelInfo } from "./channels.ts";
 import { Message, MessageStatus } from "./messages.ts";
 import { ClusterStatus } from "./workers.ts";
 
-/** How every failed request is answered. */
+/** The response to every failed request. */
 export const ApiError = z.object({ error: z.object({ code: z.string(), message: z.string() }) }).meta({ id: "Error" });
 export type ApiError = z.infer<typeof ApiError>;
 
@@ -12,19 +12,19 @@ export const EngineInfo = z.object({
   kind: z.enum(["copilot", "provider", "ollama", "rehearsal"]),
   state: z.enum(["starting", "ready", "restarting", "stopped", "failed"]),
   model: z.string(),
-  /** Why this engine and model serve, in words. */
+  /** Why this engine and model were chosen. */
   why: z.string().default(""),
   notes: z.array(z.string()),
-  /** The Copilot runtime: its version once it has started, and whether this version of IO was tested with it. */
+  /** The Copilot runtime: its version, once started, and whether this version of IO was tested with it. */
   runtime: z.object({ version: z.string().nullable(), tested: z.boolean() }),
   liveSessions: z.number().int(),
 });
 
-/** Whether the disk of the data folder has room. While it has none, work waits. */
+/** Whether the data folder's disk has room. While it is full, work waits. */
 export const DiskInfo = z.object({
   state: z.enum(["ok", "full"]),
   since: z.string(),
-  /** What is the matter and what to do, in a sentence. */
+  /** The problem and what to do, in a sentence. */
   detail: z.string().nullable(),
 });
 export type DiskInfo = z.infer<typeof DiskInfo>;
@@ -33,28 +33,28 @@ export const Status = z
   .object({
     version: z.string(),
     pid: z.number().int(),
-    /** Seconds. */
+    /** In seconds. */
     uptime: z.number(),
     home: z.string(),
-    /** It was started for one piece of work, and ends when nothing is left to do. */
+    /** Whether the daemon was started for one piece of work and ends when idle. */
     endsWhenIdle: z.boolean().default(false),
     engine: EngineInfo,
-    /** How much IO may do unasked, where a conversation or a squad has no mode of its own. */
+    /** How much IO may do without asking, unless a conversation or squad has its own mode. */
     mode: Mode.optional(),
     queue: z.object({
       depth: z.number().int(),
       waiting: z.number().int(),
       running: z.number().int(),
-      /** Replies and results that nobody has fetched or been handed yet. */
+      /** Replies and results that nobody has received yet. */
       owed: z.number().int(),
     }),
     counts: z.record(z.string(), z.number().int()),
     disk: DiskInfo.optional(),
-    /** The ways in and out besides HTTP that are switched on. */
+    /** The enabled channels besides HTTP. */
     channels: z.array(ChannelInfo).default([]),
-    /** Workers on other hosts; null where there is no cluster. */
+    /** Workers on other hosts; null if there is no cluster. */
     cluster: ClusterStatus.nullable().default(null),
-    /** What is kept for how long, and what was taken away since the start. */
+    /** How long records are kept, and what was deleted since the start. */
     retention: z.object({
       limits: z.record(z.string(), z.number().int()),
       lastAt: z.string().nullable(),

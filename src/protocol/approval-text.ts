@@ -1,6 +1,6 @@
 import type { Approval } from "./approvals.ts";
 
-/** What is asked, whole, and how to answer; for a chat, where `allow` and `deny` are commands of its own. */
+/** Formats a whole question and how to answer it, for a channel whose commands are `allow` and `deny`. */
 export function tellApproval(approval: Approval, { allow, deny }: { allow: string; deny: string }): string {
   const { id, state } = approval;
   const answer =
@@ -10,17 +10,17 @@ export function tellApproval(approval: Approval, { allow, deny }: { allow: strin
   return [...describeApproval(approval), ...answer].join("\n");
 }
 
-/** An approval in a line. */
+/** An approval on one line. */
 export function approvalLine({ id, state, actor, tool, summary, owner }: Approval): string {
   return `${id}  ${state}  ${actor} (${owner.id})  ${tool}: ${summary}`;
 }
 
-/** Whether a question holds up everybody's work: a day's budget does. */
+/** Whether an approval blocks everybody's work, as a daily budget does. */
 export function isForAll({ kind, rule }: Pick<Approval, "kind" | "rule">): boolean {
   return kind === "budget" && rule?.startsWith("budgets.day in ") === true;
 }
 
-/** Whether a question is to be shown in a conversation. */
+/** Whether a conversation should show an approval. */
 export function concerns(approval: Approval, conversation: string): boolean {
   return approval.conversation === null || approval.conversation === conversation || isForAll(approval);
 }

@@ -6,20 +6,20 @@ export type ApprovalState = z.infer<typeof ApprovalState>;
 export const ApprovalScope = z.enum(["once", "task", "project"]);
 export type ApprovalScope = z.infer<typeof ApprovalScope>;
 
-/** How far a decision can reach, and the rule that would be written for it; `once` writes none. */
+/** A scope that a decision can have, and the rule that it would create; `once` creates none. */
 export const ScopeOffer = z.object({
   scope: ApprovalScope,
   /** In words. */
   rule: z.string(),
-  /** The glob that would be kept. */
+  /** The glob that the rule would store. */
   match: z.string().optional(),
 });
 export type ScopeOffer = z.infer<typeof ScopeOffer>;
 
-/** What waits for a person: one call of a tool, or a budget that is used up. */
+/** Something that waits for a person: one tool call, or an exhausted budget. */
 export const Approval = z
   .object({
-    /** Short enough to be typed. */
+    /** Short enough to type. */
     id: z.string(),
     kind: z.enum(["call", "budget"]),
     owner: z.object({ kind: z.enum(["message", "task", "run", "schedule"]), id: z.string() }),
@@ -36,7 +36,7 @@ export const Approval = z
     treeHash: z.string().nullable(),
     /** Why the model wants it, in its own words. */
     reason: z.string().nullable(),
-    /** The rule or the mode that asked. */
+    /** The rule or mode that requires the approval. */
     rule: z.string().nullable(),
     scopes: z.array(ScopeOffer),
     state: ApprovalState,
@@ -50,7 +50,7 @@ export const Approval = z
   .meta({ id: "Approval" });
 export type Approval = z.infer<typeof Approval>;
 
-/** What a person says to an approval. */
+/** A person's decision on an approval. */
 export const ApprovalDecision = z.strictObject({
   decision: z.enum(["allow", "deny"]),
   scope: ApprovalScope.default("once"),
@@ -59,7 +59,7 @@ export const ApprovalDecision = z.strictObject({
 
 export type ApprovalDecision = z.output<typeof ApprovalDecision>;
 
-/** A rule that a person wrote by deciding for more than one call. */
+/** A rule that a person created by deciding for more than one call. */
 export const KeptRule = z
   .object({
     id: z.string(),
@@ -68,7 +68,7 @@ export const KeptRule = z
     place: z.string(),
     tool: z.string(),
     match: z.string(),
-    /** The approval it came from. */
+    /** The approval that created it. */
     approval: z.string(),
     createdAt: z.string(),
   })

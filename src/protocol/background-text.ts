@@ -1,6 +1,6 @@
 import type { BackgroundCommand, BackgroundOutput } from "./background.ts";
 
-/** A command in the background with what it printed last. */
+/** Formats a background command with its latest output. */
 export function tellBackground(output: BackgroundOutput, now = Date.now()): string {
   const { id, command, folder, owner, conversation, lines, total } = output;
   const of = conversation === null ? `${owner.kind} ${owner.id}` : `conversation ${conversation}`;
@@ -9,12 +9,12 @@ export function tellBackground(output: BackgroundOutput, now = Date.now()): stri
   return [`${id}  ${stateOf(output, now)}  ${of}, in ${folder}`, `$ ${command}`, ...printed].join("\n");
 }
 
-/** Several of them, the oldest first. */
+/** Formats several commands, in the given order. */
 export function tellAllBackground(all: readonly BackgroundOutput[]): string {
   return all.map((each) => tellBackground(each)).join("\n\n") || "No command runs in the background.";
 }
 
-/** What became of one that was to be stopped. */
+/** The result of stopping a command. */
 export function tellStopped({ id, state, exitCode }: BackgroundCommand): string {
   return state === "stopped"
     ? `${id} was stopped, with everything it had started.`

@@ -1,17 +1,17 @@
 import { z } from "zod";
 
-/** A command that runs in the background, or did. */
+/** A running or finished background command. */
 export const BackgroundCommand = z
   .object({
     id: z.string(),
     command: z.string(),
-    /** Where it was started. */
+    /** Its working folder. */
     folder: z.string(),
-    /** Whose call started it. */
+    /** The owner of the call that started it. */
     owner: z.object({ kind: z.enum(["message", "task", "run"]), id: z.string() }),
     conversation: z.string().nullable(),
     state: z.enum(["running", "ended", "stopped", "failed"]),
-    /** Null while it runs, and for one that a signal ended. */
+    /** Null while it runs, and if a signal ended it. */
     exitCode: z.number().int().nullable(),
     startedAt: z.string(),
     finishedAt: z.string().nullable(),
@@ -19,7 +19,7 @@ export const BackgroundCommand = z
   .meta({ id: "BackgroundCommand" });
 export type BackgroundCommand = z.infer<typeof BackgroundCommand>;
 
-/** The same with what it printed last. */
+/** The same with its latest output. */
 export const BackgroundOutput = BackgroundCommand.extend({
   lines: z.array(z.string()),
   /** How many lines it has printed. */

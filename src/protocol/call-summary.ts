@@ -1,5 +1,5 @@
 // The page imports this file too, so it imports nothing.
-/** What a call is about, in a line: its command, path or question, from the arguments as the journal has them. */
+/** A one-line summary of a call: its command, path or question, from its arguments in the journal. */
 export function callSummary(tool: string, args: string): string {
   const given = recordIn(args);
   if (!given) return oneLine(args);
@@ -28,7 +28,7 @@ function recordIn(args: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(args);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    // Arguments that were shortened are no whole JSON any more.
+    // Shortened arguments are not valid JSON.
     return undefined;
   }
 }

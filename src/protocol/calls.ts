@@ -1,21 +1,21 @@
 import { z } from "zod";
 
-/** How a call of a tool ended, by the word that the journal and every channel have for it. */
+/** How a tool call ended, in the words of the journal and of every channel. */
 export const CallEnd = z.enum(["done", "failed", "refused", "unknown"]);
 export type CallEnd = z.infer<typeof CallEnd>;
 
-/** One call of a tool, as the journal has it. */
+/** A tool call as the journal stores it. */
 export const ToolCallRecord = z
   .object({
-    /** Its id, which the events of the turn name too. */
+    /** The id that the turn's events use too. */
     callId: z.string(),
     tool: z.string(),
     actor: z.string(),
     kind: z.enum(["read", "effect"]),
-    /** JSON, secrets removed, shortened if long. */
+    /** JSON, redacted, and shortened if long. */
     args: z.string(),
     state: z.enum(["begun", ...CallEnd.options]),
-    /** Shortened if long; the hash is of the whole. */
+    /** Shortened if long; the hash covers the whole result. */
     result: z.string().nullable(),
     resultHash: z.string().nullable(),
     durationMs: z.number().nullable(),

@@ -2,7 +2,7 @@ import type { ChangedFile, ChangeSummary, Difference, UndoResult } from "./chang
 
 const MOST_FILES = 50;
 
-/** Each file with its state, a line each. */
+/** One line per file, with its state. */
 export function tellFiles(files: readonly ChangedFile[]): string[] {
   const shown = files
     .slice(0, MOST_FILES)
@@ -13,7 +13,7 @@ export function tellFiles(files: readonly ChangedFile[]): string[] {
   return files.length > MOST_FILES ? [...shown, `  … and ${files.length - MOST_FILES} more`] : shown;
 }
 
-/** What came of an undo, in a few lines. */
+/** The result of an undo, in a few lines. */
 export function tellUndo({ id, undone, files, kept, notes }: UndoResult): string {
   const folders = [...new Set(files.map(({ folder }) => folder))];
   const head =
@@ -27,7 +27,7 @@ export function tellUndo({ id, undone, files, kept, notes }: UndoResult): string
   return [head, ...lines, ...(kept.length > 0 ? [`Left as they are (${kept.length}):`, ...left] : []), ...notes].join("\n");
 }
 
-/** A difference with its files in front, cut after so many lines. */
+/** A diff with a list of its files, cut after `lines` lines. */
 export function tellDifference({ text, files, notes, undone }: Difference, { lines = Number.POSITIVE_INFINITY } = {}): string {
   if (files.length === 0) return ["No change of a file is known.", ...notes].join("\n");
   const all = text.split("\n");
@@ -42,10 +42,10 @@ export function tellDifference({ text, files, notes, undone }: Difference, { lin
   ].join("\n");
 }
 
-/** What an undo without an id is about, for the question before it. */
+/** The confirmation question for an undo without an id. */
 export function tellSummary({ id, files, folders, undone }: ChangeSummary): string {
   return `${undone ? "Do again" : "Undo"} ${id} (${files} ${files === 1 ? "file" : "files"} in ${folders.join(", ")})?`;
 }
 
-/** The address of a message or task in the API. */
+/** The API path of a message or task. */
 export const changesAt = (id: string): string => `/api/${id.startsWith("t_") ? "tasks" : "messages"}/${encodeURIComponent(id)}`;

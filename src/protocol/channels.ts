@@ -1,9 +1,6 @@
 import { z } from "zod";
 
-/**
- * How a channel stands: switched off, on its way, serving; out of reach; pushed aside by another program that uses the same
- * account; or turned away by the other side.
- */
+/** The state of a channel. `conflict`: another program uses the same account. `refused`: the other side rejects IO. */
 export const ChannelState = z.enum(["off", "starting", "connected", "unreachable", "conflict", "refused"]);
 export type ChannelState = z.infer<typeof ChannelState>;
 
@@ -11,22 +8,22 @@ export const ChannelInfo = z
   .object({
     name: z.string(),
     state: ChannelState,
-    /** Since when it stands so. */
+    /** Since when it has this state. */
     since: z.string(),
-    /** What is the matter and what to do; null when all is well. */
+    /** The problem and what to do; null if there is none. */
     detail: z.string().nullable(),
   })
   .meta({ id: "Channel" });
 export type ChannelInfo = z.infer<typeof ChannelInfo>;
 
 export const TelegramStatus = ChannelInfo.extend({
-  /** The bot's user name, once Telegram has told it. */
+  /** The bot's user name, once Telegram has reported it. */
   bot: z.string().nullable(),
-  /** Who is served, and whether the config or a pairing says so. */
+  /** The served user, and whether the configuration or a pairing names them. */
   user: z.object({ id: z.number().int(), name: z.string().nullable(), by: z.enum(["config", "pairing"]) }).nullable(),
-  /** Codes that were given out and not used yet. */
+  /** Pairing codes that were issued and not used yet. */
   pending: z.number().int(),
-  /** Until when no code is taken, after too many wrong ones. */
+  /** Until when no code is accepted, after too many wrong ones. */
   lockedUntil: z.string().nullable(),
   strangers: z.object({ people: z.number().int(), messages: z.number().int() }),
   topics: z.boolean(),

@@ -1,6 +1,6 @@
 import type { CheckEvidence, CheckVerdict } from "./runs.ts";
 
-/** A check's verdict, also of one that an earlier version recorded. */
+/** A check's verdict; works for records of earlier versions too. */
 export function verdictOf({
   verdict,
   excused,
@@ -13,18 +13,18 @@ export function verdictOf({
   return ending === "exited" && exitCode === 0 && changed === undefined ? "passed" : "failed";
 }
 
-/** Whether nothing of it is held against the work. */
+/** Whether the check counts against the work. */
 export function isHeldAgainst(evidence: CheckEvidence): boolean {
   return verdictOf(evidence) === "failed";
 }
 
-/** Whether it could notice a change, and came to a verdict about this one. */
+/** Whether the check would notice a change, and reached a verdict about this one. */
 export function isProof(evidence: CheckEvidence): boolean {
   const verdict = verdictOf(evidence);
   return evidence.bound !== false && (verdict === "passed" || verdict === "flaky" || verdict === "as before");
 }
 
-/** A check in words: its verdict, why, and what that is worth. The same in every channel. */
+/** A check in words, the same in every channel: its verdict, why, and what it is worth. */
 export function checkWords(evidence: CheckEvidence): string {
   const verdict = verdictOf(evidence);
   const why = evidence.why ? `: ${evidence.why}` : "";

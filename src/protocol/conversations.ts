@@ -3,28 +3,28 @@ import { NewsFilter } from "../home/news-config.ts";
 import { Mode } from "../home/safety-config.ts";
 import { Conversation } from "./messages.ts";
 
-/** A conversation as it is listed. */
+/** A conversation in a list. */
 export const ConversationInfo = z
   .object({
     name: z.string(),
-    /** The title that a person gave, or else the first message's words, shortened; null before either. */
+    /** The title that a person gave, or else the first message, shortened; null before either. */
     title: z.string().nullable(),
-    /** The project's folder that it works in. */
+    /** The project folder that it works in. */
     folder: z.string().nullable(),
-    /** Null: the mode that holds for everything. */
+    /** Null: the global mode. */
     mode: Mode.nullable(),
     /** Null: the default model. */
     model: z.string().nullable(),
-    /** Which news goes out at once, where that is not all. */
+    /** Which news is sent at once, if not all. */
     news: NewsFilter.optional(),
     lastMessageAt: z.string().nullable(),
     /** Answers that nobody has seen. */
     unread: z.number().int(),
-    /** Messages whose turn runs now: 0 or 1. */
+    /** Messages with a running turn: 0 or 1. */
     running: z.number().int(),
     /** Messages that wait in its queue. */
     waiting: z.number().int(),
-    /** How many messages are kept. */
+    /** How many messages are stored. */
     messages: z.number().int(),
   })
   .meta({ id: "Conversation" });
@@ -35,7 +35,7 @@ export type ConversationList = z.infer<typeof ConversationList>;
 
 const Folder = z.string().min(1).max(4_096);
 
-/** What a person may set. What is left out stays; null goes back to the default. */
+/** What a person may change. Omitted keys stay; null resets to the default. */
 export const ConversationChange = z.strictObject({
   folder: Folder.nullable().optional(),
   title: z.string().trim().min(1).max(200).nullable().optional(),
@@ -45,7 +45,7 @@ export const ConversationChange = z.strictObject({
 });
 export type ConversationChange = z.infer<typeof ConversationChange>;
 
-/** Which conversation to open for somebody who stands in a folder. */
+/** Selects a conversation to open for a person in a folder. */
 export const OpenConversation = z.strictObject({
   folder: Folder.regex(/^(?:\/|[A-Za-z]:[\\/])/, "a whole path")
     .optional()
@@ -55,12 +55,12 @@ export const OpenConversation = z.strictObject({
 });
 export type OpenConversation = z.infer<typeof OpenConversation>;
 
-/** What became of a conversation that was deleted. */
+/** The result of deleting a conversation. */
 export const DeletedConversation = z.object({
   name: z.string(),
   /** How many messages were deleted. */
   messages: z.number().int(),
-  /** How many of them waited or ran, and were cancelled first. */
+  /** How many of them were waiting or running, and were cancelled first. */
   cancelled: z.number().int(),
 });
 export type DeletedConversation = z.infer<typeof DeletedConversation>;

@@ -12,7 +12,7 @@ function counted({ messages, tasks, runs }: Digest["done"], unproven = { tasks: 
   return parts.join(", ") || "nothing";
 }
 
-/** Whether a digest has nothing to tell. */
+/** Whether a digest has nothing to report. */
 export function isNothing({ done, failed, waiting, heldCount }: Digest): boolean {
   const all = [...Object.values(done), ...Object.values(failed), waiting.approvals, heldCount];
   return all.every((each) => each === 0);

@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** One thing that was looked at, what was found, and what to do about it. */
+/** One check of the doctor: what it found, and what to do. */
 export const Finding = z.object({
   check: z.string(),
   state: z.enum(["ok", "warning", "failed"]),
   found: z.string(),
   remedy: z.string().optional(),
   fixed: z.boolean().optional(),
-  /** IO can do what the remedy says by itself, and nothing can go wrong with it. */
+  /** Whether IO can safely apply the remedy by itself. */
   mendable: z.boolean().optional(),
 });
 export type Finding = z.infer<typeof Finding>;

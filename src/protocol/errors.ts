@@ -1,7 +1,7 @@
 import type { Trouble } from "../lib/errors.ts";
 import type { ApiError } from "./api.ts";
 
-/** Tells IO's own commands how to end after a refusal. */
+/** Tells IO's own commands which exit code to use after a failed request. */
 export const EXIT_CODE_HEADER = "io-exit-code";
 
 const CODES = {
@@ -19,12 +19,12 @@ const CODES = {
 export type ErrorStatus = keyof typeof CODES;
 const STATUS: Record<Trouble, ErrorStatus> = { missing: 404, conflict: 409, "too large": 413, unavailable: 503 };
 
-/** How a person's trouble is told to a program; one of no particular kind is a request that was put wrongly. */
+/** The HTTP status for a `UserError`; without a specific trouble it is a bad request. */
 export function statusOf(trouble: Trouble | undefined): ErrorStatus {
   return trouble === undefined ? 400 : STATUS[trouble];
 }
 
-/** An error as the API and `--json` tell it; a code that says more than the status stands in its place. */
+/** An error as the API and `--json` report it; a code more specific than the status replaces the default. */
 export function errorBody(status: ErrorStatus, message: string, code: string = CODES[status]): ApiError {
   return { error: { code, message } };
 }

@@ -21,25 +21,25 @@ const runId = z.string();
 const page = z.object({ path: z.string(), title: z.string() });
 const skill = z.object({ slug: z.string(), name: z.string() });
 const task = Task.pick({ id: true, squad: true, agent: true });
-/** What is heard of one call of a tool. `running` brings what it is about, or the next piece of its output. */
+/** News of one tool call. `running` brings its summary, or the next piece of its output. */
 const ToolNews = z.object({
   tool: z.string(),
   state: z.enum(["started", "running", ...CallEnd.options]),
-  /** Missing in what an earlier version wrote. */
+  /** Missing in events of earlier versions. */
   callId: z.string().optional(),
-  /** What it is about, in a line: the command, the path, the question. */
+  /** A one-line summary: the command, the path, the question. */
   args: z.string().optional(),
-  /** Its arguments as JSON, without secrets, unless they are long. */
+  /** Its arguments as redacted JSON, unless they are long. */
   input: z.string().optional(),
   output: z.string().optional(),
-  /** Of a command that has ended; null for one that a signal ended. */
+  /** Set when a command has ended; null if a signal ended it. */
   exitCode: z.number().int().nullable().optional(),
-  /** Of an edit that has ended, if it is small. */
+  /** Set when an edit has ended, if it is small. */
   diff: FileEdit.optional(),
 });
 const amounts = z.object({ tokens: z.number().optional(), calls: z.number().optional(), money: z.number().optional() });
 
-/** Everything that is told as it happens, by its name, with what it carries. */
+/** All events, by name, with their data. */
 export const EVENT_DATA = {
   "message.queued": z.object({
     id,
@@ -48,26 +48,26 @@ export const EVENT_DATA = {
     text: z.string(),
     attachments: z.array(Attachment).optional(),
   }),
-  /** `model`, `reason`: the message was judged harder or easier than usual, so another tier is asked. */
+  /** `model`, `reason`: the message was judged harder or easier than usual, so another tier answers. */
   "message.started": z.object({ id, conversation: z.string(), model: z.string().optional(), reason: z.string().optional() }),
-  /** `restarted`: what was said before this no longer counts. */
+  /** `restarted`: the text before this no longer counts. */
   "message.delta": z.object({ id, text: z.string(), restarted: z.boolean().optional() }),
-  /** Told only to those who listen: what a model thinks is not written down. */
+  /** Not stored: a model's thoughts reach only current listeners. */
   "message.thought": z.object({ id, text: z.string() }),
   "message.tool": z.object({ id, ...ToolNews.shape }),
-  /** A try at the model came to nothing, and another follows. */
+  /** A model request failed and will be retried. */
   "message.retried": Retry.extend({ id }),
-  /** Something more was said into a turn that runs. */
+  /** A person added text to a running turn. */
   "message.steered": z.object({ id, text: z.string() }),
   "message.finished": Message,
-  /** Its folder, title, mode or model was changed, or its answers were seen. */
+  /** Its folder, title, mode or model changed, or its answers were seen. */
   "conversation.changed": ConversationInfo,
-  /** Told only to those who listen: an editor that has the conversation open may hold a newer text of this file. */
+  /** Not stored: asks an editor that has the conversation open for a newer text of this file. */
   "editor.asked": z.object({ ask: z.string(), path: z.string() }),
   "conversation.deleted": z.object({ name: z.string() }),
-  /** The steps of a message's conversation, or of a task, were written anew. */
+  /** The to-do list of a message's conversation, or of a task, was rewritten. */
   "todo.changed": z.object({ id, ...TodoList.shape }),
-  /** A command was left running; what it prints is asked for (`GET /api/background/:id`). */
+  /** A command was left running; `GET /api/background/:id` returns its output. */
   "background.started": BackgroundCommand,
   "background.finished": BackgroundCommand,
   "task.queued": task.extend(Task.pick({ description: true, reason: true, model: true }).shape),
@@ -80,7 +80,7 @@ export const EVENT_DATA = {
   "squad.deleted": Squad.pick({ slug: true }),
   "page.written": page,
   "page.deleted": page,
-  /** A page was put on the list of what a person has not looked at, or was taken off it. */
+  /** A page was added to, or removed from, the list that a person should review. */
   "review.changed": z.object({ path: z.string() }),
   "skill.installed": skill,
   "skill.removed": skill,
@@ -91,13 +91,13 @@ export const EVENT_DATA = {
   "stream.finished": RunStream.extend({ runId }),
   "step.started": RunStep.extend({ runId }),
   "step.finished": RunStep.extend({ runId }),
-  /** A try at a step came to nothing, and another follows. */
+  /** A step failed and will be retried. */
   "step.retried": Retry.extend({ runId, key: z.string() }),
   "run.finished": Run.extend({ runId }),
-  /** A plan was begun, asks, goes on or is over. */
+  /** A plan was started, asks, continues or has ended. */
   "plan.changed": Planning,
   "approval.asked": Approval,
-  /** Whatever its end: allowed, denied, expired or withdrawn. */
+  /** Whether it was allowed, denied, expired or withdrawn. */
   "approval.decided": Approval,
   "budget.reached": z.object({
     kind: z.enum(["turn", "task", "run", "conversation", "day"]),
@@ -105,21 +105,21 @@ export const EVENT_DATA = {
     used: amounts,
     owner: z.string(),
   }),
-  /** News went out to a person: the answer to nobody's question, a question, or something IO itself has to say. */
+  /** A person got news: an unsolicited answer, a question, or an announcement of IO. */
   "news.told": Notice,
-  /** The user ruled something, or took it back. */
+  /** The user gave a rule, or revoked it. */
   "rule.added": Rule,
   "rule.removed": Rule,
-  /** It was made, paused, resumed, or has come to its end. */
+  /** It was created, paused, resumed, or has ended. */
   "schedule.changed": Schedule,
   "schedule.removed": z.object({ id }),
-  /** A schedule was due, or what it began has ended. */
+  /** A schedule was due, or what it started has ended. */
   "occurrence.changed": Occurrence,
-  /** The pull request of a run or a task was planned, asked about, pushed, opened, or could not be made. */
+  /** The pull request of a run or task was planned, asked about, pushed, opened, or failed. */
   "pull.changed": PullRequest,
   "channel.changed": ChannelInfo,
   "engine.changed": EngineInfo.pick({ kind: true, state: true }),
-  /** Told only to those who listen: it is not written down, since a full disk takes nothing. */
+  /** Not stored, because a full disk stores nothing. */
   "disk.changed": DiskInfo,
   "config.changed": z.object({ keys: z.array(z.string()) }),
 } as const;
@@ -129,26 +129,26 @@ export type EventData<T extends EventType> = z.infer<(typeof EVENT_DATA)[T]>;
 /** The events of a swarm run. */
 export type RunEventType = { [T in EventType]: EventData<T> extends { runId: string } ? T : never }[EventType];
 
-/** A piece of news. One with a conversation is for whoever follows that conversation; one without is for all. */
+/** An event without a number. With a conversation it is for that conversation's followers, without one for everybody. */
 export type News<T extends EventType = EventType> = {
   [Each in T]: { type: Each; conversation?: string | undefined; data: EventData<Each> };
 }[T];
 
-/** The place of an event that was not written down and is not told later. A client is sent the id of the event before it. */
+/** The id of an event that is not stored or replayed. Clients get the id of the event before it. */
 export const UNNUMBERED = 0;
 
-/** News with its place in the order of everything that ever happened. */
+/** An event with its place in the order of all events. */
 export type Event<T extends EventType = EventType> = News<T> & { id: number };
 
-/** How a lower room tells what happened, without knowing who listens. */
+/** Publishes an event for rooms above, without knowing who listens. */
 export type Emit = (news: News) => void;
 
-/** News of a type that is a parameter, where the compiler cannot see that its data fits. */
+/** Builds an event of a generic type, for which the compiler cannot check the data. */
 export function newsOf<T extends EventType>(type: T, data: EventData<T>, conversation?: string | null): News {
   return { type, ...(typeof conversation === "string" && { conversation }), data } as News;
 }
 
-/** An event as it was written down or sent; undefined for one of another version of IO that this one does not understand. */
+/** Parses a stored or sent event; undefined if another version of IO wrote it and this one does not understand it. */
 export function readEvent(written: { id: number; type: string; conversation?: string | null; data: unknown }): Event | undefined {
   const { id, type, conversation } = written;
   if (!isEventType(type)) return undefined;

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { CallEnd } from "./calls.ts";
 import { Usage } from "./usage.ts";
 
-/** Where a message came from, and so where its answer goes. */
+/** Where a message came from, which is where its answer goes. */
 export const Source = z.discriminatedUnion("channel", [
   z.object({
     channel: z.literal("telegram"),
     chatId: z.number().int(),
-    /** The topic, where the chat has any. */
+    /** The topic, if the chat has topics. */
     threadId: z.number().int().optional(),
   }),
   z.object({ channel: z.enum(["tui", "web", "api", "mcp", "openai", "acp"]), folder: z.string().optional() }),
@@ -29,20 +29,20 @@ export type MessageStatus = z.infer<typeof MessageStatus>;
 export const Failure = z.object({ code: z.string(), message: z.string() });
 export type Failure = z.infer<typeof Failure>;
 
-/** What was done about a message: answered by IO itself, or with which tools, tasks and runs. */
+/** How a message was answered: by IO itself, or with which tools, tasks and runs. */
 export const Route = z.object({
   answered: z.enum(["directly", "with tools", "delegated", "not yet"]),
   tools: z.array(z.string()),
   tasks: z.array(z.string()),
   runs: z.array(z.string()),
-  /** Which models answered; missing in what earlier versions wrote. */
+  /** The models that answered; missing in records of earlier versions. */
   models: z.array(z.string()).optional(),
-  /** Why it was not the default model that was asked. */
+  /** Why another than the default model was used. */
   modelReason: z.string().optional(),
 });
 export type Route = z.infer<typeof Route>;
 
-/** A file that came with a message. */
+/** A file attached to a message. */
 export const Attachment = z
   .object({
     id: z.string(),
@@ -53,7 +53,7 @@ export const Attachment = z
   .meta({ id: "Attachment" });
 export type Attachment = z.infer<typeof Attachment>;
 
-/** What somebody, a schedule or a finished task says to IO, and what became of it. */
+/** What a person, a schedule or a finished task says to IO, and the result. */
 export const Message = z
   .object({
     id: z.string(),
@@ -61,7 +61,7 @@ export const Message = z
     source: Source,
     text: z.string(),
     attachments: z.array(Attachment).default([]),
-    /** What was said into its turn while it ran. */
+    /** Text that was added to its running turn. */
     steered: z.array(z.object({ text: z.string(), createdAt: z.string() })).default([]),
     status: MessageStatus,
     reply: z.string().nullable(),
@@ -77,29 +77,29 @@ export const Message = z
   .meta({ id: "Message" });
 export type Message = z.infer<typeof Message>;
 
-/** What an edit did to a file; null where there was none. */
+/** A file before and after an edit; null if it did not exist. */
 export const FileEdit = z.object({ path: z.string(), before: z.string().nullable(), after: z.string() });
 export type FileEdit = z.infer<typeof FileEdit>;
 
-/** One call of a tool, as far as it was heard of. */
+/** A tool call, as far as its events tell. */
 export const ToolUse = z.object({
   tool: z.string(),
   state: z.enum(["started", ...CallEnd.options]),
   callId: z.string().optional(),
-  /** What it is about, in a line. */
+  /** A one-line summary of the arguments. */
   args: z.string().optional(),
-  /** Its arguments as JSON, without secrets, unless they are long. */
+  /** Its arguments as redacted JSON, unless they are long. */
   input: z.string().optional(),
-  /** The last of what it printed. */
+  /** The end of its output. */
   output: z.string().optional(),
-  /** Of a command that has ended; null for one that a signal ended. */
+  /** Set when a command has ended; null if a signal ended it. */
   exitCode: z.number().int().nullable().optional(),
-  /** Of an edit that has ended, if it is small. */
+  /** Set when an edit has ended, if it is small. */
   diff: FileEdit.optional(),
 });
 export type ToolUse = z.infer<typeof ToolUse>;
 
-/** What a turn that runs has said and done so far, and up to which event that is. */
+/** What a running turn has said and done up to an event. */
 export const MessageProgress = z
   .object({
     id: z.string(),
@@ -126,15 +126,15 @@ export const NewMessage = z.strictObject({
 });
 export type NewMessage = z.input<typeof NewMessage>;
 
-/** New words: for a message that waits, or into a turn that runs. */
+/** New text for a waiting message or a running turn. */
 export const Words = NewMessage.pick({ text: true });
 
-/** What a chat shows for a message that was not answered; undefined for one that was. */
+/** What a chat shows for a message without an answer; undefined if it was answered. */
 export function shownFailure({ status, error }: Message): string | undefined {
   if (status === "cancelled") return "(cancelled)";
   return status === "failed" ? `Sorry, I encountered an error: ${error?.message ?? "nobody knows which."}` : undefined;
 }
 
-/** A message that holds the words somebody looked for, with a piece of it around them. */
+/** A message that matches a search, with an excerpt. */
 export const MessageHit = z.object({ id: z.string(), conversation: z.string(), createdAt: z.string(), snippet: z.string() });
 export type MessageHit = z.infer<typeof MessageHit>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Two places in the wiki that say different things of the same. */
+/** Two statements in the wiki that contradict each other. */
 export const Contradiction = z
   .object({
     path: z.string(),
@@ -11,43 +11,43 @@ export const Contradiction = z
   .meta({ id: "Contradiction" });
 export type Contradiction = z.infer<typeof Contradiction>;
 
-/** A page that agents, or somebody whom IO does not know, changed since a person last looked at it. */
+/** A page that agents or unknown writers changed since a person last reviewed it. */
 export const PageReview = z
   .object({
-    /** Names these very changes: another one after them is another review. */
+    /** Identifies exactly these changes: a further change creates another review. */
     id: z.string(),
     path: z.string(),
-    /** What the last of them did. */
+    /** What the last change did. */
     change: z.enum(["written", "deleted"]),
-    /** How many changes there were since. */
+    /** How many changes there were. */
     changes: z.number().int(),
-    /** Who made the last of them: an agent, or somebody who changed the file outside IO, by whom is not known. */
+    /** Who made the last change: an agent, or an unknown writer outside IO. */
     by: z.enum(["agent", "outside"]),
-    /** Who made the last of them, for which message or task, and what was said there. */
+    /** Who made the last change, for which message or task, and with what text. */
     actor: z.string(),
     owner: z.string().nullable(),
     conversation: z.string().nullable(),
     said: z.string(),
     at: z.string(),
-    /** Whether text from outside (a web page, an issue, a raw source) went into the page, or was read in the same work before. */
+    /** Whether outside text (a web page, an issue, a raw source) went into the page, or was read earlier in the same work. */
     fromOutside: z.boolean(),
-    /** The version that stood before; null where there was no page. */
+    /** The version before the changes; null if there was no page. */
     before: z.string().nullable(),
-    /** What it says differently from other pages, found when it was written, as far as it still stands in both. */
+    /** Contradictions with other pages that were found when it was written and still exist in both. */
     contradictions: z.array(Contradiction),
   })
   .meta({ id: "PageReview" });
 const PagePath = z.string().min(1).max(2_000);
 const ReviewId = z.string().max(100).optional().describe("the changes that were looked at; 409 if there were more since");
 
-/** How one says who changed a file that is no agent's work and that nobody told IO of. */
+/** How IO names an unknown writer, who is not an agent. */
 export const UNKNOWN_WRITER = "changed outside, by whom is not known";
 
-/** Who did what to a page that waits to be looked at. */
+/** Who changed a page that waits for review, and how. */
 export const tellChange = ({ change, by, actor }: Pick<PageReview, "change" | "by" | "actor">): string =>
   by === "agent" ? `${change} by ${actor}` : change === "deleted" ? "deleted outside, by whom is not known" : UNKNOWN_WRITER;
 
-/** What a person says of such a page: right as it is, other words instead, or back to what stood there before. */
+/** A person's verdict on such a page: keep it, replace its text, or revert it. */
 export const ReviewVerdict = z.discriminatedUnion("verdict", [
   z.strictObject({ path: PagePath, id: ReviewId, verdict: z.enum(["keep", "revert"]) }),
   z.strictObject({ path: PagePath, id: ReviewId, verdict: z.literal("change"), content: z.string() }),

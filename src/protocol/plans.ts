@@ -2,56 +2,56 @@ import { z } from "zod";
 import { RunModel } from "./runs.ts";
 import { Usage } from "./usage.ts";
 
-/** A command that a run would check the project with. */
+/** A command with which a run would check the project. */
 export const PlannedCheck = z.object({
   command: z.string(),
-  /** The folder it is run in, relative to the project. */
+  /** Its working folder, relative to the project. */
   cwd: z.string(),
-  /** The file or the setting that it comes from; null where no file names it and such a project is usually checked so. */
+  /** The file or setting that names it; null if none does and such projects usually use it. */
   from: z.string().nullable(),
-  /** Whether it is run only for the packages that a change concerns. */
+  /** Whether it runs only for the packages that a change affects. */
   perPackage: z.boolean(),
 });
 export type PlannedCheck = z.infer<typeof PlannedCheck>;
 
-/** What a plan came to. */
+/** The result of a plan. */
 export const PlanningResult = z.object({
-  /** Where plan.md was written. */
+  /** The path of plan.md. */
   path: z.string(),
   requirements: z.string(),
   analysis: z.string(),
   rounds: z.array(z.object({ questions: z.string(), answer: z.string() })),
-  /** Which model was asked for which name. */
+  /** The model that was asked, by the name in the pipeline and at the provider. */
   model: RunModel,
-  /** The models that answered, by the provider's own names. */
+  /** The models that answered, by their provider's names. */
   served: z.array(z.string()),
   usage: Usage,
-  /** What a run of the plan would be checked with. */
+  /** The checks that a run of the plan would use. */
   checks: z.array(PlannedCheck).default([]),
 });
 export type PlanningResult = z.infer<typeof PlanningResult>;
 
-/** A plan in the making: the pm asks, a person answers, an engineer analyses, and plan.md is written. */
+/** A plan in progress: the pm asks, a person answers, an engineer analyses, and plan.md is written. */
 export const Planning = z
   .object({
     id: z.string(),
     projectPath: z.string(),
     issue: z.string(),
     status: z.enum(["thinking", "asking", "done", "failed", "cancelled"]),
-    /** What the pm wants to know, while it waits for an answer. */
+    /** The pm's questions, while it waits for an answer. */
     questions: z.string().nullable(),
     /** How often it has asked. */
     round: z.number().int(),
-    /** Where the plan was written. */
+    /** The path of the written plan. */
     path: z.string().nullable(),
     requirements: z.string().nullable(),
     error: z.string().nullable(),
     /** The model that is asked. */
     model: RunModel.nullable().default(null),
-    /** Whose turn it is, and how many turns were begun. */
+    /** The agent whose turn it is, and how many turns were started. */
     agent: z.string().nullable().default(null),
     turns: z.number().int().default(0),
-    /** Everything that came out of it; null until it is done. */
+    /** The whole result; null until it is done. */
     result: PlanningResult.nullable().default(null),
     createdAt: z.string(),
     finishedAt: z.string().nullable(),

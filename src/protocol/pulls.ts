@@ -1,13 +1,13 @@
 import { z } from "zod";
 
 /**
- * How a pull request stands: its run has not ended; a person is asked; it is being pushed and opened; it is on the forge; a
- * person said no; it could not be made.
+ * The state of a pull request. `planned`: its run has not ended. `waiting`: a person must decide. `publishing`: IO pushes and
+ * opens it. `denied`: a person refused. `failed`: it could not be created.
  */
 export const PullState = z.enum(["planned", "waiting", "publishing", "open", "merged", "closed", "denied", "failed"]);
 export type PullState = z.infer<typeof PullState>;
 
-/** Whether nothing more is done about it by itself. */
+/** Whether IO does nothing more about it. */
 export const isSettled = (state: PullState): boolean => !["planned", "waiting", "publishing"].includes(state);
 
 /** The pull request of a run or a task. */
@@ -16,7 +16,7 @@ export const PullRequest = z
     id: z.string(),
     owner: z.object({ kind: z.enum(["run", "task"]), id: z.string() }),
     state: PullState,
-    /** Why it could not be made, or what is to be known of it. */
+    /** Why it failed, or what the user should know about it. */
     reason: z.string().nullable(),
     projectPath: z.string(),
     forge: z.enum(["github", "gitea"]).nullable(),
@@ -25,13 +25,13 @@ export const PullRequest = z
     repo: z.string().nullable(),
     branch: z.string().nullable(),
     base: z.string().nullable(),
-    /** What was pushed last. */
+    /** The commit that was pushed last. */
     commit: z.string().nullable(),
     number: z.number().int().nullable(),
     url: z.string().nullable(),
     draft: z.boolean(),
     labels: z.array(z.string()),
-    /** The question that waits for a person. */
+    /** The approval that waits for a person. */
     approval: z.string().nullable(),
     createdAt: z.string(),
     updatedAt: z.string(),
@@ -39,14 +39,14 @@ export const PullRequest = z
   .meta({ id: "PullRequest" });
 export type PullRequest = z.infer<typeof PullRequest>;
 
-/** A name of a branch, as git takes it. */
+/** A branch name that git accepts. */
 export const Branch = z
   .string()
   .max(250)
   .regex(/^[^\s\p{Cc}~^:?*[\\\-/.][^\s\p{Cc}~^:?*[\\]*$/u, "must be a branch");
 const Label = z.string().trim().min(1).max(50);
 
-/** How a pull request is to be opened. */
+/** Options for opening a pull request. */
 export const PullOptions = z.strictObject({
   draft: z.boolean().optional().describe("Open it as a draft; without this, it is one if the work is not approved."),
   base: Branch.optional().describe("The branch it is to go into; without it the repository's default branch."),

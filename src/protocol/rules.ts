@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { Conversation } from "./messages.ts";
 
-/** Something that the user ruled: told to the model in every session for as long as it stands. */
+/** A rule of the user, sent to the model in every session as long as it exists. */
 export const Rule = z
   .object({
     id: z.string(),
     text: z.string(),
-    /** Where it holds; null: everywhere. */
+    /** The conversation it applies to; null: all. */
     conversation: z.string().nullable(),
-    /** How it came: said in a conversation by a channel, or added by hand. */
+    /** Its origin: said in a conversation through a channel, or added by hand. */
     origin: z.string(),
     createdAt: z.string(),
   })
@@ -21,9 +21,12 @@ export const NewRule = z.strictObject({
 });
 export type NewRule = z.infer<typeof NewRule>;
 
-/** Above the rules wherever they are told: with every request, so that neither a shortened conversation nor a new session loses them. */
+/**
+ * The heading above the rules, which every request contains, so that neither a shortened conversation nor a new session loses
+ * them.
+ */
 export const RULES_TITLE =
   "Rules the user gave (they hold until the user takes them back, also where this conversation no longer tells of them)";
 
-/** The part of a system message that tells them; "" where there are none. */
+/** The rules as a section of the system message; "" if there are none. */
 export const rulesSection = (lines: string): string => (lines === "" ? "" : `## ${RULES_TITLE}\n${lines}`);

@@ -5,8 +5,8 @@ export const RunStatus = z.enum(["running", "done", "failed", "cancelled", "inte
 export type RunStatus = z.infer<typeof RunStatus>;
 
 /**
- * How a run ended: with every approval and a check that could notice the change; with every approval and no such check; without
- * an approval or with a failing check; with a result that is what it began from; or not at all.
+ * How a run ended. `approved`: every approval, and a check that would notice the change. `untested`: every approval, but no such
+ * check. `unapproved`: a missing approval or a failing check. `unchanged`: the result equals the start.
  */
 export const RunOutcome = z.enum(["approved", "untested", "unapproved", "unchanged", "failed", "cancelled"]);
 export type RunOutcome = z.infer<typeof RunOutcome>;
@@ -15,24 +15,24 @@ export const LoopOutcome = z.enum(["approved", "exhausted", "skipped", "failed"]
 export type LoopOutcome = z.infer<typeof LoopOutcome>;
 
 /**
- * What a check says: "as before" is one that failed before the run and fails in nothing new; "could not run" is one that came to
- * no result of its own here.
+ * The verdict of a check. `as before`: it failed before the run too, with no new failures. `could not run`: it reached no result
+ * here.
  */
 export const CheckVerdict = z.enum(["passed", "failed", "flaky", "as before", "could not run"]);
 export type CheckVerdict = z.infer<typeof CheckVerdict>;
 
-/** What one test runner said, as read from a check's output. */
+/** The results of one test runner, as read from a check's output. */
 export const TestResults = z.object({
   runner: z.string(),
   failed: z.array(z.string()),
-  /** Null where the runner does not say. */
+  /** Null if the runner does not say. */
   passed: z.number().int().nullable(),
-  /** Every failing test is named, and the runner came to its own end. */
+  /** Whether every failing test is named and the runner finished. */
   complete: z.boolean(),
 });
 export type TestResults = z.infer<typeof TestResults>;
 
-/** What the runtime itself saw when it ran one check. */
+/** What IO itself observed when it ran one check. */
 export const CheckEvidence = z.object({
   name: z.string(),
   command: z.string(),
@@ -44,25 +44,25 @@ export const CheckEvidence = z.object({
   durationMs: z.number(),
   /** The git tree it ran on. */
   tree: z.string(),
-  /** Why it ran by another command than the project's own, whose tool is missing: "uv is not here; ran with .venv". */
+  /** Why another command replaced the project's own, whose tool is missing: "uv is not here; ran with .venv". */
   ranWith: z.string().optional(),
-  /** Missing in what earlier versions wrote. */
+  /** Missing in records of earlier versions. */
   verdict: CheckVerdict.optional(),
-  /** Why it has that verdict, in words, where it did not simply pass. */
+  /** Why it has that verdict, if it did not simply pass. */
   why: z.string().optional(),
-  /** The tests that it ran, where it names them. */
+  /** The tests that it ran, if it names them. */
   tests: z.array(TestResults).optional(),
-  /** All that earlier versions knew of a verdict; kept for their clients. */
+  /** The verdict format of earlier versions; kept for their clients. */
   excused: z.enum(["failed before", "cannot run"]).optional(),
-  /** Whether it was seen to fail when the code was broken for a trial. One that was not is no evidence about the code. */
+  /** Whether it failed when the code was broken for a trial. If it did not, it is no evidence about the code. */
   bound: z.boolean().optional(),
-  /** Files of the tree that it changed while it ran, so that it did not see the tree as it is. */
+  /** Files of the tree that it changed while running, so that it did not check the tree as it is. */
   changed: z.array(z.string()).optional(),
   at: z.string(),
 });
 export type CheckEvidence = z.infer<typeof CheckEvidence>;
 
-/** One review loop: who judged, how it ended, and the exact state it was about. */
+/** One review loop: who reviewed, how it ended, and exactly which state it reviewed. */
 export const ReviewLoop = z.object({
   key: z.string(),
   phase: z.string(),
@@ -71,11 +71,11 @@ export const ReviewLoop = z.object({
   outcome: LoopOutcome,
   reviews: z.number().int(),
   revisions: z.number().int(),
-  /** The tree, or the hash of the text, that the approval names. */
+  /** The approved tree, or the hash of the approved text. */
   approved: z.string().nullable(),
-  /** Every approval it gave, by the round and the state it saw: all but one of the last state are void. */
+  /** Every approval, with its round and the state it saw: only approvals of the last state are valid. */
   approvals: z.array(z.object({ round: z.number().int(), saw: z.string() })).optional(),
-  /** What stood against it at the end. */
+  /** The findings that remained at the end. */
   findings: z.string().nullable(),
 });
 export type ReviewLoop = z.infer<typeof ReviewLoop>;
@@ -83,39 +83,39 @@ export type ReviewLoop = z.infer<typeof ReviewLoop>;
 export const StepKind = z.enum(["call", "checks", "git", "loop", "phase", "stream", "note"]);
 export type StepKind = z.infer<typeof StepKind>;
 
-/** Which model is asked for a name that a pipeline uses. */
+/** The model that serves for a name in a pipeline. */
 export const RunModel = z.object({
-  /** As the pipeline, an agent or the environment has it. */
+  /** The name used by the pipeline, an agent or the environment. */
   name: z.string(),
-  /** As the provider has it. */
+  /** The provider's name. */
   model: z.string(),
-  /** The model of that name is not there, and this one is asked instead. */
+  /** Whether this model substitutes for a missing one. */
   standsIn: z.boolean(),
-  /** The embedded rehearsal model plays it. */
+  /** Whether the embedded rehearsal model plays it. */
   rehearsal: z.literal(true).optional(),
 });
 export type RunModel = z.infer<typeof RunModel>;
 
-/** One of several tries at a step. One without an end was cut off with the process that made it. */
+/** One of several tries at a step. One without an end was cut off with its process. */
 export const RunAttempt = z.object({ startedAt: z.string(), finishedAt: z.string().nullable(), error: z.string().nullable() });
 export type RunAttempt = z.infer<typeof RunAttempt>;
 
-/** One agent call, one command or one decision of a run, as its journal has it. */
+/** One agent call, command or decision of a run, from its journal. */
 export const RunStep = z.object({
   key: z.string(),
   kind: StepKind,
   phase: z.string(),
   stream: z.number().int().nullable(),
   agent: z.string().nullable(),
-  /** The model that answered, by the provider's own name; until then the one that is asked. */
+  /** The model that answered, by its provider's name; until then the one that is asked. */
   model: z.string().nullable(),
-  /** The name that the pipeline asks for, where it is another. */
+  /** The name that the pipeline uses, if it differs. */
   asked: z.string().nullable(),
   state: z.enum(["begun", "done", "failed"]),
   attempts: z.number().int(),
-  /** The worker on another host that did it; null where it was done here. */
+  /** The worker that did it; null if it was done here. */
   worker: z.string().nullable().default(null),
-  /** Every try at it, oldest first, where a run is shown whole and there was more than one. */
+  /** All tries, oldest first, in the details of a run and only if there was more than one. */
   tries: z.array(RunAttempt).optional(),
   verdict: z.string().nullable(),
   error: z.string().nullable(),
@@ -125,29 +125,29 @@ export const RunStep = z.object({
 });
 export type RunStep = z.infer<typeof RunStep>;
 
-/** A piece of what an agent says, as it comes. */
+/** A piece of an agent's output as it arrives. */
 export interface Said {
   /** The call it belongs to. */
   key: string;
   agent: string;
   stream: number | null;
   text: string;
-  /** Instead of text: what it did, or what a command of its printed, as plain text. */
+  /** Instead of text: what the agent did, or the output of its command, as plain text. */
   did?: string;
 }
 
-/** What a step said and did from one character on. */
+/** The output of a step from a character position on. */
 export const SaidSoFar = z.object({ from: z.number().int(), text: z.string() });
 export type SaidSoFar = z.infer<typeof SaidSoFar>;
 
-/** The same as a client hears it: of which run or plan it is. */
+/** The same for a client, with its run or plan. */
 export interface Words extends Said {
   owner: string;
 }
 
 export const RunPhase = z.object({
   name: z.string(),
-  /** "cancelled" and "interrupted": it was under way when its run was stopped. */
+  /** "cancelled" and "interrupted": the phase was running when its run was stopped. */
   status: z.enum(["running", "done", "skipped", "failed", "cancelled", "interrupted"]),
   reason: z.string().nullable(),
   startedAt: z.string(),
@@ -173,39 +173,39 @@ export type RunStream = z.infer<typeof RunStream>;
 export const RunRepository = z.object({
   projectPath: z.string(),
   branch: z.string().nullable(),
-  /** The commit the run began from there. */
+  /** The commit where the run began. */
   base: z.string().nullable(),
-  /** The files of the result there; null before the end. */
+  /** The tree of the result; null before the end. */
   tree: z.string().nullable(),
 });
 export type RunRepository = z.infer<typeof RunRepository>;
 
-/** A swarm run, drawn from its journal. */
+/** A swarm run, built from its journal. */
 export const Run = z
   .object({
     id: z.string(),
     status: RunStatus,
     outcome: RunOutcome.nullable(),
-    /** Why it ended as it did, in a sentence. */
+    /** Why it ended this way, in a sentence. */
     reason: z.string().nullable(),
     projectPath: z.string(),
     issue: z.string(),
-    /** The branch with the result, or null when the work was done in place. */
+    /** The branch with the result; null if the run worked in place. */
     branch: z.string().nullable(),
-    /** The commit the run began from. */
+    /** The commit where the run began. */
     base: z.string().nullable(),
-    /** The tree the result is. */
+    /** The tree of the result. */
     tree: z.string().nullable(),
-    /** Where it changes several repositories: all of them, in the order in which they are to be merged, its own last. */
+    /** All repositories of a run that changes several, in merge order, its own last. */
     repositories: z.array(RunRepository).default([]),
     applied: z.boolean(),
-    /** The folder in the checkout that the run wrote its documents to; null as long as it wrote none. */
+    /** The folder in the checkout with the run's documents; null until it writes one. */
     documents: z.string().nullable().default(null),
     models: z.array(RunModel),
     phases: z.array(RunPhase),
     streams: z.array(RunStream),
     loops: z.array(ReviewLoop),
-    /** What the checks said of the commit that the run began from. */
+    /** The results of the checks on the run's starting commit. */
     baseline: z.array(CheckEvidence).default([]),
     /** What was installed before the run began, or could not be. */
     preparation: z.array(CheckEvidence).default([]),
@@ -222,11 +222,11 @@ export const Run = z
   .meta({ id: "Run" });
 export type Run = z.infer<typeof Run>;
 
-/** A run that was just begun or resumed, with what a person should know before it works. */
+/** A run that was just started or resumed, with remarks for the user. */
 export const BegunRun = Run.extend({ remarks: z.array(z.string()) }).meta({ id: "BegunRun" });
 export type BegunRun = z.infer<typeof BegunRun>;
 
-/** A run in a list: without what only `show` needs. */
+/** A run in a list, without what only `show` needs. */
 export const RunSummary = Run.omit({
   steps: true,
   baseline: true,
@@ -239,7 +239,7 @@ export const RunSummary = Run.omit({
 });
 export type RunSummary = z.infer<typeof RunSummary>;
 
-/** What is removed of a run that has ended, and what stays because nothing else has it. */
+/** What cleaning removes of an ended run, and what it keeps because nothing else has it. */
 export const CleanItem = z
   .object({
     run: z.string(),
@@ -250,9 +250,9 @@ export const CleanItem = z
     branches: z.array(z.string()),
     refs: z.number().int(),
     sessions: z.number().int(),
-    /** What else goes of the run's own folder. */
+    /** What else is removed from the run's own folder. */
     copies: z.array(z.string()),
-    /** What stays, a sentence each. */
+    /** What is kept, one sentence each. */
     kept: z.array(z.string()),
   })
   .meta({ id: "CleanItem" });
@@ -262,22 +262,22 @@ export const Cleaned = z.object({
   items: z.array(CleanItem),
   bytes: z.number().int(),
   removed: z.boolean(),
-  /** How many records go that an undo would need; missing where they were not asked for. */
+  /** How many undo records are removed; missing if they were not requested. */
   changes: z.number().int().optional(),
 });
 export type Cleaned = z.infer<typeof Cleaned>;
 
-/** One step with everything that was said in it. */
+/** A step with its prompt, reply and output. */
 export const RunStepDetail = RunStep.extend({
-  /** What the agent was asked; null for a step that asked nobody, or of a version that did not keep it. */
+  /** The agent's prompt; null for a step without one, or of a version that did not store it. */
   prompt: z.string().nullable(),
   reply: z.string().nullable(),
   evidence: z.array(CheckEvidence),
-  /** What it says and does while it is at work, as far as it is kept; null for a step that is over. */
+  /** Its output while it runs, as far as it is stored; null once it has ended. */
   said: SaidSoFar.nullable(),
 }).meta({ id: "RunStepDetail" });
 export type RunStepDetail = z.infer<typeof RunStepDetail>;
 
-/** The difference between two trees, as git tells it. */
+/** The diff between two trees. */
 export const RunDiff = z.object({ from: z.string(), to: z.string(), text: z.string() }).meta({ id: "Diff" });
 export type RunDiff = z.infer<typeof RunDiff>;

@@ -5,25 +5,25 @@ import { Cost } from "./usage.ts";
 export const CatchUp = z.enum(["once", "skip", "ask"]);
 export type CatchUp = z.infer<typeof CatchUp>;
 
-/** What is said or done again and again, or once later. */
+/** Something that is said or done repeatedly, or once later. */
 export const Schedule = z
   .object({
     id: z.string(),
-    /** As it was given: five cron fields, `every 2h`, `daily 09:00`, `weekdays 08:30`, or an ISO time. */
+    /** As entered: five cron fields, `every 2h`, `daily 09:00`, `weekdays 08:30`, or an ISO time. */
     when: z.string(),
     text: z.string(),
     tz: z.string(),
-    /** Whom a task is given to; null for a message or a run. */
+    /** The squad that gets a task; null for a message or a run. */
     squad: z.string().nullable(),
-    /** The project of the run that is started: a folder or a squad. */
+    /** The project of a run: a folder or a squad. */
     swarm: z.string().nullable(),
     conversation: z.string(),
-    /** What becomes of the last of those that were due while IO could not run. */
+    /** What to do with the last time that was missed while IO was not running. */
     catchUp: CatchUp,
-    /** How old such a one may be, such as `24h`. */
+    /** The greatest age of a missed time, such as `24h`. */
     maxAge: z.string(),
     state: z.enum(["active", "paused", "done"]),
-    /** Why it is paused, where nobody paused it. */
+    /** Why it is paused, if no person paused it. */
     reason: z.string().nullable(),
     nextAt: z.string().nullable(),
     createdBy: z.object({ by: z.enum(["person", "model"]), channel: z.string() }),
@@ -32,7 +32,7 @@ export const Schedule = z
   .meta({ id: "Schedule" });
 export type Schedule = z.infer<typeof Schedule>;
 
-/** A schedule with what everything that it began has used and cost. */
+/** A schedule with the usage and cost of everything that it started. */
 export const ScheduleWithCost = Schedule.extend({ cost: Cost }).meta({ id: "ScheduleWithCost" });
 export type ScheduleWithCost = z.infer<typeof ScheduleWithCost>;
 
@@ -51,7 +51,7 @@ export type NewSchedule = z.infer<typeof NewSchedule>;
 export const OccurrenceState = z.enum(["waiting", "running", "done", "failed", "skipped", "missed"]);
 export type OccurrenceState = z.infer<typeof OccurrenceState>;
 
-/** One time at which a schedule was due, and what became of it. */
+/** One time at which a schedule was due, and the result. */
 export const Occurrence = z
   .object({
     id: z.string(),

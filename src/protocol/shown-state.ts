@@ -1,4 +1,4 @@
-// The page imports this file too, so it imports nothing that brings others along.
+// The page imports this file too, so it imports nothing that imports more.
 import type { DiskInfo } from "./api.ts";
 import type { CallEnd } from "./calls.ts";
 import { verdictOf } from "./check-words.ts";
@@ -7,7 +7,7 @@ import type { CheckEvidence, CheckVerdict, ReviewLoop, RunOutcome, RunPhase, Run
 import type { Activity, Task } from "./squads.ts";
 import type { Retry } from "./turns.ts";
 
-/** How something stands at a glance; only `good` is ever shown in green. */
+/** A state at a glance; only `good` is ever shown in green. */
 export type Tone = "good" | "bad" | "doubt" | "busy" | "idle";
 
 /** A state as every channel shows it. */
@@ -17,12 +17,12 @@ export interface ShownState {
   tone: Tone;
 }
 
-/** What can be shown with a mark. */
+/** Everything that can be shown with a mark. */
 export type Stateful =
   | { kind: "message"; status: MessageStatus }
   | { kind: "call"; state: CallState; exitCode?: number | null | undefined }
   | { kind: "check"; check: Pick<CheckEvidence, "exitCode" | "ending" | "verdict" | "excused" | "changed" | "bound"> }
-  /** `run` is how the step's run stands; `isVoid` says that what it approved was changed since. */
+  /** `run` is the state of the step's run; `isVoid`: what the step approved was changed later. */
   | { kind: "step"; step: Pick<RunStep, "state" | "verdict">; run?: RunStatus; isVoid?: boolean }
   | { kind: "review"; outcome: ReviewLoop["outcome"]; isVoid?: boolean }
   | { kind: "phase"; status: RunPhase["status"] }
@@ -30,12 +30,12 @@ export type Stateful =
   | { kind: "task"; task: Pick<Task, "status" | "evidence"> }
   | { kind: "run"; status: RunStatus; outcome: RunOutcome | null };
 
-/** A tool call in the journal, or as it is told while it runs. */
+/** A tool call's state in the journal, or in its events while it runs. */
 export type CallState = "started" | "running" | "begun" | CallEnd;
 
 const MARKS: Record<Tone, string> = { good: "✓", bad: "✗", doubt: "!", busy: "…", idle: "·" };
 
-/** The one place that decides which mark and words stand for a state. */
+/** The only place that assigns marks and words to states. */
 export function showState(of: Stateful): ShownState {
   switch (of.kind) {
     case "message":
@@ -58,47 +58,47 @@ export function showState(of: Stateful): ShownState {
   }
 }
 
-/** What is said behind a call beside its mark: nothing of one under way, nor of one that simply went well. */
+/** The text after a call beside its mark: empty while it runs, and if it simply went well. */
 export function callEnding(state: CallState, exitCode?: number | null): string {
   const { words, tone } = callState(state, exitCode);
   return tone === "busy" || (tone === "good" && exitCode === undefined) ? "" : words;
 }
 
-/** A call's state once its turn is over: nobody heard how one ended that was still under way. */
+/** A call's state after its turn: unknown if it was still running. */
 export function stateAtTheEnd(state: CallState): CallState {
   return CALL[state] === "busy" ? "unknown" : state;
 }
 
-/** How a command of a task's evidence ended. */
+/** The state of a command in a task's evidence. */
 export function showCommand({ exitCode, state }: NonNullable<Task["evidence"]>["commands"][number]): ShownState {
   return callState(state ?? "done", exitCode);
 }
 
-/** How the call stands that a line of a task's record is about; undefined for a line about anything else. */
+/** The state of the call in a line of a task's record; undefined for any other line. */
 export function callOf({ kind, data }: Pick<Activity, "kind" | "data">): Stateful | undefined {
   const { state, exitCode } = data ?? {};
   if (kind !== "tool" || !isCallState(state)) return undefined;
   return { kind: "call", state, ...((typeof exitCode === "number" || exitCode === null) && { exitCode }) };
 }
 
-/** The exit code that a command's result begins with: null for one that ended without, undefined for what is no such result. */
+/** The exit code at the beginning of a command's result: null if it ended without one, undefined if it is no such result. */
 export function exitCodeIn(result: string | null): number | null | undefined {
   const [, code] = /^exit code: (-?\d+|none)\b/.exec(result ?? "") ?? [];
   return code === undefined ? undefined : code === "none" ? null : Number(code);
 }
 
-/** A try that came to nothing, in a line. */
+/** A failed try, on one line. */
 export function tellRetry({ attempt, why, waitMs }: Retry): string {
   const next = waitMs === null ? "it is tried again in a moment" : `it is tried again in ${Math.ceil(waitMs / 1_000)} s`;
   return `try ${attempt} failed, ${next}: ${why}`;
 }
 
-/** That work waits for room on the disk, or goes on, in a line. */
+/** Says on one line that work waits for room on the disk, or continues. */
 export function tellDisk({ detail }: DiskInfo): string {
   return detail ?? "There is room on the disk again: work goes on.";
 }
 
-/** Whether a test that could tell was seen to pass after the last change of a task. */
+/** Whether a test that would notice was seen to pass after a task's last change. */
 export function isProven({ evidence }: Pick<Task, "evidence">): boolean {
   return evidence?.proven ?? evidence?.verdict?.startsWith("done;") ?? false;
 }
@@ -129,7 +129,7 @@ const CALL: Record<CallState, Tone> = {
   ...{ started: "busy", running: "busy", begun: "busy" },
   ...{ done: "good", failed: "bad", refused: "bad", unknown: "doubt" },
 };
-/** What a finished step came to; what is not listed is shown as doubtful. */
+/** The tones of step verdicts; any other is shown as doubtful. */
 const VERDICT: Record<string, Tone> = {
   ...{ approved: "good", passed: "good", merged: "good", tried: "good" },
   ...{ rejected: "bad", failed: "bad", conflict: "bad", "no tasks": "bad" },

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Something in a skill's files that a person should look at before switching it on. */
+/** Something in a skill's files that a person should check before enabling it. */
 export const SkillWarning = z
   .object({
     kind: z.enum(["download-and-run", "credentials", "not-checked"]),
@@ -11,16 +11,16 @@ export const SkillWarning = z
   .meta({ id: "SkillWarning" });
 export type SkillWarning = z.infer<typeof SkillWarning>;
 
-/** A folder with a `SKILL.md`, and where it came from if it was installed from a repository. */
+/** A folder with a `SKILL.md`, and its repository if it was installed from one. */
 export const Skill = z
   .object({
     slug: z.string(),
     name: z.string(),
     description: z.string(),
     enabled: z.boolean(),
-    /** It was switched on, and is off because its files are no longer what they were then. */
+    /** Whether it was enabled and is off because its files have changed since. */
     changed: z.boolean(),
-    /** Of everything in its folder; null if it cannot be switched on, and the warnings say why. */
+    /** Hash of its folder; null if it cannot be enabled, which the warnings explain. */
     hash: z.string().nullable(),
     url: z.string().nullable(),
     commit: z.string().nullable(),
@@ -30,7 +30,7 @@ export const Skill = z
   .meta({ id: "Skill" });
 export type Skill = z.infer<typeof Skill>;
 
-/** A skill that the registry knows. */
+/** A skill in the registry. */
 export const FoundSkill = z
   .object({ name: z.string(), description: z.string(), url: z.string(), installs: z.number().optional() })
   .meta({ id: "FoundSkill" });

@@ -17,11 +17,11 @@ export const SquadSlug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "1 to 63 lower-case letters, digits or dashes, beginning with a letter or digit");
 
-/** Where the tasks of a squad are worked on: all in the project's folder, or each in a worktree and on a branch of its own. */
+/** Where the tasks of a squad run: all in the project's folder, or each in its own worktree and branch. */
 export const Isolation = z.enum(["none", "worktree"]);
 export type Isolation = z.infer<typeof Isolation>;
 
-/** A line for a shell that checks a project, run at its top. */
+/** A shell command that checks a project, run at its top. */
 export const CheckCommand = z
   .string()
   .trim()
@@ -29,7 +29,7 @@ export const CheckCommand = z
   .max(500)
   .regex(/^[^\n\r]*$/, "must be a single line");
 
-/** A named member of a squad. */
+/** A member of a squad. */
 export const Agent = z
   .object({
     characterName: z.string(),
@@ -50,12 +50,12 @@ export const Squad = z
     projectPath: z.string(),
     universe: UniverseName,
     status: WorkStatus,
-    /** What it is held to beyond what holds for all. */
+    /** Its own safety settings, beyond the global ones. */
     safety: SquadSafety.default({}),
     isolation: Isolation.default("none"),
-    /** The commands that a person chose to check the project with, in place of those that are found. */
+    /** The check commands that a person chose, instead of those found in the project. */
     checks: z.array(z.string()).nullable().default(null),
-    /** The project's folder is not there. */
+    /** Whether the project's folder is missing. */
     missing: z.boolean().default(false),
     createdAt: z.string(),
     updatedAt: z.string(),
@@ -63,11 +63,11 @@ export const Squad = z
   .meta({ id: "Squad" });
 export type Squad = z.infer<typeof Squad>;
 
-/** The files in which a project says how it wants to be worked on, and those that were not read, with why. */
+/** The files with a project's conventions, and those that were not read, with the reason. */
 export const ProjectConventions = z.object({ files: z.array(z.string()), refused: z.array(z.string()) });
 export type ProjectConventions = z.infer<typeof ProjectConventions>;
 
-/** A line of a squad's lasting log. */
+/** A line of a squad's decision log. */
 export const Decision = z
   .object({
     id: z.number().int(),
@@ -83,7 +83,7 @@ export type Decision = z.infer<typeof Decision>;
 export const TaskStatus = z.enum(["queued", "running", "done", "failed", "cancelled"]);
 export type TaskStatus = z.infer<typeof TaskStatus>;
 
-/** What the runtime saw of a task's work, whatever the agent says of it. */
+/** What IO itself observed of a task's work, whatever the agent claims. */
 export const TaskEvidence = z
   .looseObject({
     filesChanged: z.array(z.string()),
@@ -91,7 +91,7 @@ export const TaskEvidence = z
       z.object({
         command: z.string(),
         exitCode: z.number().int().nullable(),
-        /** How its call ended, where that is known to have been otherwise than by itself. */
+        /** How its call ended, if it is known not to have ended by itself. */
         state: CallEnd.exclude(["done"]).optional(),
       }),
     ),
@@ -101,20 +101,20 @@ export const TaskEvidence = z
     lastTest: z.object({ command: z.string(), exitCode: z.number().int().nullable() }).nullable().optional(),
     /** What the above says about the agent's claim. */
     verdict: z.string().optional(),
-    /** Whether a test that could tell was seen to pass after the last change. */
+    /** Whether a test that would notice was seen to pass after the last change. */
     proven: z.boolean().optional(),
-    /** Other tasks at work in the same folder meanwhile: a changed file may be theirs. */
+    /** Tasks that worked in the same folder meanwhile: a changed file may be theirs. */
     alongside: z.array(z.string()).optional(),
-    /** Files that others are known to have changed meanwhile, and this task is not. */
+    /** Files that only other tasks are known to have changed meanwhile. */
     byOthers: z.array(z.object({ file: z.string(), task: z.string() })).optional(),
-    /** The branch that holds the result, where the task had a worktree of its own, and the commit it began from. */
+    /** The branch with the result and its starting commit, if the task had its own worktree. */
     branch: z.string().optional(),
     base: z.string().optional(),
   })
   .meta({ id: "Evidence" });
 export type TaskEvidence = z.infer<typeof TaskEvidence>;
 
-/** Who asked for a task, and so who is told of its end. */
+/** Who asked for a task, and so who gets its result. */
 export const Origin = z.object({ conversation: z.string(), source: Source, messageId: z.string().optional() });
 export type Origin = z.infer<typeof Origin>;
 
@@ -134,7 +134,7 @@ export const Task = z
     reason: z.string().nullable(),
     model: z.string().nullable(),
     attempts: z.number().int(),
-    /** Who did it; null where it was done here. */
+    /** The worker that did it; null if it was done here. */
     worker: z.string().nullable().default(null),
     createdAt: z.string(),
     startedAt: z.string().nullable(),
@@ -144,7 +144,7 @@ export const Task = z
   .meta({ id: "Task" });
 export type Task = z.infer<typeof Task>;
 
-/** One thing that was seen of a task while it went on. */
+/** One observation of a task while it ran. */
 export const Activity = z
   .object({
     id: z.number().int(),

@@ -6,13 +6,13 @@ export const TodoItem = z.object({
 });
 export type TodoItem = z.infer<typeof TodoItem>;
 
-/** The steps of a piece of work, as whoever does it keeps them. */
+/** The steps of a piece of work, as its model tracks them. */
 export const TodoList = z.object({ items: z.array(TodoItem).max(50) }).meta({ id: "TodoList" });
 export type TodoList = z.infer<typeof TodoList>;
 
 export const TODO_MARKS: Readonly<Record<TodoItem["state"], string>> = { open: "☐", running: "▸", done: "☑" };
 
-/** A list in plain lines. */
+/** The list as plain lines. */
 export function tellTodo(items: readonly TodoItem[]): string {
   return items.map(({ text, state }) => `${TODO_MARKS[state]} ${text}`).join("\n");
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a token for a program opens: `/mcp`, or `/v1` for OpenAI clients. */
+/** What a program's token grants: `/mcp`, or `/v1` for OpenAI clients. */
 export const TokenScope = z.enum(["mcp", "openai"]);
 export type TokenScope = z.infer<typeof TokenScope>;
 
@@ -13,17 +13,17 @@ export const NewClientToken = z.strictObject({
 });
 export type NewClientToken = z.input<typeof NewClientToken>;
 
-/** A token for one program, as it is listed: never the token itself. */
+/** A program's token in a list, without the token itself. */
 export const ClientToken = z
   .object({ name: z.string(), for: z.array(TokenScope), createdAt: z.string(), lastUsedAt: z.string().nullable() })
   .meta({ id: "ClientToken" });
 export type ClientToken = z.infer<typeof ClientToken>;
 
-/** A token as it is told once, when it is made. */
+/** A new token, shown once. */
 export const MadeClientToken = NewClientToken.extend({ token: z.string() }).meta({ id: "MadeClientToken" });
 export type MadeClientToken = z.infer<typeof MadeClientToken>;
 
-/** A program that can be connected, with what to paste there. */
+/** A program that can be connected, and what to paste into it. */
 export const KnownClient = z
   .object({
     client: z.string(),
@@ -31,7 +31,7 @@ export const KnownClient = z
     speaks: z.enum(["acp", "mcp", "openai"]),
     where: z.string(),
     text: z.string(),
-    /** When a message last came by what it speaks; null where none of the latest 5,000 did. */
+    /** When a message last came over its protocol; null if none of the latest 5,000 did. */
     lastHeardAt: z.string().nullable(),
   })
   .meta({ id: "KnownClient" });

@@ -2,10 +2,10 @@
 import type { EventData } from "./events.ts";
 import type { ToolUse } from "./messages.ts";
 
-/** How much of a call's output is kept to be shown. */
+/** How much of a call's output is kept for display. */
 const MOST_OUTPUT = 4_000;
 
-/** The calls of a turn after one more piece of news: what is heard of a call is added to it. */
+/** The calls of a turn after one more event. */
 export function addToolNews(calls: readonly ToolUse[], news: Omit<EventData<"message.tool">, "id">): ToolUse[] {
   const { tool, state, callId, args, input, output, exitCode, diff } = news;
   const isIt = (call: ToolUse) =>

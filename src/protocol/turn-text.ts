@@ -1,7 +1,7 @@
-/** Stands between what was said before a turn was begun anew, and after. */
+/** Separates the text before a turn was restarted from the text after. */
 export const RULE = "\n\n---\n\n";
 
-/** What of a reply was not told yet to somebody who has heard this much of the turn. */
+/** The part of a reply that somebody who has seen this much of the turn has not seen. */
 export function restOf(reply: string, said: string): string {
   if (said.trimEnd().endsWith(reply.trimEnd())) return "";
   return reply.startsWith(said) ? reply.slice(said.length) : `\n\n${reply}`;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What model calls used, added up. Cached tokens are part of the input. */
+/** The total usage of model calls. Cached tokens are part of the input. */
 export const Usage = z.object({
   calls: z.number().int(),
   inputTokens: z.number().int(),
@@ -20,27 +20,27 @@ export interface ModelCall {
   rehearsal?: boolean;
 }
 
-/** For whom a model call is made. */
+/** Who pays for a model call. */
 export interface Spender {
-  /** The message, task or run whose call it is. */
+  /** The message, task or run of the call. */
   owner: string;
-  /** Who called, by the name that the audit of tools has too. */
+  /** The caller, by its name in the tool journal. */
   actor: string;
   agent: string;
   conversation?: string | undefined;
   squad?: string | undefined;
   task?: string | undefined;
   run?: string | undefined;
-  /** The step of a run, by its key. */
+  /** The key of a run's step. */
   step?: string | undefined;
-  /** The channel that the work was asked for by. */
+  /** The channel through which the work was requested. */
   source?: string | undefined;
 }
 
-/** Where what is used is written down, and asked for before it is used. */
+/** Records usage, and grants permission before it. */
 export interface Spending {
   record(spender: Spender, call: ModelCall): void;
-  /** Waits for as long as the next model call has to wait; the answer, if any, is why it must not be made. */
+  /** Waits as long as the next model call must wait; a returned string is the reason not to make it. */
   permit(
     spender: Spender,
     options: { signal: AbortSignal; life: number; flush?: () => Promise<void> },
@@ -61,26 +61,26 @@ export const UsageGroup = z.enum([
 ]);
 export type UsageGroup = z.infer<typeof UsageGroup>;
 
-/** What was used and what it cost, as far as there are prices. */
+/** Usage and its cost, as far as prices are known. */
 export const Cost = Usage.extend({
   /** How many of the calls the rehearsal model served. */
   rehearsalCalls: z.number().int(),
   money: z.number(),
-  /** Whether something is missing from `money`, because a model has no price. */
+  /** Whether `money` is incomplete because a model has no price. */
   partial: z.boolean(),
   unpriced: z.array(z.string()),
 });
 export type Cost = z.infer<typeof Cost>;
 
-/** One line of a summary. `squad` tells agents of the same name apart. */
+/** One line of a summary. `squad` distinguishes agents of the same name. */
 export const UsageItem = Cost.extend({ name: z.string(), squad: z.string().optional() });
 export type UsageItem = z.infer<typeof UsageItem>;
 
-/** What was used, by one of the groups. The total is the sum of the items. */
+/** Usage by one group. The total is the sum of the items. */
 export const UsageSummary = z
   .object({
     by: UsageGroup,
-    /** The first day that counts, in UTC; null is all there ever was. */
+    /** The first day included, in UTC; null means everything ever recorded. */
     since: z.string().nullable(),
     total: Cost,
     items: z.array(UsageItem),

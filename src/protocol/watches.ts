@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What is looked for at a repository, and how that goes. */
+/** A watched repository, what IO looks for there, and its state. */
 export const Watch = z
   .object({
     id: z.string(),
@@ -9,23 +9,23 @@ export const Watch = z
     host: z.string(),
     /** `owner/name` at the forge. */
     repo: z.string(),
-    /** Issues that get this label are worked on. */
+    /** Issues with this label are worked on. */
     label: z.string().nullable(),
-    /** Issues on which somebody writes this are worked on. */
+    /** Issues with this text in a comment or description are worked on. */
     mention: z.string().nullable(),
-    /** Reviews and comments on IO's pull requests are answered. */
+    /** Whether reviews and comments on IO's pull requests are answered. */
     reviews: z.boolean(),
-    /** Failed checks of IO's pull requests are worked on. */
+    /** Whether failed checks of IO's pull requests are worked on. */
     checks: z.boolean(),
-    /** How often one pull request is worked on again. */
+    /** How often one pull request is reworked at most. */
     maxRounds: z.number().int(),
     state: z.enum(["on", "paused"]),
-    /** When the forge was asked last, and when it is asked again. */
+    /** The times of the last and the next query. */
     lookedAt: z.string().nullable(),
     nextAt: z.string().nullable(),
-    /** What was there. */
+    /** What the last query found. */
     saw: z.string().nullable(),
-    /** Why the last look failed. */
+    /** Why the last query failed. */
     problem: z.string().nullable(),
     createdAt: z.string(),
   })
@@ -36,8 +36,8 @@ export const TriggerKind = z.enum(["label", "mention", "review", "thread", "comm
 export type TriggerKind = z.infer<typeof TriggerKind>;
 
 /**
- * How it stands with something that may set work going: it waits for its turn; IO claims the issue at the forge, starts a run,
- * or works; it is done; it counts for nothing; another IO has it; people have to decide; it failed; IO gave up.
+ * The state of a trigger. `claiming`: IO claims the issue at the forge. `ignored`: it does not count. `elsewhere`: another IO has
+ * it. `asked`: people must decide.
  */
 export const TriggerState = z.enum([
   ...["waiting", "claiming", "starting", "working"],
@@ -45,18 +45,18 @@ export const TriggerState = z.enum([
 ] as const);
 export type TriggerState = z.infer<typeof TriggerState>;
 
-/** Something at a forge that may set work going. */
+/** An event at a forge that may start work. */
 export const WatchTrigger = z
   .object({
     id: z.string(),
     watch: z.string(),
     kind: TriggerKind,
-    /** Of the issue or the pull request. */
+    /** The issue or pull request. */
     number: z.number().int(),
-    /** Who did it. */
+    /** Who caused it. */
     by: z.string(),
     state: TriggerState,
-    /** What became of it, or why nothing did. */
+    /** The result, or why there is none. */
     reason: z.string().nullable(),
     run: z.string().nullable(),
     createdAt: z.string(),
@@ -65,7 +65,7 @@ export const WatchTrigger = z
   .meta({ id: "WatchTrigger" });
 export type WatchTrigger = z.infer<typeof WatchTrigger>;
 
-/** A watch with the latest of what it saw. */
+/** A watch with its latest triggers. */
 export const WatchDetail = Watch.extend({ triggers: z.array(WatchTrigger) }).meta({ id: "WatchDetail" });
 export type WatchDetail = z.infer<typeof WatchDetail>;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Stands in subjects, file names and commands, so it is one plain word. */
+/** Part of NATS subjects, file names and commands, so it is one plain word. */
 export const WorkerName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "must be 1 to 40 small letters, digits and hyphens, and begin with a letter or digit")
@@ -21,13 +21,13 @@ export const Worker = z
     state: WorkerState,
     labels: z.array(z.string()),
     capacity: z.number().int(),
-    /** Jobs under way. */
+    /** Running jobs. */
     running: z.number().int(),
     version: z.string(),
-    /** Which engine it asks, and how its commands are kept from what is not theirs; null before it was first heard of. */
+    /** Its engine and its sandbox; null before its first report. */
     engine: z.string().nullable(),
     wall: z.string().nullable(),
-    /** When it was last heard of. */
+    /** When it last reported. */
     seenAt: z.string().nullable(),
   })
   .meta({ id: "Worker" });
@@ -35,7 +35,7 @@ export type Worker = z.infer<typeof Worker>;
 export const WorkerList = z.object({ items: z.array(Worker) });
 export type WorkerList = z.infer<typeof WorkerList>;
 
-/** What a worker says of itself, again and again. */
+/** What a worker regularly reports of itself. */
 export const Presence = z.object({
   version: z.string().max(100),
   protocol: z.number().int(),
@@ -45,31 +45,31 @@ export const Presence = z.object({
 });
 export type Presence = z.infer<typeof Presence>;
 
-/** What the daemon answers to it. */
+/** The daemon's answer to that report. */
 export const PresenceAnswer = z.object({
   state: z.enum(["welcome", "drain", "refused"]),
-  /** Why it is refused, and what to do. */
+  /** Why the worker is refused, and what to do. */
   reason: z.string().max(1_000).optional(),
 });
 export type PresenceAnswer = z.infer<typeof PresenceAnswer>;
 
 export const Invited = z
   .object({
-    /** Where to join. It is a secret until it is used: without it nobody can try the code. */
+    /** Where to join. Secret until it is used: without it nobody can try the code. */
     url: z.string(),
-    /** Good once, and with the url only. */
+    /** Valid once, and only with the url. */
     code: z.string(),
     expiresAt: z.string(),
   })
   .meta({ id: "Invitation" });
 export type Invited = z.infer<typeof Invited>;
 
-/** A job that nobody has taken on yet. */
+/** A job that no worker has started yet. */
 export const WaitingJob = z.object({
   id: z.string(),
-  /** Who may do it: "any", a label, or "host-<worker>". */
+  /** Which workers may do it: "any", a label, or "host-<worker>". */
   pool: z.string(),
-  /** Whether a worker that is there serves its pool. */
+  /** Whether an available worker serves its pool. */
   served: z.boolean(),
 });
 export type WaitingJob = z.infer<typeof WaitingJob>;
@@ -77,15 +77,15 @@ export type WaitingJob = z.infer<typeof WaitingJob>;
 export const ClusterStatus = z
   .object({
     state: z.enum(["off", "starting", "running", "failed"]),
-    /** Whether IO runs the server itself; false for one by `cluster.url`. */
+    /** Whether IO runs the server itself; false with `cluster.url`. */
     managed: z.boolean(),
     url: z.string().nullable(),
-    /** Of the server that IO runs. */
+    /** Only for a server that IO runs. */
     pid: z.number().int().nullable(),
     version: z.string().nullable(),
-    /** What is the matter and what to do; null when all is well. */
+    /** The problem and what to do; null if there is none. */
     detail: z.string().nullable(),
-    /** How many there are of each state, and who they are. */
+    /** The number of workers by state, and the workers themselves. */
     workers: z.record(WorkerState, z.number().int()),
     items: z.array(Worker),
     waiting: z.array(WaitingJob),
