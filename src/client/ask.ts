@@ -15,18 +15,18 @@ export interface AskOptions {
   onId?: (id: string) => void;
   onDelta?: (text: string) => void;
   onTool?: (news: EventData<"message.tool">) => void;
-  /** Told of each try at the model that came to nothing. */
+  /** Called for each failed model request. */
   onRetry?: (retry: Retry) => void;
-  /** Told what waits for a person when the message is sent, and what begins or ends waiting after that. */
+  /** Called for questions that are open when the message is sent, and whenever one opens or closes later. */
   onApproval?: (approval: Approval) => void;
-  /** Told that work waits because the disk is full, and when it goes on. */
+  /** Called when work waits because the disk is full, and when it continues. */
   onDisk?: (disk: DiskInfo) => void;
-  /** Ends the following, not the message. */
+  /** Stops following, without cancelling the message. */
   signal?: AbortSignal;
   wait?: FollowOptions["wait"];
 }
 
-/** Says something and follows it to its end. The events are listened to before it is said, so that none is missed. */
+/** Sends a message and follows it to its end. Subscribes to events before sending, so that none is missed. */
 export async function ask(
   { request, events }: AskDeps,
   message: NewMessage,
@@ -70,7 +70,7 @@ export async function ask(
   }
 }
 
-/** Reads events ahead of whoever asks for them. */
+/** Buffers events until they are read. */
 function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
   const heard: Event[] = [];
   let failed: { error: unknown } | undefined;
@@ -96,7 +96,7 @@ function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
       wake();
     });
   return {
-    /** Resolves when the events are listened to, or never will be. */
+    /** Resolves when the subscription is open, or has failed. */
     opened,
     ended,
     any: () => heard.length > 0,

@@ -7,22 +7,22 @@ import { type AskOptions, ask } from "./ask.ts";
 import { type Call, type ConnectionDeps, openConnection } from "./connection.ts";
 import { type FollowOptions, followEvents } from "./events.ts";
 
-/** The HTTP API as its clients on this machine use it. */
+/** The HTTP API for clients on this machine. */
 export interface Client {
-  /** Where the daemon was when it was last asked. */
+  /** The daemon's address at the latest request. */
   readonly url: string;
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Sends a file, to be attached to a message. */
+  /** Uploads a file, to be attached to a message. */
   upload(name: string, bytes: Uint8Array): Promise<Attachment>;
-  /** Has something made, and tells whether it was there already. */
+  /** Creates something; `isNew` is false if it already existed. */
   make<T>(path: string, body: unknown): Promise<{ document: T; isNew: boolean }>;
-  /** News as it happens, until the signal ends it. */
+  /** Events as they happen, until the signal ends the stream. */
   events(options: FollowOptions): AsyncGenerator<Event>;
-  /** Says something and follows it to its end. */
+  /** Sends a message and follows it to its end. */
   ask(message: NewMessage, options?: AskOptions): Promise<Message>;
 }
 
-/** Throws, with what to do, when no daemon runs. */
+/** Throws, with what to do, if no daemon runs. */
 export function connect(deps: ConnectionDeps): Client {
   const connection = openConnection(deps);
   async function send<T>(method: string, path: string, body?: unknown): Promise<{ document: T; status: number }> {
@@ -57,7 +57,7 @@ export function connect(deps: ConnectionDeps): Client {
   return client;
 }
 
-/** Undefined for what is no JSON, as a proxy in between might answer. */
+/** Undefined if the body is not JSON, as from a proxy in between. */
 async function readJson(body: AsyncIterable<Uint8Array>): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
@@ -68,11 +68,11 @@ async function readJson(body: AsyncIterable<Uint8Array>): Promise<unknown> {
   }
 }
 
-/** The daemon's own words. A request that it cannot make sense of was put wrongly by whoever typed it. */
+/** The daemon's error as a `UserError`. A bad request is a usage error of whoever typed it. */
 function refusal(status: number, answer: ApiError | undefined, told: number): UserError {
   const { code, message = `The daemon answered ${status}.` } = answer?.error ?? {};
   const known = Object.values(ExitCode).find((each) => each === told);
-  // Where the daemon says how the command is to end, that is the kind of error it would have been here.
+  // With an exit code from the daemon, the error is the same as it would have been in this process.
   if (known !== undefined && status === 400) return new UserError(message, { exitCode: known });
   const exitCode = known ?? (status === 400 ? ExitCode.usage : ExitCode.failed);
   return new UserError(message, { ...(code && { code }), exitCode });

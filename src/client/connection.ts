@@ -7,16 +7,16 @@ import { codeOf, ExitCode, messageOf, UserError } from "../lib/errors.ts";
 export interface ConnectionDeps {
   paths: Pick<Paths, "home" | "token">;
   env: NodeJS.ProcessEnv;
-  /** The daemon that serves now, if one does. */
+  /** The running daemon, if there is one. */
   daemon: () => DaemonFile | undefined;
-  /** What the daemon is told about who asks: a person at a terminal unless said otherwise. */
+  /** Identifies the client to the daemon; by default a person at a terminal. */
   client?: "terminal" | "mcp" | "acp";
-  /** Where the person stands, told with every message. */
+  /** The person's current folder, sent with every message. */
   folder?: string | undefined;
 }
 
 export interface Call {
-  /** The answer has no end: for as long as it comes, the daemon is surely the one that was found. */
+  /** Whether the response is an endless stream: while it lasts, the daemon is certainly the same. */
   isStream?: boolean;
   method?: string;
   headers?: Record<string, string>;
@@ -24,26 +24,26 @@ export interface Call {
   signal?: AbortSignal;
 }
 
-/** What the daemon answers; the body comes as it is sent. */
+/** The daemon's response; its body streams. */
 export interface Answer {
   status: number;
   body: IncomingMessage;
 }
 
-/** The way to the daemon, which may come back from a restart at another address. */
+/** The connection to the daemon, which may have another address after a restart. */
 export interface Connection {
   url(): string;
-  /** One request. Rejects with a sentence when nobody answers. */
+  /** Sends one request. Rejects with a sentence if nobody answers. */
   call(path: string, call: Call): Promise<Answer>;
 }
 
-/** Finds the daemon by its `daemon.json` and nowhere else. */
+/** Finds the daemon through its `daemon.json` and nowhere else. */
 export function openConnection({ paths, env, daemon, client = "terminal" }: ConnectionDeps): Connection {
   const first = daemon();
   if (!first)
     throw new UserError(`No daemon runs on ${paths.home}. Start one with "io start".`, { exitCode: ExitCode.unreachable });
   let url = urlOf(first);
-  // Node's own client, kept open: half the time of fetch for a small request, and nothing to load at the first.
+  // Node's own client with keep-alive takes half the time of fetch for a small request, and loads nothing.
   const agent = new Agent({ keepAlive: true });
   let streams = 0;
 
@@ -62,8 +62,8 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
   return {
     url: () => url,
     async call(path, call) {
-      // The token is for nobody else who may listen there by now. Looking takes its time, so it is spared while a stream is
-      // open, or where a connection was kept: at its other end is whoever was there before.
+      // Another program may listen on the port by now, and must not get the token. The check takes time, so it is skipped while a
+      // stream is open or a connection was kept: the same daemon is at its other end.
       const isSure = streams > 0 || hasKeptConnection(agent, url);
       if (!isSure) look();
       const token = env.IO_TOKEN || readToken(paths.token);
@@ -74,7 +74,7 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
           if (!isStale(error)) throw error;
           const before = url;
           look();
-          // Whether another daemon has it already nobody knows.
+          // The first daemon may already have received the request.
           if (url !== before) throw error.cause;
           return send();
         });
@@ -102,7 +102,7 @@ function ask(url: string, { method = "GET", headers = {}, body, signal }: Call, 
   });
 }
 
-/** The other side had just closed a connection that was kept open, and has not heard of the request. */
+/** The daemon had just closed the kept connection and did not receive the request. */
 class Stale extends Error {
   constructor(override readonly cause: Error) {
     super(cause.message);
@@ -110,7 +110,7 @@ class Stale extends Error {
 }
 const isStale = (error: unknown): error is Stale => error instanceof Stale;
 
-/** Whether the next request goes over a connection that is open already. */
+/** Whether the next request will use an open connection. */
 function hasKeptConnection(agent: Agent, url: string): boolean {
   const { hostname, port } = new URL(url);
   const name = agent.getName({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });

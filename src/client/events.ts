@@ -8,18 +8,18 @@ import { readEvents } from "./sse.ts";
 export interface FollowOptions {
   conversation?: string;
   signal: AbortSignal;
-  /** How long a daemon that was lost is waited for: as long as a restart takes, or for ever. */
+  /** How long to wait for a lost daemon: as long as a restart takes, or for ever. */
   wait?: "for a restart" | "for ever";
   onOpen?: () => void;
-  /** The event after which to begin; otherwise with what happens from now on. */
+  /** Begins after this event; by default with the next one. */
   after?: number;
-  /** Told the number of the last event that has happened, as soon as the daemon says so. */
+  /** Called with the number of the latest event, as soon as the daemon reports it. */
   onPlace?: (id: number) => void;
-  /** Told what the agents of runs and plans say, as they say it. */
+  /** Called with the output of the agents of runs and plans. */
   onWords?: (words: Words) => void;
-  /** Called once for each time the daemon is lost. */
+  /** Called once each time the daemon is lost. */
   onLost?: () => void;
-  /** Called when a daemon that was lost is there again. */
+  /** Called when a lost daemon is back. */
   onBack?: () => void;
 }
 
@@ -27,7 +27,7 @@ const RESTART_MS = 12_000;
 const AGAIN_MS = 300;
 const SELDOM_MS = 1_000;
 
-/** News as it happens; after a break it goes on where it was, by the number of the last event. */
+/** Streams events; after an interruption it resumes behind the last event. */
 export async function* followEvents({ call }: Connection, options: FollowOptions): AsyncGenerator<Event> {
   const { conversation, signal, wait = "for a restart", onOpen, onPlace, onLost, onBack, onWords, after } = options;
   const query = new URLSearchParams({ ...(conversation !== undefined && { conversation }), ...(onWords && { words: "true" }) });

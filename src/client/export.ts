@@ -4,12 +4,12 @@ import type { Client } from "./client.ts";
 
 const PAGE = 200;
 
-/** A conversation with everything that was said in it, the oldest first. */
+/** A conversation with all its messages, oldest first. */
 export interface ExportedConversation extends Omit<ConversationInfo, "messages"> {
   messages: Message[];
 }
 
-/** Reads a whole conversation, page by page. Throws where there is none. */
+/** Reads a whole conversation, page by page. Throws if it does not exist. */
 export async function readConversation(client: Pick<Client, "request">, name: string): Promise<ExportedConversation> {
   const { messages: _, ...info } = await client.request<ConversationInfo>(
     "GET",
@@ -26,7 +26,7 @@ export async function readConversation(client: Pick<Client, "request">, name: st
   return { ...info, messages: messages.reverse() };
 }
 
-/** A conversation as Markdown. What was asked is quoted, so that no word of it passes for a heading. */
+/** A conversation as Markdown. Questions are quoted, so that their text cannot form headings. */
 export function conversationMarkdown({ name, title, folder, messages }: ExportedConversation): string {
   const about = [`Conversation \`${name}\``, ...(folder === null ? [] : [`in \`${folder}\``]), `${messages.length} messages`];
   return [`# ${title ?? name}`, `${about.join(", ")}.`, ...messages.map(exchange)].join("\n\n");

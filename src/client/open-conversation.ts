@@ -3,19 +3,19 @@ import type { ConversationInfo } from "../protocol/conversations.ts";
 import type { Client } from "./client.ts";
 
 export interface WantedConversation {
-  /** By its name. */
+  /** The name of the conversation. */
   name?: string | undefined;
-  /** It has to be there already. */
+  /** Whether it must already exist. */
   exists?: boolean;
-  /** The one that was used last here. */
+  /** Selects the conversation that was used last here. */
   last?: boolean;
-  /** Where the person stands; undefined where that folder is gone. */
+  /** The person's current folder; undefined if it was deleted. */
   folder?: string | undefined;
-  /** The mode it is given. */
+  /** The mode to set. */
   mode?: Mode | undefined;
 }
 
-/** The conversation that somebody wants who stands in a folder. */
+/** Opens the conversation that a person in a folder wants. */
 export async function openConversation(client: Pick<Client, "request">, wanted: WantedConversation): Promise<ConversationInfo> {
   const opened = await openAsItIs(client, wanted);
   const { mode } = wanted;

@@ -4,7 +4,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Reads Server-Sent Events; comments are passed over. `onId` is told each id, also one that comes without an event. */
+/** Parses server-sent events, ignoring comments. `onId` gets every id, even without an event. */
 export async function* readEvents(body: AsyncIterable<Uint8Array>, onId?: (id: string) => void): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder();
   let rest = "";

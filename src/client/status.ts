@@ -7,25 +7,25 @@ import type { ClusterStatus, Worker } from "../protocol/workers.ts";
 export const CONNECT =
   'To connect a real model: run "io setup", or set COPILOT_GITHUB_TOKEN for GitHub Copilot, or COPILOT_PROVIDER_BASE_URL for a provider of your own, or start Ollama; then restart IO.';
 
-/** Which model answers, how to connect a real one, and how much IO may do unasked. */
+/** The engine and its model, how to connect a real one, and the mode. */
 export function engineLine({ engine, mode }: Pick<Status, "engine"> & Partial<Pick<Status, "mode">>): string {
   const line = `Engine: ${engine.kind}, ${engine.state}, model ${engine.model}.`;
   const connect = engine.kind === "rehearsal" ? [CONNECT] : [];
   return [line, ...engine.notes, ...connect, ...(mode ? [modeLine(mode)] : [])].join(" ");
 }
 
-/** Which mode it is and how to change it. */
+/** The mode, and how to change it. */
 export const modeLine = (mode: Mode): string =>
   `Mode ${mode}: ${MODE_WORDS[mode]} (io config set mode plan, ask, auto or full changes it; in the chat, /mode).`;
 
-/** Which Copilot runtime serves. */
+/** The version of the Copilot runtime. */
 function runtimeLine({ engine: { runtime } }: Pick<Status, "engine">): string {
   if (runtime.version === null) return "Runtime: not started yet";
   const warning = ", which was not tested with this version of IO; io doctor says what to do";
   return `Runtime: Copilot ${runtime.version}${runtime.tested ? "" : warning}`;
 }
 
-/** How long what adds up is kept, and when it was last looked through. */
+/** How long records are kept, and when they were last swept. */
 function retentionLine({ retention: { limits, lastAt, removed } }: Pick<Status, "retention">): string {
   const days = Object.entries(limits)
     .filter(([name]) => name.endsWith("Days"))
@@ -37,7 +37,7 @@ function retentionLine({ retention: { limits, lastAt, removed } }: Pick<Status, 
 
 const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** The daemon in a few lines. */
+/** The daemon's status in a few lines. */
 export function describeStatus(status: Status, url: string): string {
   const { queue, counts } = status;
   const {
@@ -72,7 +72,7 @@ export function describeStatus(status: Status, url: string): string {
   ].join("\n");
 }
 
-/** How the server for workers stands, who is there, and what nobody has taken on. */
+/** The state of the server for workers, the workers, and the jobs that none serves. */
 export function clusterLines(status: ClusterStatus): string[] {
   const counts = new Map<string, number>();
   for (const { pool, served } of status.waiting) if (!served) counts.set(pool, (counts.get(pool) ?? 0) + 1);
@@ -100,7 +100,7 @@ function clusterLine({ state, url, detail, workers }: ClusterStatus): string {
   return `Cluster: running at ${url}; workers: ${told}`;
 }
 
-/** How a way in and out stands, and since when. */
+/** The state of a channel, and since when. */
 export function channelLine({ name, state, since, detail }: ChannelInfo): string {
   const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
   return `${title}: ${state} since ${since.slice(0, 16).replace("T", " ")} UTC${detail === null ? "" : `. ${detail}`}`;
