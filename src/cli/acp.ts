@@ -4,7 +4,7 @@ import { packageVersion } from "../lib/version.ts";
 import { reachDaemon } from "./chat.ts";
 import type { Shell } from "./output.ts";
 
-/** IO as an agent of editors, for those that start it. */
+/** IO as an agent for editors that start it. */
 export function acpCommand(program: Command, shell: Shell): void {
   const acp = program
     .command("acp")

@@ -6,7 +6,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 const at = (id: string) => `/api/approvals/${encodeURIComponent(id)}`;
 const ANSWERS = { allow: "io approval allow", deny: "io approval deny" };
 
-/** What waits for a person, from the command line. */
+/** `io approval`: the questions that wait for a person. */
 export function approvalCommands(program: Command, shell: Shell): void {
   const approval = program.command("approval").description("what waits for your decision");
 

@@ -5,7 +5,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const at = (id: string) => `/api/background/${encodeURIComponent(id)}`;
 
-/** What models left running, and how to end it. */
+/** `io background`: commands that models left running, and how to stop them. */
 export function backgroundCommands(program: Command, shell: Shell): void {
   const background = program.command("background").description("commands that models left running, such as a development server");
 

@@ -16,7 +16,7 @@ interface BackupOptions {
   json?: boolean;
 }
 
-/** `io backup` and `io restore`: the whole home in one file. */
+/** `io backup` and `io restore`: the whole data folder in one file. */
 export function backupCommands(program: Command, shell: Shell): void {
   program
     .command("backup")
@@ -68,7 +68,7 @@ export function backupCommands(program: Command, shell: Shell): void {
       const text = [
         `${made.home} is as ${made.from} was at ${made.createdAt} (${made.files} files).`,
         ...(made.aside === null ? [] : [`What was there before is in ${made.aside}.`]),
-        // A worktree has links of its own, to what its checkout has installed.
+        // A worktree legitimately links to what its checkout has installed.
         ...toldLinks(made.linksOutside.filter(({ path }) => !path.startsWith("runs/"))),
         '"io start" takes up what was under way then. Let only one of the two homes work on the same projects.',
       ];
@@ -78,7 +78,7 @@ export function backupCommands(program: Command, shell: Shell): void {
 
 const MOST_LINKS = 5;
 
-/** A backup can hold links that make IO write elsewhere; the person who restores it should know. */
+/** Links in a backup can make IO write elsewhere, so the restoring person should see them. */
 function toldLinks(links: readonly { path: string; target: string }[]): string[] {
   if (links.length === 0) return [];
   const shown = links.slice(0, MOST_LINKS).map(({ path, target }) => `${named(path)} -> ${named(target)}`);
@@ -90,7 +90,7 @@ function told({ step, files, bytes }: Progress): string {
   return `${step} ${files} files, ${sizeText(bytes)}`;
 }
 
-/** Ctrl-C ends it, and what was begun is removed on the way out. */
+/** Ctrl-C exits; an exit handler removes partial files. */
 function leaveOnInterrupt(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(ExitCode.interrupted));
 }

@@ -57,7 +57,7 @@ function tell({ limits, items }: BudgetReport): string {
   ].join("\n");
 }
 
-/** Of a budget without a limit only the tokens are told. */
+/** A budget without a limit shows only its tokens. */
 function isTold({ limit }: BudgetUse, amount: Amount): boolean {
   return limit[amount] !== undefined || (Object.keys(limit).length === 0 && amount === "tokens");
 }

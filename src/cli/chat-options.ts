@@ -1,18 +1,18 @@
 import { isMode, type Mode } from "../home/mode-words.ts";
 
-/** Which conversation a chat opens; without any of these, that of the project one stands in. */
+/** Which conversation a chat opens; by default that of the current project. */
 export interface ChatOptions {
-  /** The conversation of this name; it may be a new one. */
+  /** The conversation with this name, which may be new. */
   conversation?: string;
-  /** The one that was used last here. */
+  /** The conversation that was used last here. */
   continue?: boolean;
-  /** The one of this name, which must be there; `true` lets the person choose. */
+  /** The existing conversation with this name; `true` lets the person choose. */
   resume?: string | true;
-  /** The mode that the conversation is given. */
+  /** The mode to set for the conversation. */
   mode?: Mode;
 }
 
-/** The options of a chat; undefined for a command line that is anything else, or asks for two conversations. */
+/** Parses the options of a chat; undefined for any other command line, or one that names two conversations. */
 export function chatOptionsIn(args: readonly string[]): ChatOptions | undefined {
   const words = args.flatMap((arg) => (/^--(?:conversation|resume|mode)=./.test(arg) ? splitAtSign(arg) : [arg]));
   const at = words.indexOf("--mode");

@@ -11,22 +11,22 @@ import type { ChatOptions } from "./chat-options.ts";
 import { startInBackground } from "./daemon.ts";
 import { createShell, folderHere, type Shell } from "./output.ts";
 
-/** How long something has to come on standard input before it is clear that nobody talks there. */
+/** How long to wait for standard input before concluding that nobody writes there. */
 const FIRST_WORD_MS = 3_000;
 
-/** The client of the daemon that serves, or of one that is started now. */
+/** A client of the running daemon, which is started if necessary. */
 export async function reachDaemon(shell: Shell = createShell()): Promise<Client> {
   if (!shell.daemon()) {
     await startInBackground(shell);
     return shell.client();
   }
   const client = shell.client();
-  // One that was started for a run would end after it.
+  // A daemon that was started for one run would otherwise end after it.
   await client.request<Status>("POST", "/api/stay");
   return client;
 }
 
-/** Plain lines in and out, without a terminal or on one that can do no more. */
+/** A chat in plain lines, for pipes and simple terminals. */
 export async function openPlainChat(shell: Shell, options: ChatOptions): Promise<void> {
   if (options.resume === true)
     throw usageError("To choose a conversation takes a terminal. Name it: io --resume <name> (io conversation list names all).");
@@ -51,7 +51,7 @@ export async function openPlainChat(shell: Shell, options: ChatOptions): Promise
   process.exitCode = isGood ? ExitCode.done : ExitCode.failed;
 }
 
-/** Whether somebody talks on standard input: a person, or a program that writes there. */
+/** Whether standard input has something to say: a person, or a program that writes. */
 export async function isSpokenTo(shell: Shell): Promise<boolean> {
   const { stdin } = process;
   if (stdin.isTTY) return true;

@@ -13,7 +13,7 @@ interface CleanOptions {
   json?: boolean;
 }
 
-/** `swarm clean` and `io clean`, which are one. */
+/** `swarm clean` and `io clean` are the same command. */
 export function cleanCommand(parent: Command, shell: Shell): void {
   parent
     .command("clean")

@@ -8,7 +8,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const NONE = { ready: 0, busy: 0, draining: 0, lost: 0 };
 
-/** The server between this host and its workers. */
+/** `io cluster`: the server between this host and its workers. */
 export function clusterCommands(program: Command, shell: Shell): void {
   const cluster = program.command("cluster").description("the NATS server through which workers on other hosts are reached");
 
@@ -70,7 +70,7 @@ function detailsOf({ managed, pid, version, url }: ClusterStatus): string {
   return `\nnats-server ${version ?? "?"}${pid === null ? "" : `, pid ${pid}`}. To add a worker: io worker invite${alone}`;
 }
 
-/** For the next start of the daemon; nothing is written where there is nothing to switch off. */
+/** Configures the next start of the daemon; writes nothing if there is nothing to disable. */
 function configure({ paths }: Shell, changes: Record<string, unknown>, version: string | null = null): ClusterStatus {
   const written = rawConfig(paths.config).cluster;
   if (written !== undefined || changes.enabled === true)

@@ -7,7 +7,7 @@ export const SCRIPTS: Record<ShellName, (entries: readonly Entry[]) => string> =
 
 const paths = (entries: readonly Entry[]) => entries.map(({ path }) => path).filter((path) => path.includes(" "));
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-/** Where somebody is, word by word; `swarm …` is `io swarm …` under its own name. */
+/** The options with fixed choices; `at` is the command with the option, such as "io approval list --state". */
 const optionsWithChoices = (entries: readonly Entry[]) =>
   entries.flatMap(({ path, options }) =>
     options.filter(({ choices }) => choices.length > 0).map(({ name, choices }) => ({ at: `${path} ${name}`, choices })),

@@ -1,17 +1,17 @@
 import type { Command } from "commander";
 
-/** A command as a shell has to know it. */
+/** What a shell must know about a command. */
 export interface Entry {
-  /** The words that lead to it, such as "io squad list". */
+  /** The words of the command, such as "io squad list". */
   path: string;
   commands: { name: string; text: string }[];
   options: { name: string; text: string; choices: string[] }[];
-  /** What its argument may be, where that is a list. */
+  /** The allowed values of its argument, if they are a list. */
   choices: string[];
   takesFiles: boolean;
 }
 
-/** Every command of a program, from the top down; hidden ones are left out. */
+/** All visible commands of a program, top down. */
 export function entriesOf(program: Command): Entry[] {
   const below = (command: Command, path: string): Entry[] => {
     const visible = command.createHelp().visibleCommands(command);
@@ -35,7 +35,7 @@ function entryOf(command: Command, path: string, commands: readonly Command[]): 
   };
 }
 
-/** Commander keeps the name of the command that is meant when none is given to itself. */
+/** Commander stores the default subcommand only in a private field of the parent. */
 function isDefault(parent: Command, child: Command): boolean {
   return "_defaultCommandName" in parent && parent._defaultCommandName === child.name();
 }

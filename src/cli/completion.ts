@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** `io completion`: what a shell needs to complete IO's own commands, made from the commands themselves. */
+/** `io completion`: prints a shell's completion script, generated from the commands. */
 export function completionCommand(program: Command, shell: Shell): void {
   program
     .command("completion")

@@ -8,7 +8,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 type Values = Record<string, unknown>;
 
-/** What a person may set, read and written whether or not a daemon runs; one that runs follows at once. */
+/** `io config`: reads and changes settings with or without a daemon; a running one applies them at once. */
 export function configCommands(program: Command, shell: Shell): void {
   const config = program.command("config").description("what config.json says");
 
@@ -61,7 +61,7 @@ async function written({ paths }: Shell, changes: Values): Promise<Values> {
   return withoutSecrets(updateConfig(paths.config, withoutNulls(changes)));
 }
 
-/** A key with dots for what lies inside it. */
+/** Splits a key at its dots, after checking its first part. */
 function known(key: string): string[] {
   const path = key.split(".");
   const names = Object.keys(Config.shape);
@@ -70,7 +70,7 @@ function known(key: string): string[] {
   throw usageError(`${key}: no such key.${near ? ` Did you mean "${near}"?` : ' "io config list" names all of them.'}`);
 }
 
-/** The change of a whole key. What reads as JSON is taken as that, unless only the word itself is allowed. */
+/** The change of a whole top-level key. Values that parse as JSON are used as such, unless only the string is valid. */
 function changesFor({ paths }: Shell, [key = "", ...inner]: string[], given: string): Values {
   const before = rawConfig(paths.config)[key];
   const changed = (value: unknown): Values => ({
@@ -92,13 +92,13 @@ function changesFor({ paths }: Shell, [key = "", ...inner]: string[], given: str
       check(asWord);
       return asWord;
     } catch {
-      // What was wrong with the value itself says more.
+      // The error about the value itself says more.
       throw error;
     }
   }
 }
 
-/** An object with one of its parts changed; null takes it out. */
+/** Replaces one part of an object; null removes it. */
 function within(before: unknown, [first, ...rest]: readonly string[], value: unknown): unknown {
   if (first === undefined) return value;
   const object = typeof before === "object" && before !== null && !Array.isArray(before) ? (before as Values) : {};

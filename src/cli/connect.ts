@@ -4,7 +4,7 @@ import type { MadeClientToken } from "../protocol/tokens.ts";
 import { reachDaemon } from "./chat.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** What to paste into other programs, so that they reach IO. */
+/** `io connect`: what to paste into other programs so that they can use IO. */
 export function connectCommand(program: Command, shell: Shell): void {
   program
     .command("connect")
@@ -18,7 +18,7 @@ export function connectCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** A client that connects by address gets a token that opens nothing else; the others start IO themselves. */
+/** A client that connects by address gets a token for that purpose only; the others start IO themselves. */
 async function accessFor(client: ClientName, shell: Shell): Promise<ClientAccess> {
   const { env } = shell;
   if (CLIENTS[client].speaks !== "openai") return { env, url: "", token: "" };

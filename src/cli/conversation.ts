@@ -14,7 +14,7 @@ type Messages = z.infer<typeof MessageList>;
 const MOST = 200;
 const pathOf = (name: string) => `/api/conversations/${encodeURIComponent(name)}`;
 
-/** What was said, from the command line. */
+/** `io conversation`: the conversations and their messages. */
 export function conversationCommands(program: Command, shell: Shell): void {
   const conversation = program.command("conversation").description("what was said to IO and what it answered");
 
@@ -45,7 +45,7 @@ export function conversationCommands(program: Command, shell: Shell): void {
       const most = wholeNumber("--limit", limit, MOST);
       const query = new URLSearchParams({ conversation: name, limit: String(most), ...(before && { before }) });
       const client = shell.client();
-      // What is only shown has to be there; the list of messages alone would be empty.
+      // Fails if the conversation does not exist, which an empty list of messages would not show.
       const info = await client.request<ConversationInfo>("GET", pathOf(name));
       const page = await client.request<Messages>("GET", `/api/messages?${query}`);
       shell.print(page, () => tell(info, page), { json });

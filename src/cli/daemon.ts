@@ -71,7 +71,7 @@ async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: 
   await tellStart(shell, options, started);
 }
 
-/** Keeps a daemon that was started for one run and would end after it. False: it was started to stay. */
+/** Keeps a daemon running that was started for one run and would end after it. False if it was started to stay. */
 async function stays(shell: Shell): Promise<boolean> {
   const client = shell.client();
   const { endsWhenIdle } = await client.request<Status>("GET", "/api/status");
@@ -79,7 +79,7 @@ async function stays(shell: Shell): Promise<boolean> {
   return endsWhenIdle;
 }
 
-/** Stops the daemon if one runs, and starts it in the background. What the start would refuse is told before anything stops. */
+/** Stops the running daemon and starts it in the background. Errors that would prevent the start appear before anything stops. */
 export async function restartDaemon(shell: Shell, selfEdit = false): Promise<DaemonFile> {
   const { checkStart } = await import("../daemon/check-start.ts");
   await checkStart(shell.env).catch((error: unknown) => {
@@ -103,11 +103,11 @@ async function tellStart(shell: Shell, options: { json?: boolean }, { host, port
 
 interface StartOptions {
   selfEdit?: boolean;
-  /** It is started for one piece of work and ends when nothing is left to do. */
+  /** Whether it ends when it has nothing left to do. */
   untilIdle?: boolean;
-  /** What it is started with, if not with everything that this command has. */
+  /** Its environment; by default this command's. */
   env?: NodeJS.ProcessEnv;
-  /** Ends the daemon if it does not serve yet. */
+  /** Aborts the start until the daemon serves. */
   signal?: AbortSignal;
 }
 
@@ -159,7 +159,7 @@ export async function stopDaemon(shell: Shell): Promise<DaemonFile> {
   return daemon;
 }
 
-/** Ends the daemon of a home that is to go, with its runtime, whatever they are doing. */
+/** Ends the daemon and runtime of a home that will be deleted, whatever they are doing. */
 export async function endDaemon({ daemon, paths }: Shell, withinMs: number): Promise<void> {
   const found = daemon();
   if (found) process.kill(found.pid, "SIGTERM");
@@ -167,7 +167,7 @@ export async function endDaemon({ daemon, paths }: Shell, withinMs: number): Pro
   await endLeftoverRuntimes(paths.sessions, { warn: () => undefined });
 }
 
-/** The daemon that serves, once one that is just starting or ending has done so. */
+/** The running daemon, after waiting for one that is starting or ending. */
 export async function settledDaemon(shell: Shell): Promise<DaemonFile | undefined> {
   const until = performance.now() + STOP_MS;
   for (;;) {

@@ -3,7 +3,7 @@ import { tellDigest } from "../protocol/digest-text.ts";
 import type { Digest } from "../protocol/news.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** What happened while nobody looked. */
+/** `io digest`: what happened in a period. */
 export function digestCommand(program: Command, shell: Shell): void {
   program
     .command("digest")

@@ -4,14 +4,14 @@ import { Writable } from "node:stream";
 import { codeOf, ExitCode, UserError, usageError } from "../lib/errors.ts";
 import type { Shell } from "./output.ts";
 
-/** Everything on standard input, whole characters however they were cut on the way. */
+/** All of standard input, decoded as a whole so that no character is split. */
 export async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** A text given as an argument, as a file, or on standard input as "-": one of them, not two. */
+/** A text from an argument, a file, or "-" for standard input; exactly one of them. */
 export async function readContent(given: string | undefined, file: string | undefined): Promise<string> {
   if (given !== undefined && file !== undefined) throw usageError("Give the text as an argument or with --file, not both.");
   if (file !== undefined) return readTextFile(file);
@@ -20,7 +20,7 @@ export async function readContent(given: string | undefined, file: string | unde
   return given === "-" ? readInput() : given;
 }
 
-/** A number that an option takes, as it was typed. */
+/** Parses a positive whole number of an option. */
 export function wholeNumber(option: string, typed: string, most?: number): number {
   const number = /^[1-9]\d{0,8}$/.test(typed) ? Number(typed) : 0;
   if (number >= 1 && number <= (most ?? number)) return number;
@@ -29,7 +29,7 @@ export function wholeNumber(option: string, typed: string, most?: number): numbe
 
 const UNITS: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** A span of time that an option takes, such as 30d, in milliseconds. */
+/** Parses a time span of an option, such as 30d; in milliseconds. */
 export function spanMs(option: string, typed: string): number {
   const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(typed) ?? [];
   if (count === undefined)
@@ -37,14 +37,14 @@ export function spanMs(option: string, typed: string): number {
   return Number(count) * UNITS[unit]!;
 }
 
-/** Asks a person before something is lost. Without a terminal only --yes is an answer. */
+/** Asks before something is lost. Without a terminal, only --yes confirms. */
 export async function confirm(shell: Shell, question: string, yes: boolean | undefined): Promise<void> {
   if (yes) return;
   if (!shell.isTerminal) throw usageError(`${question} Nobody can be asked here: add --yes if that is what you want.`);
   if (!(await askYesNo(question))) throw new UserError("Nothing was changed.");
 }
 
-/** One question with yes or no; anything but yes is no. */
+/** Asks a yes-or-no question; anything but yes is no. */
 export async function askYesNo(question: string): Promise<boolean> {
   const answers = openAnswers(true);
   try {
@@ -54,14 +54,14 @@ export async function askYesNo(question: string): Promise<boolean> {
   }
 }
 
-/** A person's answers, a line each, typed or piped. */
+/** A person's answers, one per line, typed or piped. */
 export interface Answers {
-  /** The next answer; undefined once there are no more. One that is `hidden` does not stay on the screen. */
+  /** The next answer; undefined once there are no more. A `hidden` one is not echoed. */
   next(question: string, options?: { hidden?: boolean }): Promise<string | undefined>;
   close(): void;
 }
 
-/** `onInterrupt` is called for Ctrl-C, also while nothing is asked: a terminal that is read sends no signal for it. */
+/** `onInterrupt` is called for Ctrl-C, even between questions: a terminal being read sends no signal for it. */
 export function openAnswers(isTerminal: boolean, { onInterrupt }: { onInterrupt?: () => void } = {}): Answers {
   let quiet = false;
   const output = new Writable({

@@ -44,7 +44,7 @@ import { webCommand } from "./web.ts";
 import { wikiCommands } from "./wiki.ts";
 import { workerCommands } from "./worker.ts";
 
-/** Runs one command line to its end. `swarm …` is `io swarm …` under its own name. */
+/** Runs one command line. `swarm …` is short for `io swarm …`. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
   guardOutput();
   const shell = createShell();
@@ -81,7 +81,7 @@ export function buildProgram(shell: Shell, typed: "io" | "swarm" = "io"): Comman
     .addOption(new Option("--until-idle").hideHelp())
     .showHelpAfterError("(io --help lists the commands)")
     .exitOverride()
-    // A command has options of its own by the same names.
+    // Subcommands have options with the same names.
     .enablePositionalOptions()
     .action(async (options: RootOptions, { args }: Command) => {
       if (args.length > 0) refuse(program, args);
@@ -128,18 +128,18 @@ export function buildProgram(shell: Shell, typed: "io" | "swarm" = "io"): Comman
   serviceCommands(program, shell);
   completionCommand(program, shell);
   for (const command of program.commands) nameHelp(command, command.name() === typed ? "" : "io ");
-  // Not for its commands: what they cannot make sense of is refused by themselves.
+  // Only for the program itself: its commands refuse unknown arguments.
   return program.allowExcessArguments().allowUnknownOption();
 }
 
-/** What is wrong with a command line is told with the help of the very command, not with that of all. */
+/** Usage errors refer to the help of the command in question, not of the whole program. */
 function nameHelp(command: Command, above: string): void {
   const path = `${above}${command.name()}`;
   command.exitOverride().showHelpAfterError(`(${path} --help shows how it is used)`);
   for (const each of command.commands) nameHelp(each, `${path} `);
 }
 
-/** Commander suggests only among the commands of a group, not among the groups themselves. */
+/** Commander suggests names only within a group of commands, not for the groups themselves. */
 function refuse(program: Command, args: readonly string[]): never {
   const typed = args.find((arg) => !arg.startsWith("-"));
   if (typed === undefined) program.error(`error: unknown option '${args[0]}'`);

@@ -31,7 +31,7 @@ interface LogLine {
   [field: string]: unknown;
 }
 
-/** A line of the log; one that a crash cut off is shown as it stands. */
+/** Parses a line of the log; one that a crash cut off is shown unchanged. */
 function readLine(text: string): LogLine {
   try {
     return JSON.parse(text) as LogLine;
@@ -45,7 +45,7 @@ function shown({ time, level, message, ...fields }: LogLine): string {
   return terminalSafe(`${time.slice(0, 19).replace("T", " ")} ${level.padEnd(5)} ${message}${rest}`);
 }
 
-/** A line of the log as a person reads it. */
+/** A line of the log for a person. */
 export function readableLine(text: string): string {
   return shown(readLine(text));
 }

@@ -22,7 +22,7 @@ interface NewServer extends Json {
 
 const PROJECT_OPTION = ["--project <dir>", "also those that the files of this project name"] as const;
 
-/** The user's MCP servers from the command line: the one place besides the page where a person trusts them. */
+/** `io mcp`: the user's MCP servers. Besides the page, only here can a person enable them. */
 export function mcpServerCommands(mcp: Command, shell: Shell): void {
   mcp
     .command("list")
@@ -125,7 +125,7 @@ interface LoginOptions extends OfProject {
   browser: boolean;
 }
 
-/** Logging in to servers that ask for it. */
+/** Logging in to servers that require it. */
 function loginCommands(mcp: Command, shell: Shell): void {
   mcp
     .command("login")
@@ -138,7 +138,7 @@ function loginCommands(mcp: Command, shell: Shell): void {
       const begun = await shell.client().request<{ url: string }>("POST", `${route(name)}/login`, folderOf(project));
       shell.print(begun, begun.url, { json });
       if (!browser || json || !shell.isTerminal) return;
-      // The server chose the address: a person sees where it leads before anything is opened.
+      // The server chose the address, so the person sees its host before the browser opens it.
       shell.note(`The server ${name} names this address. It leads to ${new URL(begun.url).host}.`);
       if (await askYesNo("Open it in the browser?")) openAddress(shell, begun.url);
       shell.note("Log in there; this waits for you. Ctrl-C ends the wait, not the login.");
@@ -166,7 +166,7 @@ const LOGIN_MS = 600_000;
 const startOf = (shell: Shell, name: string, project?: string) =>
   shell.client().request<McpServerDetails>("POST", `${route(name)}/test`, folderOf(project));
 
-/** What came of a start; one that failed is a failure of the command. */
+/** Prints the result of a start; a failed start fails the command. */
 function tellStart(shell: Shell, server: McpServerDetails, { json }: Json): void {
   shell.print(server, () => [line(server), ...server.tools.map((tool) => `  ${tool}`)].join("\n"), { json });
   if (server.state !== "ready") process.exitCode = ExitCode.failed;
@@ -206,7 +206,7 @@ function line({ name, from, project, transport, state, detail, tools }: McpServe
   return `${name}  ${transport}  ${state}${count}  (${where})${detail === null ? "" : `\n    ${detail}`}`;
 }
 
-/** What a person looks at: no value of a variable is among it. */
+/** What a person reviews: no values of variables. */
 function describe(server: McpServerDetails): string {
   const { command, args, url, cwd, variables, withheld } = server;
   return [

@@ -5,7 +5,7 @@ import { reachDaemon } from "./chat.ts";
 import { mcpServerCommands } from "./mcp-servers.ts";
 import type { Shell } from "./output.ts";
 
-/** IO as an MCP server, for programs that start it; and the user's own servers. */
+/** IO as an MCP server for programs that start it; and the commands for the user's own servers. */
 export function mcpCommand(program: Command, shell: Shell): void {
   const mcp = program
     .command("mcp")

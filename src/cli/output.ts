@@ -12,25 +12,25 @@ import { errorBody, statusOf } from "../protocol/errors.ts";
 import { storeTrouble } from "../store/faults.ts";
 import { lockHolder } from "../store/lock.ts";
 
-/** Every command takes it. */
+/** Every command has this option. */
 export const JSON_OPTION = ["--json", "print one JSON document"] as const;
 export type Json = { json?: boolean | undefined };
 
-/** What every command is handed: where it stands, and how it speaks. */
+/** What every command gets: its environment and its output. */
 export interface Shell {
   env: NodeJS.ProcessEnv;
   paths: Paths;
-  /** One JSON document on standard output, or the text for a person; what a stranger wrote in it plays no tricks on the terminal. */
+  /** Prints one JSON document to standard output, or sanitized text for a person. */
   print(document: unknown, text: string | (() => string), options: { json?: boolean | undefined }): void;
-  /** Progress and warnings, to standard error. */
+  /** Prints progress and warnings to standard error. */
   note(text: string): void;
-  /** How IO's programs are typed here. */
+  /** How to type IO's programs here. */
   invocation(): Invocation;
-  /** A sentence of ours with its commands as they work when typed here. */
+  /** Rewrites the commands in a text so that they work when typed here. */
   typed(text: string): string;
   isTerminal: boolean;
   colour: boolean;
-  /** The daemon that serves, if one does. */
+  /** The running daemon, if there is one. */
   daemon(): DaemonFile | undefined;
   client(): Client;
 }
@@ -58,7 +58,7 @@ export function createShell(env: NodeJS.ProcessEnv = process.env): Shell {
   };
 }
 
-/** Where the person stands; a folder that was removed under them is none. */
+/** The current folder; undefined if it was deleted. */
 export function folderHere(): string | undefined {
   try {
     return process.cwd();
@@ -67,11 +67,11 @@ export function folderHere(): string | undefined {
   }
 }
 
-/** A sentence of ours for whoever reads it: at a terminal its commands are named as they work when typed there. */
+/** A text for its reader: on a terminal, its commands are rewritten so that they work there. */
 function forReader(text: string, env: NodeJS.ProcessEnv): string {
   const typed = asTyped(text, invocationHere(env));
   if (process.stderr.isTTY || typed === text) return process.stderr.isTTY ? typed : text;
-  // A log is read by others, who know the commands by their names.
+  // Logs have other readers, who know the commands by their names.
   return `${text}\n(Here, io is typed: ${invocationHere(env).io})`;
 }
 
@@ -79,19 +79,19 @@ function invocationHere(env: NodeJS.ProcessEnv): Invocation {
   return invocationOf({ env, cwd: folderHere() ?? "/" });
 }
 
-/** What happens when nobody reads any more what is written, or it cannot be kept. */
+/** Handles standard output that is closed or cannot be written. */
 export function guardOutput(): void {
   process.stdout.on("error", (error) => {
-    // The reader has seen enough, as `head` has.
+    // The reader has seen enough, like `head`.
     if (codeOf(error) === "EPIPE") process.exit();
     report(Object.assign(error, { path: "Standard output" }), { json: false });
     process.exit();
   });
-  // What cannot be told to anybody is in the log as well.
+  // Whatever cannot be printed is also in the log.
   process.stderr.on("error", () => undefined);
 }
 
-/** Shows what went wrong and sets the exit code; only a bug shows its stack. */
+/** Prints an error and sets the exit code; only a bug shows its stack. */
 export function report(thrown: unknown, { json }: { json: boolean }): void {
   const error = systemError(thrown) ?? databaseError(thrown) ?? thrown;
   const known = error instanceof UserError;
@@ -106,13 +106,13 @@ function databaseError(thrown: unknown): UserError | undefined {
   return thrown instanceof UserError ? undefined : storeTrouble(thrown);
 }
 
-/** A command line that makes no sense: a person has been told already, a program reads it here. */
+/** A usage error: the person has seen it already, a program reads it here. */
 export function reportUsage(message: string, { json }: { json: boolean }): void {
   if (json) printDocument(documentOf(usageError(message)));
   process.exitCode = ExitCode.usage;
 }
 
-/** The error as the API told it, or would tell it; what only a command can meet is called by its exit code. */
+/** The error as the API would report it; errors that only a command can have are named by their exit code. */
 function documentOf({ message, code, trouble, exitCode }: UserError): ApiError {
   if (code === undefined && trouble) return errorBody(statusOf(trouble), message);
   const name = Object.entries(ExitCode).find(([, value]) => value === exitCode)?.[0];

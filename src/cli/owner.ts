@@ -5,18 +5,18 @@ import { ExitCode, UserError } from "../lib/errors.ts";
 import { lockHolder } from "../store/lock.ts";
 import type { Shell } from "./output.ts";
 
-/** How long a daemon may take to start or to end, and another command to finish. */
+/** How long a daemon may take to start or end, or another command to finish. */
 const PATIENCE_MS = 10_000;
 const AGAIN_MS = 50;
 
 export interface Ways<T> {
-  /** By the daemon that serves. */
+  /** Through the running daemon. */
   ask: (client: Client) => Promise<T>;
-  /** By this process, while no daemon can start. */
+  /** In this process, while no daemon can start. */
   here: (home: TakenHome) => Promise<T> | T;
 }
 
-/** Has something done by whoever owns the data folder: the daemon if one serves, otherwise this command itself. */
+/** Runs work as the owner of the data folder: in the running daemon, else in this process. */
 export async function throughOwner<T>(shell: Shell, { ask, here }: Ways<T>): Promise<T> {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -24,7 +24,7 @@ export async function throughOwner<T>(shell: Shell, { ask, here }: Ways<T>): Pro
       try {
         return await ask(shell.client());
       } catch (error) {
-        // A daemon that ended just now leaves the data folder to this command.
+        // A daemon that just ended leaves the data folder to this command.
         if (!isUnreachable(error) || shell.daemon()) throw error;
       }
     }
@@ -46,7 +46,7 @@ function isUnreachable(error: unknown): boolean {
   return error instanceof UserError && error.exitCode === ExitCode.unreachable;
 }
 
-/** Somebody holds the data folder and does not serve. */
+/** The error when a process holds the data folder without serving. */
 export function occupied({ paths }: Shell): UserError {
   const pid = lockHolder(paths.lock)?.pid;
   return new UserError(

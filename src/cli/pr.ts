@@ -15,7 +15,7 @@ interface PrOptions extends Json {
   yes?: boolean;
 }
 
-/** `io pr`: from a branch of IO's to a pull request. */
+/** `io pr`: opens a pull request for a branch of IO. */
 export function prCommand(program: Command, shell: Shell): void {
   program
     .command("pr")
@@ -37,7 +37,7 @@ export function prCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** Waits until nothing more is done about it, and has a person answer here where one is asked. */
+/** Waits until a pull request is settled, and lets a person answer its question here. */
 export async function untilSettled(
   shell: Shell,
   first: PullRequest,
@@ -58,7 +58,7 @@ export async function untilSettled(
   }
 }
 
-/** All pull requests of one piece of work, once nothing more is done about them, in the order of merging. */
+/** All pull requests of one run or task once they are settled, in merge order. */
 async function together(
   shell: Shell,
   owner: string,
@@ -82,7 +82,7 @@ export function tellPull({ state, url, reason, draft, host, repo, number, base, 
   return `${url}\n${draft ? "Draft" : "Pull request"} ${what}: ${state}.${why}`;
 }
 
-/** The pull requests that a run was to end in; none while the run can still go on. */
+/** The pull requests of a run; none while the run can still continue. */
 export async function pullsOf(shell: Shell, { id, status }: Run, options: { yes?: boolean | undefined }): Promise<PullRequest[]> {
   if (status === "interrupted" || status === "running") return [];
   const found = await shell.client().request<PullRequest>("GET", `/api/pulls/${encodeURIComponent(id)}`);

@@ -12,7 +12,7 @@ export interface ProgressDeps {
   now?: () => number;
 }
 
-/** A run told in plain lines, for a log or a pipe: one for everything that has ended. */
+/** Prints a run in plain lines, for a log or a pipe: one for everything that has ended. */
 export function createProgress({ write, colour, now = Date.now }: ProgressDeps): RunProgress {
   const story = new RunStory(now);
   const unfinished = new Map<string, Said>();
@@ -39,7 +39,7 @@ export function createProgress({ write, colour, now = Date.now }: ProgressDeps):
       tell(...story.hear(event));
     },
     note: (text: string) => tell([{ text: terminalSafe(text) }]),
-    /** Shows whole lines as they come, and the last one when its call ends; names the speaker when it changes. */
+    /** Prints whole lines as they arrive, and the last one when its call ends; names the speaker when it changes. */
     say(said: Said): void {
       const lines = `${unfinished.get(said.key)?.text ?? ""}${terminalSafe(said.text)}`.split("\n");
       const rest = lines.pop() ?? "";

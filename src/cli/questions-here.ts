@@ -6,15 +6,15 @@ import type { Approval, ApprovalDecision } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 
 export interface HereDeps {
-  /** Whether the work that this terminal waits for is held up by a question. */
+  /** Whether a question blocks the work that this terminal waits for. */
   isOurs: (approval: Approval) => boolean;
   decide: (id: string, decision: ApprovalDecision) => unknown;
   note: (text: string) => void;
-  /** Where answers are typed; without a terminal they are given by `io approval`. */
+  /** Where answers are typed; without a terminal, only `io approval` answers. */
   input?: Readable | undefined;
 }
 
-/** Says what the work waits for, with the commands that decide; on a terminal asks there, one question after another. */
+/** Prints the questions that block the work, with the commands that decide them; on a terminal, asks them one after another. */
 export function createQuestionsHere({ isOurs, decide, note, input }: HereDeps) {
   const open: Approval[] = [];
   const told = new Set<string>();
@@ -33,7 +33,7 @@ export function createQuestionsHere({ isOurs, decide, note, input }: HereDeps) {
     try {
       await decide(next.id, { decision: said.startsWith("y") ? "allow" : "deny", scope: "once" });
     } catch (error) {
-      // Somebody was faster, or too late; the news of it comes by itself.
+      // Somebody else answered first, or it expired; an event reports it.
       note(messageOf(error));
     }
   };
@@ -42,7 +42,7 @@ export function createQuestionsHere({ isOurs, decide, note, input }: HereDeps) {
     if (told.has(approval.id) || !isOurs(approval)) return;
     told.add(approval.id);
     open.push(approval);
-    // Without a raw terminal Ctrl-C still ends the work.
+    // Without raw mode, Ctrl-C still ends the work.
     if (input) lines ??= createInterface({ input, terminal: false }).on("line", (line) => void hearAnswer(line));
     if (open.length === 1 || !input) ask(approval);
   }
@@ -55,7 +55,7 @@ export function createQuestionsHere({ isOurs, decide, note, input }: HereDeps) {
     if (at === 0 && input) ask(open[0]);
   }
 
-  /** A question as it stands now; the same again is asked once. */
+  /** Takes the current state of a question; asks each question once. */
   const update = (approval: Approval) => (approval.state === "waiting" ? asked(approval) : ended(approval));
 
   return {

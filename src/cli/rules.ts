@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Rule } from "../protocol/rules.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** What the user ruled, from the command line. */
+/** `io rules`: the user's rules. */
 export function rulesCommands(program: Command, shell: Shell): void {
   const rules = program.command("rules").description("what you ruled once and for all");
 

@@ -23,7 +23,7 @@ interface AddOptions extends Json {
   tz?: string;
 }
 
-/** What is done at set times, from the command line. */
+/** `io schedule`: what IO does at set times. */
 export function scheduleCommands(program: Command, shell: Shell): void {
   const schedule = program.command("schedule").description("what is done at set times");
   const request = <T>(method: string, path: string, body?: object) => shell.client().request<T>(method, path, body);

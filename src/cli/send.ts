@@ -62,7 +62,7 @@ export function sendCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** Messages of a conversation are answered one after another, so a question of an earlier one holds up a later one too. */
+/** A conversation answers its messages one after another, so a question of an earlier message blocks the later ones too. */
 function holdsUp(approval: Approval, conversation: string): boolean {
   const isHere = approval.conversation === conversation;
   return isForAll(approval) || (isHere && (approval.owner.kind === "message" || approval.kind === "budget"));
@@ -73,7 +73,7 @@ function show(answer: Message, streamed: boolean, options: { json?: boolean }, s
   if (options.json) {
     shell.print(answer, "", options);
     if (!failure) return;
-    // The message is the one document, and says itself that it failed.
+    // The printed document is the message, which itself contains the failure.
     shell.note(failure);
     process.exitCode = ExitCode.failed;
     return;

@@ -4,7 +4,7 @@ import { howToType } from "../lib/invocation.ts";
 import { readableLine } from "./logs.ts";
 import type { Shell } from "./output.ts";
 
-/** Less than `io stop` waits for, so that a daemon ends by itself. */
+/** Less than `io stop` waits, so that the daemon ends by itself. */
 const CLOSE_MS = 7_000;
 
 /** Runs the daemon in this process until a signal ends it. */
@@ -12,10 +12,10 @@ export async function serve(
   shell: Shell,
   { selfEdit = false, background = false, untilIdle = false }: ServeOptions,
 ): Promise<void> {
-  // The SDK lets a write to a runtime that has just died escape as a rejection nobody can catch; the turn is taken up again anyway.
+  // After the runtime dies, the SDK rejects a write in a way that nobody can catch; the turn is resumed anyway.
   process.on("unhandledRejection", (error) => shell.note(`a failure that nobody waited for: ${messageOf(error)}`));
   const stopping = new AbortController();
-  // Heard from the first moment, so that a stop while IO starts is a clean one too; a second signal ends the process at once.
+  // Handles signals from the start, so that stopping a starting daemon is clean too; a second signal kills the process.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
   const ended = new Promise<void>((end) => stopping.signal.addEventListener("abort", () => end()));
   ended.then(() => setTimeout(() => giveUp(shell, "it took too long"), CLOSE_MS).unref());
@@ -42,13 +42,13 @@ export async function serve(
 
 interface ServeOptions {
   selfEdit?: boolean | undefined;
-  /** Nobody watches: the log goes to its file alone. */
+  /** Whether to log to the file only, because nobody watches. */
   background?: boolean | undefined;
-  /** It was started for one piece of work, and ends when nothing is left to do. */
+  /** Whether the daemon ends when it has nothing left to do. */
   untilIdle?: boolean | undefined;
 }
 
-/** Stop stops: what cannot be put away in order is left to the next start, which finishes it as after a crash. */
+/** Exits anyway: the next start finishes what is unfinished, as after a crash. */
 function giveUp(shell: Shell, why: string): never {
   shell.note(`IO could not put everything away: ${why}. Nothing that was acknowledged is lost.`);
   process.exit(ExitCode.failed);

@@ -1,8 +1,8 @@
 import { usageError } from "../lib/errors.ts";
 
-/** What a service manager is told to run. */
+/** What a service manager should run. */
 export interface ServiceSpec {
-  /** Tells it apart from the service of another home; empty for the usual home. */
+  /** Distinguishes the services of several homes; empty for the default home. */
   mark: string;
   program: string;
   args: readonly string[];
@@ -41,7 +41,7 @@ WantedBy=default.target
 `;
 }
 
-/** An agent of launchd. Its exit code 2 would be tried again, so launchd is told to wait between the starts. */
+/** An agent of launchd. launchd would retry even exit code 2, so it must wait between starts. */
 export function launchdAgent({ mark, program, args, env, logFile }: ServiceSpec): string {
   const variables = Object.entries(env).map(
     ([name, value]) => `    <key>${xml(name)}</key>\n    <string>${xml(plain(value))}</string>`,
@@ -78,7 +78,7 @@ ${variables.join("\n")}
 `;
 }
 
-/** A word as systemd reads it. */
+/** Quotes a word for systemd. */
 function quoted(word: string): string {
   return `"${specifiers(plain(word)).replace(/["\\]/g, "\\$&")}"`;
 }

@@ -22,12 +22,12 @@ export interface ServiceDeps {
 
 export interface ServiceStatus {
   kind: ServiceKind;
-  /** Where the unit or agent is, or would be. */
+  /** The path of the unit or agent, installed or not. */
   path: string;
   installed: boolean;
-  /** Whether it is what this version of IO would write today. */
+  /** Whether this version of IO would write the same file. */
   current: boolean;
-  /** Null where the service manager cannot be asked. */
+  /** Null if the service manager cannot be asked. */
   active: boolean | null;
 }
 
@@ -40,7 +40,7 @@ export function kindHere(): ServiceKind {
   throw usageError(`There is no systemd or launchd on ${process.platform}: have your own scheduler run "io --daemon" at login.`);
 }
 
-/** The unit or agent of one home, and the manager that runs it. */
+/** The unit or agent of one home, and its service manager. */
 export function openService({ env, paths, kind }: ServiceDeps) {
   const home = env.HOME || homedir();
   const spec = specOf(env, paths);
@@ -55,7 +55,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
   const wanted = join(folder, "default.target.wants", name);
   const uid = process.getuid?.() ?? 0;
 
-  /** Asks the manager; undefined where there is none or it cannot be reached. */
+  /** Calls the service manager; undefined if there is none or it is unreachable. */
   async function ask(...args: string[]): Promise<{ code: number | null; output: string } | undefined> {
     const program = findPrograms({ env, closed: [paths.home] }).find(kind === "systemd" ? "systemctl" : "launchctl").path;
     if (program === undefined) return undefined;
@@ -73,7 +73,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
     path,
     name,
     spec,
-    /** Writes the file and has it started now and at every login; says why it could not be. */
+    /** Writes the file, starts the service now and at every login; returns why that failed, if it did. */
     async install({ start }: { start: boolean }): Promise<{ started: boolean; trouble: string | undefined }> {
       mkdirSync(folder, { recursive: true });
       writeFileAtomic(path, text, 0o644);
@@ -92,7 +92,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
           ? { started: start, trouble: undefined }
           : { started: false, trouble: enabled?.output ?? "systemd went away" };
       }
-      // What `enable` would have done, for the next login.
+      // Creates the link that `enable` would create, for the next login.
       mkdirSync(dirname(wanted), { recursive: true });
       rmSync(wanted, { force: true });
       symlinkSync(join("..", name), wanted);
@@ -118,7 +118,7 @@ export function openService({ env, paths, kind }: ServiceDeps) {
   };
 }
 
-/** Runs this very IO on this very home, with the programs that the person's shell finds. */
+/** Runs this installation on this home, with the PATH of the person's shell. */
 function specOf(env: NodeJS.ProcessEnv, paths: Paths): ServiceSpec {
   if (/[\\/]_npx[\\/]/.test(packageRoot))
     throw usageError("IO runs from npx's cache, which may be emptied. Install it for good first: npm install -g io-orchestrator");
@@ -134,7 +134,7 @@ function specOf(env: NodeJS.ProcessEnv, paths: Paths): ServiceSpec {
   };
 }
 
-/** Empty for the home that IO has by itself: each other one has a service of its own, named after its folder. */
+/** Empty for the default home; other homes have services named after their folders. */
 function markOf(env: NodeJS.ProcessEnv, { home }: Paths): string {
   if (realOf(home) === realOf(pathsOf({ ...env, IO_HOME: undefined }).home)) return "";
   const name = basename(home)
@@ -147,7 +147,7 @@ function markOf(env: NodeJS.ProcessEnv, { home }: Paths): string {
   return [name, hash].filter(Boolean).join("-");
 }
 
-/** The variables that choose or open a model now and that a service would not see. */
+/** The variables that now select or unlock a model and that a service would not have. */
 export function unseenVariables(env: NodeJS.ProcessEnv): string[] {
   const telling =
     /^(?:COPILOT_(?!CLI_PATH)\w+|GH_TOKEN|GITHUB_TOKEN|TELEGRAM_BOT_TOKEN|IO_(?:ENGINE|HOST|PORT|TOKEN)|\w+_API_KEY)$/;

@@ -12,7 +12,7 @@ interface ServiceOptions extends Json {
 
 const KIND = new Option("--kind <kind>", "for another system than this one").choices(["systemd", "launchd"]).hideHelp();
 
-/** `io service`: IO starts at every login and comes back after a crash. */
+/** `io service`: starts IO at every login and after a crash. */
 export function serviceCommands(program: Command, shell: Shell): void {
   const service = program
     .command("service")

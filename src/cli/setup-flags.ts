@@ -21,12 +21,12 @@ export interface SetupFlags {
   service?: boolean;
 }
 
-/** Whether something was answered on the command line. */
+/** Whether any answer was given on the command line. */
 export function hasFlags(flags: SetupFlags): boolean {
   return Object.values(flags).some((value) => value !== undefined);
 }
 
-/** The answers as flags give them. Nobody is asked; what cannot be is exit 2. */
+/** The answers given by flags. Nobody is asked; an invalid answer is exit code 2. */
 export async function answersIn(flags: SetupFlags, shell: Shell, found: Found): Promise<Answered> {
   const engine = flags.engine ?? engineIn(flags);
   const changes: Changes = {};
@@ -40,7 +40,7 @@ export async function answersIn(flags: SetupFlags, shell: Shell, found: Found): 
     Object.assign(changes, { telegramEnabled: true, telegramBotToken: await secret(flags.telegramToken) });
   if (flags.telegramUser !== undefined) changes.authorizedUserId = whole("--telegram-user", flags.telegramUser);
   configWith(shell, changes);
-  // Ollama is written down as a provider, which comes before everything else that is there.
+  // Ollama is stored as a provider, which takes precedence over everything else.
   return { changes, engine: engine === "ollama" ? "provider" : engine, service: flags.service === true };
 }
 
@@ -60,7 +60,7 @@ async function loginIn({ githubToken }: SetupFlags, { login, passedOver }: Found
   );
 }
 
-/** Refuses what GitHub would refuse, in words that help. */
+/** Rejects tokens that GitHub would reject, with an explanation. */
 export function checkedToken(token: string): string {
   if (token.startsWith("ghp_"))
     throw usageError(
@@ -92,7 +92,7 @@ async function providerIn(flags: SetupFlags, shell: Shell, found: Found, engine:
   return draft === "as it is" ? before : draft;
 }
 
-/** "-" keeps a secret out of the list of processes. */
+/** "-" reads a secret from standard input, because process lists show arguments. */
 async function secret(given: string): Promise<string> {
   return (given === "-" ? await readInput() : given).trim();
 }

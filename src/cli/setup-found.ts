@@ -5,15 +5,15 @@ import { createProxyChoice } from "../engine/wire/proxy.ts";
 import { createHttpTransport } from "../engine/wire/transport.ts";
 import type { Config } from "../home/config.ts";
 
-/** What a model could come from on this machine, without asking anybody over the network. */
+/** The possible models on this machine, found without the network. */
 export interface Found {
   login: GitHubLogin | undefined;
-  /** Why something that looks like a login does not serve. */
+  /** Why apparent logins are not usable. */
   passedOver: string[];
   /** The address in COPILOT_PROVIDER_BASE_URL. */
   environment: string | undefined;
   ollama: { url: string; models: string[] } | undefined;
-  /** Providers whose usual variable holds a key. */
+  /** Providers whose usual variable contains a key. */
   keys: { preset: Preset; variable: string }[];
 }
 

@@ -11,11 +11,11 @@ import { type Found, findModels } from "./setup-found.ts";
 import { type Ask, askProvider } from "./setup-provider.ts";
 import { type Answered, type Changes, configWith, tellInTheWay, tellTrial, tryOut } from "./setup-trial.ts";
 
-/** Everything is drawn on standard error, so that standard output holds the answer alone. */
+/** Prompts go to standard error, so that standard output contains only the result. */
 const output = process.stderr;
 const safe = (text: string) => terminalSafe(text).replaceAll("\n", " ");
 
-/** The questions at a terminal, by arrow keys. Ctrl-C at any of them leaves everything as it was. */
+/** The setup questions at a terminal, answered with arrow keys. Ctrl-C changes nothing. */
 export async function askByKeys(shell: Shell, before: Config): Promise<Answered> {
   prompts.intro("IO: which model answers, and how to reach it", { output });
   const found = await findModels(before, shell.env);
@@ -42,7 +42,7 @@ function tellFound({ login, passedOver, environment, ollama, keys }: Found): voi
   prompts.note(lines.map(safe).join("\n") || "No login, no key and no Ollama.", "Found here", { output });
 }
 
-/** Which model, and what it needs. */
+/** Asks for the engine, and what it needs. */
 async function askEngine(shell: Shell, before: Config, found: Found): Promise<{ changes: Changes; engine: Answered["engine"] }> {
   const keyed = new Set(found.keys.map(({ preset }) => preset.name));
   const hintFor = (name: string) => found.keys.find(({ preset }) => preset.name === name)?.variable;
@@ -93,7 +93,7 @@ function initialOf(before: Config, { login, ollama, environment, keys }: Found):
   return keys[0]?.preset.name ?? (ollama && ollama.models.length > 0 ? "ollama" : "copilot");
 }
 
-/** Connects GitHub Copilot: by the login that is there, by logging in now, or by a token. */
+/** Connects GitHub Copilot: with the existing login, a new login, or a token. */
 async function askLogin(shell: Shell, { login }: Found): Promise<Changes> {
   const program = findCopilotProgram(shell.env);
   const way = await answered(
@@ -120,7 +120,7 @@ async function askLogin(shell: Shell, { login }: Found): Promise<Changes> {
   return {};
 }
 
-/** The Copilot program asks and stores the login itself; it has the terminal for as long as that takes. */
+/** The Copilot program asks and stores the login itself, using the terminal. */
 function loginWith(program: string, env: NodeJS.ProcessEnv): Promise<number | null> {
   return new Promise((done) => {
     const child = spawn(program, ["login"], { env, stdio: "inherit" });
@@ -129,7 +129,7 @@ function loginWith(program: string, env: NodeJS.ProcessEnv): Promise<number | nu
   });
 }
 
-/** The questions about a provider, by keys. */
+/** Asks the questions about a provider with prompts. */
 function asking(picked: string, { ollama }: Found): Ask {
   return async (question, { id, fallback = "", hidden, check, choices = [] }) => {
     if (id === "provider") return picked;
@@ -159,7 +159,7 @@ function asking(picked: string, { ollama }: Found): Ask {
   };
 }
 
-/** Tries it, and lets the person decide when it does not work. False: ask again. */
+/** Tries the answers, and lets the person decide if that fails. False: ask again. */
 async function isGood(shell: Shell, draft: Pick<Answered, "changes" | "engine">): Promise<boolean> {
   const busy = prompts.spinner({ output });
   busy.start("Asking it something, to see that it answers");

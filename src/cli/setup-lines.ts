@@ -6,10 +6,10 @@ import type { Shell } from "./output.ts";
 import { type Ask, askProvider } from "./setup-provider.ts";
 import { type Answered, type Changes, configWith } from "./setup-trial.ts";
 
-/** Nobody types into a pipe: what does not come at once will not come at all. */
+/** Nobody types into a pipe: an answer that does not come at once will not come. */
 const ANSWER_MS = 10_000;
 
-/** The same questions for answers that are piped in, a line each; what is not answered stays as it is. */
+/** The same questions for piped answers, one per line; unanswered settings stay as they are. */
 export async function askByLines(shell: Shell, before: Config): Promise<Answered & { trial: boolean }> {
   const answers = openAnswers(false);
   const next = async (question: string): Promise<string | undefined> => {

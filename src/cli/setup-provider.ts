@@ -7,30 +7,30 @@ import { endpointOf, type Provider, typeOf } from "../engine/models/provider.ts"
 import { nearest, type ProviderConfig } from "../home/config.ts";
 import { usageError } from "../lib/errors.ts";
 
-/** Asks until an answer fits. An empty one is the fallback, and so is the end of the answers. */
+/** Asks until an answer is valid. An empty answer, or the end of input, selects the fallback. */
 export type Ask = (
   question: string,
   options: {
-    /** Which question it is, for whoever has the answers already. */
+    /** Identifies the question, for callers that already have answers. */
     id: "provider" | "address" | "key" | "model" | "default model" | "port";
     fallback?: string;
-    /** What there is to choose from: as text, and one by one. */
+    /** The choices, as text and one by one. */
     list?: string;
     choices?: { value: string; hint?: string }[];
     hidden?: boolean;
-    /** Throws a `UserError` for an answer that cannot be. */
+    /** Throws a `UserError` for an invalid answer. */
     check?: (answer: string) => void;
   },
 ) => Promise<string>;
 
-/** A provider as config.json will name it. */
+/** A provider as config.json will contain it. */
 type Draft = Partial<ProviderConfig> & { type: Provider["type"]; baseUrl: string };
 
 export interface ProviderQuestions {
   before: ProviderConfig | undefined;
   env: NodeJS.ProcessEnv;
   note: (text: string) => void;
-  /** Throws a `UserError` if a config with this provider cannot be. */
+  /** Throws a `UserError` if a configuration with this provider is invalid. */
   fits: (draft: Draft) => void;
 }
 
@@ -38,7 +38,7 @@ const NONE = "none";
 const THE_SAME = "the one that is set";
 const MOST_SHOWN = 40;
 
-/** Asks for a provider and what it needs. Undefined takes the provider out of the config. */
+/** Asks for a provider and its settings. Undefined removes the provider from the configuration. */
 export async function askProvider(ask: Ask, parts: ProviderQuestions): Promise<Draft | undefined | "as it is"> {
   const { before, env, note, fits } = parts;
   const current = before && presetOf(before);
@@ -73,7 +73,7 @@ function menu(env: NodeJS.ProcessEnv): string {
   return [...lines, last].join("\n");
 }
 
-/** The preset that was meant, an address, or none. */
+/** The selected preset, an address, or none. */
 function pick(answer: string): Preset | string {
   const number = /^\d+$/.test(answer) ? Number(answer) : undefined;
   if (answer.toLowerCase() === NONE || number === PRESETS.length + 1) return NONE;
@@ -96,7 +96,7 @@ function byName(wanted: string): Preset {
   return PRESETS.find(({ name }) => name === wanted)!;
 }
 
-/** The preset that a provider of the config belongs to. */
+/** The preset of a configured provider. */
 function presetOf({ baseUrl, type }: Pick<ProviderConfig, "baseUrl" | "type">): Preset {
   const origin = new URL(baseUrl).origin.replace("localhost", "127.0.0.1");
   return (
@@ -107,7 +107,7 @@ function presetOf({ baseUrl, type }: Pick<ProviderConfig, "baseUrl" | "type">): 
   );
 }
 
-/** An address as it was typed; one without a scheme gets the usual one. */
+/** Adds the usual scheme to an address that was typed without one. */
 function addressIn(typed: string): string {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(typed)) return typed;
   return `${/^(?:localhost|[\d.]+|\[[\d:a-f]+\])(?::|\/|$)/i.test(typed) ? "http" : "https"}://${typed}`;
@@ -195,7 +195,7 @@ function isOffered(model: string, models: readonly ModelFacts[]): boolean {
   return models.some(({ id }) => id === model || id === `${model}:latest` || id.startsWith(`${model}-20`));
 }
 
-/** A dated model beside the one that leads to the newest of its kind. */
+/** Whether a dated model is listed beside its undated name, which always points to the newest. */
 function isSnapshot(id: string, models: readonly ModelFacts[]): boolean {
   const name = /^(.+)-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4})$/.exec(id)?.[1];
   return name !== undefined && models.some((other) => other.id === name);
@@ -237,7 +237,7 @@ function namesOf(draft: Draft, env: NodeJS.ProcessEnv) {
   return { address: "the one given here", key: setting, model: "its name", keyAdvice: advice };
 }
 
-/** As a person would write it: what holds anyway is left out. */
+/** Leaves defaults out, as a person would. */
 function withoutDefaults({ models, headers, wireApi, ...rest }: ProviderConfig): Draft {
   return {
     ...rest,

@@ -5,21 +5,21 @@ import type { Shell } from "./output.ts";
 
 export type Changes = { [K in ConfigKey]?: unknown };
 
-/** What was answered: what is to be written, and which engine was meant. */
+/** The answers: the changes to write, and the chosen engine. */
 export interface Answered {
   changes: Changes;
   engine: EngineKind | undefined;
   service: boolean;
 }
 
-/** The config as it would be. Throws a `UserError` for one that cannot be. */
+/** The resulting configuration. Throws a `UserError` if it is invalid. */
 export function configWith({ paths }: Shell, changes: Changes): Config {
   const before = loadConfig(paths.config);
   const merged = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
   return parseConfig(Object.fromEntries(merged), "config.json");
 }
 
-/** One real request with what was answered, before any of it is written. */
+/** Makes one real request with the answers before writing them. */
 export async function tryOut(
   shell: Shell,
   { changes, engine }: Pick<Answered, "changes" | "engine">,
@@ -35,7 +35,7 @@ export function tellTrial({ state, found, remedy }: Finding): string {
   return `${sign}: ${found}${remedy ? `\n${remedy}` : ""}`;
 }
 
-/** What else is set and would come before what was chosen. */
+/** The other settings that would take precedence over the choice. */
 export function tellInTheWay({ env }: Shell, engine: EngineKind | undefined): string[] {
   const notes: string[] = [];
   if (engine !== undefined && env.IO_ENGINE && env.IO_ENGINE !== engine)

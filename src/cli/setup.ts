@@ -15,7 +15,7 @@ interface SetupOptions extends SetupFlags {
   json?: boolean | undefined;
 }
 
-/** The first-run questions: by keys at a terminal, by flags or piped answers elsewhere. Written once, at the end. */
+/** The first-run questions: with prompts at a terminal, by flags or piped answers elsewhere. Writes once, at the end. */
 export function setupCommand(program: Command, shell: Shell): void {
   program
     .command("setup")
@@ -67,7 +67,7 @@ async function setUp(shell: Shell, flags: SetupFlags, { json, yes, test }: Omit<
   if (finding?.state === "failed") process.exitCode = ExitCode.failed;
 }
 
-/** Writes what was answered, once, and says what comes next. */
+/** Writes the answers and prints the next steps. */
 async function finish(
   shell: Shell,
   { changes, service }: Answered,

@@ -9,7 +9,7 @@ import { whileWorking } from "./working.ts";
 type SkillList = { items: Skill[] };
 type Shown = { skill: Skill; text: string };
 
-/** Skills from the command line: the one place where a person switches them on. */
+/** `io skill`: skills. Only here does a person enable them. */
 export function skillCommands(program: Command, shell: Shell): void {
   const skill = program.command("skill").description("skills: folders with a SKILL.md that teach IO something");
 
@@ -104,7 +104,7 @@ export function skillCommands(program: Command, shell: Shell): void {
     });
 }
 
-/** Switches a skill on as it was shown; one that changed meanwhile stays off. */
+/** Enables a skill as it was shown; if it has changed since, it stays off. */
 function switchOn(shell: Shell, { slug, hash }: Skill): Promise<Skill> {
   const query = hash === null ? "" : `?${new URLSearchParams({ hash })}`;
   return shell.client().request<Skill>("POST", `${route(slug)}/enable${query}`);
@@ -124,7 +124,7 @@ function describe(skill: Skill): string {
   ].join("\n");
 }
 
-/** The daemon stands in another folder, so a relative path is made absolute here. */
+/** The daemon has another working folder, so a relative path is made absolute here. */
 function addressOf(given: string): string {
   if (given === "~" || given.startsWith("~/")) return join(homedir(), given.slice(1));
   return given === "." || given === ".." || /^\.\.?\//.test(given) ? resolve(given) : given;

@@ -12,7 +12,7 @@ interface DelegateOptions extends Json {
   yes?: boolean;
 }
 
-/** Gives a squad work, and first the people for it. */
+/** `io squad delegate`: gives a squad a task, after adding agents if it has none. */
 export function delegateCommand(squad: Command, shell: Shell): void {
   squad
     .command("delegate")
@@ -35,7 +35,7 @@ export function delegateCommand(squad: Command, shell: Shell): void {
     });
 }
 
-/** Offers a squad without agents those that fit its project. */
+/** Offers a squad without agents those suggested for its project. */
 async function takeSuggested(shell: Shell, slug: string, yes: boolean | undefined): Promise<void> {
   const client = shell.client();
   const { projectPath } = await client.request<Squad>("GET", squadRoute(slug));

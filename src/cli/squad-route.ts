@@ -1,2 +1,2 @@
-/** The address of a squad in the API. */
+/** The API path of a squad. */
 export const squadRoute = (slug: string) => `/api/squads/${encodeURIComponent(slug)}`;

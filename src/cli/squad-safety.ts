@@ -17,7 +17,7 @@ interface SetOptions {
   json?: boolean;
 }
 
-/** Where a squad works, and what it is held to beyond what holds for all. */
+/** Commands for a squad's folder and its own safety settings. */
 export function safetyCommands(squad: Command, shell: Shell): void {
   squad
     .command("move")
@@ -93,7 +93,7 @@ export function tellSafety({ mode, sandbox, approvals, budgets, news }: SquadSaf
   );
 }
 
-/** `default` and `off` take back what was said. */
+/** `default` and `off` reset a setting. */
 function safetyOf({ mode, sandbox, approvals, budget, news }: SetOptions): Record<string, unknown> {
   return {
     ...(mode && { mode: mode === "default" ? null : mode }),

@@ -9,7 +9,7 @@ import { whileWorking } from "./working.ts";
 
 const MOST_DECISIONS = 200;
 
-/** Who is in a squad. */
+/** Commands for the agents of a squad. */
 export function agentCommands(squad: Command, shell: Shell): void {
   squad
     .command("agents")
@@ -53,7 +53,7 @@ export function agentCommands(squad: Command, shell: Shell): void {
     });
 }
 
-/** What a squad has decided. */
+/** Commands for the decisions of a squad. */
 export function decisionCommands(squad: Command, shell: Shell): void {
   squad
     .command("decisions")
@@ -88,7 +88,7 @@ export function decisionCommands(squad: Command, shell: Shell): void {
     });
 }
 
-/** What a project is made of. */
+/** `io squad analyze`: what a project consists of. */
 export function analyzeCommand(squad: Command, shell: Shell): void {
   squad
     .command("analyze")

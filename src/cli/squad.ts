@@ -91,7 +91,7 @@ async function confirm(shell: Shell, { slug, agents, decisions, tasks }: View): 
   if (answer.trim() !== slug) throw usageError("Nothing was deleted.");
 }
 
-/** A squad's folder, and that it is not there. */
+/** A squad's folder, with a hint if it is missing. */
 function placeOf({ slug, projectPath, missing }: Squad): string {
   return missing ? `${projectPath} (missing: put it back, or io squad move ${slug} <folder>)` : projectPath;
 }

@@ -7,10 +7,10 @@ import { VARIABLE_NAMES } from "../swarm/pipeline/settings.ts";
 import { settledDaemon, startInBackground } from "./daemon.ts";
 import type { Shell } from "./output.ts";
 
-/** How often a daemon that ends just as it is found is replaced by another. */
+/** How often to retry when a daemon ends just as it is found. */
 const MOST_TRIES = 5;
 
-/** Follows the daemon that serves, or one that is started for this and ends by itself when nothing is left to do. */
+/** Follows the running daemon, or starts one that ends when it is idle. */
 export async function joinDaemon(shell: Shell, signal: AbortSignal, deps: NewsDeps) {
   for (let tries = 1; ; tries += 1) {
     const client = await reachDaemon(shell, signal);
@@ -36,13 +36,13 @@ async function reachDaemon(shell: Shell, signal: AbortSignal): Promise<Client> {
   return shell.client();
 }
 
-/** What settles this run is sent with it, and is not to hold for the runs of others. */
+/** This run's settings travel with its request; a new daemon must not apply them to other runs. */
 function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const own: readonly string[] = [...VARIABLE_NAMES, "ISSUE_BODY", "GITHUB_STEP_SUMMARY"];
   return Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
 }
 
-/** The variables of this environment that settle how a run works. */
+/** The environment variables that configure a run. */
 export function variablesIn(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(VARIABLE_NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
@@ -50,11 +50,11 @@ export function variablesIn(env: NodeJS.ProcessEnv): Record<string, string> {
 export interface NewsDeps {
   hear: (event: Event) => void;
   onWords?: ((words: Words) => void) | undefined;
-  /** Called when a daemon that was lost is there again. */
+  /** Called when a lost daemon is back. */
   onBack?: () => void;
 }
 
-/** Follows what happens from now on. While it is open, a daemon that would end by itself stays. */
+/** Follows events from now on. While it is open, a daemon that would end when idle stays. */
 function openNews(client: Client, { hear, onWords, onBack }: NewsDeps) {
   const leaving = new AbortController();
   const { signal } = leaving;
@@ -69,7 +69,7 @@ function openNews(client: Client, { hear, onWords, onBack }: NewsDeps) {
   const ended = follow();
   ended.catch(() => undefined);
   return {
-    /** Resolves when nothing more is missed. */
+    /** Resolves once no further event can be missed. */
     opened: Promise.race([opened, ended]),
     /** Rejects when the daemon is lost for good. */
     ended,
@@ -84,7 +84,7 @@ export const approvalsOf = (client: Client) => ({
     client.request<Approval>("POST", `/api/approvals/${encodeURIComponent(id)}`, decision),
 });
 
-/** Aborts at the first Ctrl-C; a second one ends the command as usual. */
+/** Aborts at the first Ctrl-C; a second one kills the command as usual. */
 export function interruption(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());

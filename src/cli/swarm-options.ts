@@ -36,25 +36,25 @@ export function pathOf(runId: string): string {
   return `/api/runs/${encodeURIComponent(runId)}`;
 }
 
-/** Another project as the daemon finds it: a folder by its whole path, anything else by its name. */
+/** Another project for the daemon: a folder by its absolute path, anything else by its name. */
 export function otherProject(name: string): string {
   const folder = resolve(name);
   return existsSync(folder) || name.includes("/") || name.startsWith(".") ? folder : name;
 }
 
-/** The project that the person stands in. */
+/** The project of the current folder. */
 export async function projectHere(): Promise<string> {
   const { projectAround } = await import("../swarm/run/checkout.ts");
   return projectAround(process.cwd());
 }
 
-/** Plain lines on standard error. */
+/** Progress as plain lines on standard error. */
 export function plainProgress({ env }: Shell): RunProgress {
   const write = (text: string) => void process.stderr.write(text);
   return createProgress({ write, colour: process.stderr.isTTY === true && !env.NO_COLOR });
 }
 
-/** The run drawn on the terminal, where there is one that can show it and a person in front of it. */
+/** The run's view on an interactive terminal, if there is one. */
 export async function viewHere({ env }: Shell): Promise<RunView | undefined> {
   const { stdin: input, stderr: output } = process;
   if (!input.isTTY || !output.isTTY || env.CI || env.TERM === "dumb") return undefined;

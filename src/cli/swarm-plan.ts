@@ -66,7 +66,7 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
   try {
     const { engine } = await client.request<Status>("GET", "/api/status");
     shell.note(`Model: ${engine.why}.`);
-    // A plan calls no tool that would be asked about: only a budget can hold it up. Lines typed here are answers to the pm.
+    // A plan makes no tool call that needs approval: only a budget can block it. Lines typed here answer the pm.
     const isOurs = ({ kind }: Approval) => kind === "budget";
     const approvals = approvalsOf(client);
     const questions = createQuestionsHere({ isOurs, decide: approvals.decide, note: shell.note });
@@ -121,7 +121,7 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
   }
 }
 
-/** Puts questions to a person, or reads the answers from a pipe; an empty line or the end of input means: use your judgement. */
+/** Asks a person, or reads the answers from a pipe; an empty line or the end of input means: use your judgement. */
 function createAsker(shell: Shell) {
   const lines = createInterface({ input: process.stdin, terminal: false });
   const waiting: ((line: string | null) => void)[] = [];

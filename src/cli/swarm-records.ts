@@ -17,7 +17,7 @@ interface Options {
   json?: boolean;
 }
 
-/** The commands about runs and pipelines that need no engine: they work whatever is wrong with the provider. */
+/** The commands about runs and pipelines that need no engine, so they work even if the provider does not. */
 export function recordCommands(swarm: Command, shell: Shell): void {
   swarm
     .command("validate")
@@ -90,7 +90,7 @@ async function validate(shell: Shell, file: string | undefined, options: Options
   }
 }
 
-/** How the checks of a project are found: what a squad of it was given, else what its files say. */
+/** Finds the checks of a project: those set for its squad, else those named in its files. */
 async function checkFinders(shell: Shell, projectPath: string) {
   const { findChecksAlone } = await import("../daemon/git-alone.ts");
   const chosen = !existsSync(shell.paths.database)

@@ -48,7 +48,7 @@ interface RunOptions {
   json?: boolean;
 }
 
-/** `io swarm …`, also known as `swarm …`: the pipeline, worked on by the daemon or by one that is started for it. */
+/** `io swarm …`, also available as `swarm …`: the pipeline, run by the daemon or by one started for it. */
 export function swarmCommands(program: Command, shell: Shell): void {
   const swarm = program
     .command("swarm")
@@ -104,12 +104,12 @@ export function swarmCommands(program: Command, shell: Shell): void {
     });
 }
 
-/** What a request says of this command: its settings, and whether it stays. */
+/** The request's part about this command: its environment, and whether it stays. */
 function asHere({ env }: Shell, { standIns, detach = false }: RunOptions) {
   return { standIns, attended: !detach, variables: variablesIn(env), stepSummary: env.GITHUB_STEP_SUMMARY || undefined };
 }
 
-/** One lower-case word is more likely a mistyped command than an issue: a pipeline is not begun by mistake. */
+/** One lower-case word is more likely a mistyped command than an issue, so it needs confirmation. */
 async function makeSure(shell: Shell, swarm: Command, words: readonly string[], { plan, yes }: RunOptions): Promise<void> {
   const [word] = words;
   if (yes || plan !== undefined || words.length !== 1 || word === undefined || !/^[a-z][a-z0-9_-]{2,}$/.test(word)) return;
@@ -122,7 +122,7 @@ async function makeSure(shell: Shell, swarm: Command, words: readonly string[], 
   if (!(await askYesNo(`${hint} Run the pipeline with "${word}" as the issue?`))) throw new UserError("Nothing was started.");
 }
 
-/** Begins or resumes a run and shows it to its end. Ctrl-C leaves a run that can be resumed. */
+/** Starts or resumes a run and shows it until its end. After Ctrl-C the run can be resumed. */
 async function follow(
   shell: Shell,
   options: RunOptions & { about?: string[] },
@@ -130,7 +130,7 @@ async function follow(
 ): Promise<void> {
   const stop = interruption();
   const early: Event[] = [];
-  // The daemon tells of every run, so nothing is shown before the id of this one is known.
+  // The daemon sends events of every run, so they are buffered until the id of this one is known.
   let hear = (event: Event) => void early.push(event);
   let look = () => {};
   let onWords = (_: Words) => {};
@@ -179,7 +179,7 @@ async function follow(
       else stop.addEventListener("abort", interrupt, { once: true });
       news.ended.catch((error: unknown) => lose(left(id, error)));
     });
-    // The run may be held up by what others were asked before it began.
+    // Questions asked before the run began may block it too.
     (await approvals.waiting()).forEach(questions.update);
     await ended;
   } finally {
@@ -194,7 +194,7 @@ async function follow(
   process.exitCode = exitCodeOf(run) || (pulls.every(isGood) ? ExitCode.done : ExitCode.failed);
 }
 
-/** What becomes of a run whose daemon has gone. */
+/** The error for a run whose daemon is gone. */
 function left(id: string, cause: unknown): UserError {
   return new UserError(
     `The daemon that works on run ${id} has ended or does not answer (${messageOf(cause)}). See how it stands: swarm show ${id}    Go on with it: swarm resume ${id}`,

@@ -1,4 +1,4 @@
-/** Lines with their columns under each other; the first is text, the others are numbers and stand to the right. */
+/** Formats aligned columns: text on the left in the first, right-aligned numbers in the others. */
 export function tableOf(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   return rows

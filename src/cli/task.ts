@@ -46,7 +46,7 @@ export function taskCommands(program: Command, shell: Shell): void {
     });
 }
 
-/** The end of what was seen of a task, and how much came before it. */
+/** The latest activity of a task, and how many entries precede it. */
 async function latest(client: Client, id: string): Promise<{ items: Activity[]; earlier: number }> {
   let seen: Activity[] = [];
   let earlier = 0;
@@ -96,7 +96,7 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
   ].join("\n");
 }
 
-/** A line of its record: a call has the mark and the word that it has everywhere. */
+/** A line of a task's record; a call has its usual mark and words. */
 function seen(activity: Activity): string {
   const call = callOf(activity);
   if (!call) return activity.summary;

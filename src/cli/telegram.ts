@@ -3,7 +3,7 @@ import { channelLine } from "../client/status.ts";
 import type { Paired, TelegramStatus } from "../protocol/channels.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** The Telegram channel, from the command line. */
+/** `io telegram`: the Telegram channel. */
 export function telegramCommands(program: Command, shell: Shell): void {
   const telegram = program.command("telegram").description("IO as a Telegram bot: who it serves and how it stands");
 

@@ -9,14 +9,14 @@ import type { ConversationList } from "../protocol/conversations.ts";
 import { Terminal } from "../tui/terminal.ts";
 import { type ChatOptions, chatOptionsIn } from "./chat-options.ts";
 
-/** The first thing that is loaded: the chat's prompt is there before the rest of IO is, and every other command is left to that. */
+/** Loaded first: shows the chat's prompt before the rest of IO is loaded, and passes every other command on. */
 export async function main(program: "io" | "swarm", args: readonly string[]): Promise<void> {
   const { stdin: input, stdout: output, env } = process;
   const { home } = pathsOf(env);
   if (existsSync(join(home, RESTORE_ROOM, RESTORE_NOTE)) && !(await mended(home))) return;
   const options = program === "io" ? chatOptionsIn(args) : undefined;
   if (!options || !input.isTTY || !output.isTTY || env.TERM === "dumb") return (await import("./io.ts")).main(program, args);
-  // A terminal that is gone takes no more words.
+  // The terminal is gone.
   output.on("error", () => process.exit());
   const reach = async () => (await import("./chat.ts")).reachDaemon();
   try {
@@ -31,7 +31,7 @@ export async function main(program: "io" | "swarm", args: readonly string[]): Pr
   process.exit();
 }
 
-/** The conversation of that name, or the one that the person chooses; undefined if they choose none. */
+/** The conversation with that name, or the one that the person picks; undefined if they pick none. */
 async function resumed(client: Client, wanted: NonNullable<ChatOptions["resume"]>): Promise<{ name: string } | undefined> {
   if (wanted !== true) return openConversation(client, { name: wanted, exists: true });
   const { pickConversation } = await import("../tui/picker.ts");
@@ -44,7 +44,7 @@ async function resumed(client: Client, wanted: NonNullable<ChatOptions["resume"]
   return name === undefined ? undefined : { name };
 }
 
-/** Where the person stands; a folder that was removed under them is none. */
+/** The current folder; undefined if it was deleted. */
 function folderHere(): string | undefined {
   try {
     return process.cwd();
@@ -53,7 +53,7 @@ function folderHere(): string | undefined {
   }
 }
 
-/** A restore that was killed at its last step is finished first. False: it could not be seen to. */
+/** Finishes a restore that was killed at its last step. False if that failed. */
 async function mended(home: string): Promise<boolean> {
   try {
     const told = (await import("../backup/interrupted.ts")).finishRestore(home);

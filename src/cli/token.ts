@@ -3,7 +3,7 @@ import { usageError } from "../lib/errors.ts";
 import { type ClientToken, type MadeClientToken, TokenScope } from "../protocol/tokens.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
-/** Tokens for other programs, from the command line. */
+/** `io token`: tokens for other programs. */
 export function tokenCommands(program: Command, shell: Shell): void {
   const token = program.command("token").description("tokens for other programs, each for its own purpose");
 

@@ -7,7 +7,7 @@ import type { Run } from "../protocol/runs.ts";
 import type { Skill } from "../protocol/skills.ts";
 import type { Task } from "../protocol/squads.ts";
 
-/** Something that was said on the tour, and what came back. */
+/** A message of the tour, and its reply. */
 export interface Exchange {
   said: string;
   reply: string;
@@ -17,7 +17,7 @@ export interface Scene {
   name: "chat" | "wiki" | "squad" | "skill" | "swarm";
   title: string;
   exchanges: Exchange[];
-  /** What is in the store now because of it, in one sentence. */
+  /** The resulting change in the store, in one sentence. */
   proof: string;
 }
 
@@ -25,7 +25,7 @@ export interface TourDeps {
   client: Client;
   project: string;
   skillsFolder: string;
-  /** Told before and after each thing that is said. */
+  /** Called before and after each message. */
   onSay: (said: string) => void;
   onReply: (reply: string) => void;
   onWait: (what: string) => void;
@@ -37,7 +37,7 @@ interface Plan {
   play: (talk: (text: string) => Promise<string>) => Promise<string>;
 }
 
-/** The scenes in their order; each proves itself by what it left in the store, and fails if it did not. */
+/** The scenes in order; each checks what it left in the store, and fails if that is missing. */
 export function scenesOf({ client, project, skillsFolder, onSay, onReply, onWait }: TourDeps) {
   const plans: Plan[] = [
     {

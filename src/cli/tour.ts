@@ -18,10 +18,10 @@ interface TourOptions {
   json?: boolean;
 }
 
-/** How long the daemon has for a stop in good order: Ctrl-C ends the tour within 5 s in all. */
+/** How long the daemon has for a clean stop: Ctrl-C must end the tour within 5 s. */
 const END_MS = 2_000;
 
-/** `io tour`: everything once, on a sample project and the rehearsal model, in a home of its own. */
+/** `io tour`: shows everything once, with a sample project and the rehearsal model, in its own home. */
 export function tourCommand(program: Command, shell: Shell): void {
   program
     .command("tour")
@@ -35,7 +35,7 @@ export function tourCommand(program: Command, shell: Shell): void {
 async function tour(shell: Shell, { folder, keep = folder !== undefined, json }: TourOptions): Promise<void> {
   const stop = new AbortController();
   const interrupt = () => stop.abort();
-  // Heard until everything is put away: another Ctrl-C must not leave half of it.
+  // Handled until the cleanup is complete: another Ctrl-C must not leave half of it.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
   const place = placeFor(folder);
   const project = join(place, "greeter");
@@ -63,11 +63,11 @@ async function tour(shell: Shell, { folder, keep = folder !== undefined, json }:
     shell.print(document, shell.typed(ending(shell, { place, project, branch, keep })), { json });
   } finally {
     answers?.close();
-    // Nothing may be begun behind our back in a folder that is gone.
+    // The preparation must not start anything in a folder that is deleted meanwhile.
     await preparing.catch(() => undefined);
     await endDaemon(own, END_MS);
     if (!keep) rmSync(place, { recursive: true, force: true, maxRetries: 5 });
-    // A scene that was cut off may still wait for a daemon that will not come back.
+    // An interrupted scene may still wait for a daemon that will not come back.
     if (stop.signal.aborted) process.exit(ExitCode.interrupted);
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(signal, interrupt);
   }
@@ -83,7 +83,7 @@ function interrupted(signal: AbortSignal): Promise<never> {
 
 interface Showing {
   show: (text: string) => void;
-  /** Waits for the person, where there is one. */
+  /** Waits for the person, if there is one. */
   next: (() => Promise<void>) | undefined;
 }
 
@@ -108,7 +108,7 @@ async function playAll(own: Shell, project: string, { show, next }: Showing): Pr
   return scenes;
 }
 
-/** A place of its own: nothing that is there already is ever touched. */
+/** A folder for the tour; existing files are never touched. */
 function placeFor(folder: string | undefined): string {
   if (folder === undefined) return realOf(mkdtempSync(join(tmpdir(), "io-tour-")));
   const place = resolve(folder);
@@ -118,7 +118,7 @@ function placeFor(folder: string | undefined): string {
   return realOf(place);
 }
 
-/** The person's environment without whatever would lead to another home, model or port. */
+/** The person's environment without variables that would select another home, model or port. */
 function environmentOf(env: NodeJS.ProcessEnv, home: string): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^IO_(?:HOST|PORT|TOKEN|ENGINE|HOME)$/.test(name));
   return { ...Object.fromEntries(kept), IO_HOME: home, IO_ENGINE: "rehearsal", IO_PORT: "0" };

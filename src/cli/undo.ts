@@ -9,7 +9,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const LATEST = 100;
 
-/** What a message or task changed in files, and the way back. */
+/** `io diff` and `io undo`: the file changes of messages and tasks. */
 export function undoCommands(program: Command, shell: Shell): void {
   program
     .command("diff")
@@ -37,7 +37,7 @@ export function undoCommands(program: Command, shell: Shell): void {
     });
 }
 
-/** The latest message or task that changed something in the folder one stands in, above or below it. */
+/** The latest message or task with changes in, above or below the current folder. */
 async function latestHere(shell: Shell): Promise<ChangeSummary> {
   const { items } = await shell.client().request<{ items: ChangeSummary[] }>("GET", `/api/changes?limit=${LATEST}`);
   const here = realOf(process.cwd());

@@ -16,7 +16,7 @@ import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const INSTALL_MS = 900_000;
 
-/** Installs a newer IO: the one way there is, and for a person. */
+/** `io update`: installs a newer IO, always on a person's request. */
 export function updateCommand(program: Command, shell: Shell): void {
   program
     .command("update")
@@ -44,7 +44,7 @@ export function updateCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** Where npm put this very copy, so that a newer one takes its place whatever the settings of npm say now. */
+/** The npm prefix of this installation, so that the update replaces it whatever npm's settings are now. */
 function prefixOf(root: string): string {
   const modules = dirname(root);
   if (root.endsWith(join("lib", "node_modules", PACKAGE))) return dirname(dirname(modules));
@@ -96,7 +96,7 @@ function withoutNpmSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^npm_/i.test(name)));
 }
 
-/** Only a person who sits there can say that what is under way may be interrupted. */
+/** Only a person at the terminal can agree to interrupt running work. */
 async function offerRestart(shell: Shell, yes: boolean | undefined): Promise<boolean> {
   if (!shell.daemon() || yes || !shell.isTerminal) return false;
   if (!(await askYesNo("Restart the daemon now? What is under way is finished by the new one."))) return false;

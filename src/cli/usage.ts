@@ -18,7 +18,7 @@ export function usageCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** The sum of everything on top, then its parts. */
+/** The total first, then its parts. */
 function tell({ by, since, total, items }: UsageSummary): string {
   const priced = total.money > 0 || !total.partial;
   const cells = (name: string, cost: Cost) => [

@@ -16,7 +16,7 @@ interface AddOptions extends Json {
   maxRounds?: string;
 }
 
-/** `io watch`: issues become pull requests, and reviews and failed checks come back to IO. */
+/** `io watch`: turns issues into pull requests, and handles reviews and failed checks. */
 export function watchCommands(program: Command, shell: Shell): void {
   const watch = program.command("watch").description("repositories whose issues, reviews and failed checks set IO to work");
   const request = <T>(method: string, path: string, body?: object) => shell.client().request<T>(method, path, body);

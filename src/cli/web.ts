@@ -22,7 +22,7 @@ export function webCommand(program: Command, shell: Shell): void {
     });
 }
 
-/** Opens an address that only this user is to see. */
+/** Opens an address that only this user may see. */
 export function openAddress({ paths, env }: Shell, url: string): void {
   const page = join(paths.home, "open-page.html");
   writeFileAtomic(page, redirectTo(url.replaceAll("&", "&amp;").replaceAll('"', "&quot;")), 0o600);
@@ -30,13 +30,13 @@ export function openAddress({ paths, env }: Shell, url: string): void {
 }
 
 /**
- * Every user of a machine can read what programs are started with, and a ticket signs in whoever has it. So the browser is
- * started with the name of a file that only this user can read.
+ * All users can see the arguments of processes, and the ticket in the address signs anybody in. So the browser gets the name of a
+ * file that only this user can read.
  */
 const redirectTo = (url: string): string =>
   `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url}"><title>IO</title>\n`;
 
-/** What opens a file on this system; where there is nothing, the person has the address. */
+/** Opens a file with the system's opener; without one, the person still has the address. */
 function openBrowser(file: string, { BROWSER, SystemRoot = "C:\\Windows" }: NodeJS.ProcessEnv): void {
   const openers: [string, string[]][] = [
     ...(BROWSER && isAbsolute(BROWSER) ? [[BROWSER, [file]] satisfies [string, string[]]] : []),

@@ -24,11 +24,11 @@ interface Hits {
 type Versions = { items: { version: string; savedAt: string; bytes: number }[] };
 type Source = { name: string; bytes: number; updatedAt: string };
 
-/** What the routes allow, said here in the words of the command line. */
+/** The limits of the routes, checked here for a better message. */
 const MOST_PAGES = 1_000;
 const MOST_HITS = 200;
 
-/** The wiki from the command line. */
+/** `io wiki`: the wiki. */
 export function wikiCommands(program: Command, shell: Shell): void {
   const wiki = program.command("wiki").description("IO's memory: pages, their history, and raw sources");
 
@@ -166,13 +166,13 @@ function sourceCommands(wiki: Command, shell: Shell): void {
     });
 }
 
-/** A page's text as it is, byte for byte; a terminal is spared what could play tricks on it. */
+/** Prints a page byte for byte; on a terminal, without control characters. */
 function printText(shell: Shell, document: unknown, text: string, { json }: Json): void {
   if (json) shell.print(document, "", { json });
   else process.stdout.write(shell.isTerminal ? `${terminalSafe(text).replace(/\n$/, "")}\n` : text);
 }
 
-/** The path travels as one encoded piece, so that no dots in it can change the address. */
+/** The path is encoded as one segment, so that dots in it cannot change the address. */
 function pageRoute(path: string, kind: "pages" | "history" = "pages"): string {
   return `/api/wiki/${kind}/${encodeURIComponent(path.startsWith("pages/") ? path : `pages/${path}`)}`;
 }
@@ -189,7 +189,7 @@ function queryOf(values: Record<string, string | undefined>): string {
 const VERDICTS = { keep: "Kept", change: "Changed", revert: "Reverted" } as const;
 type ReviewOptions = Json & { file?: string };
 
-/** What agents wrote, for a person who looks through it. */
+/** `io wiki review`: lets a person review what agents wrote. */
 function reviewCommand(wiki: Command, shell: Shell): void {
   wiki
     .command("review")

@@ -20,7 +20,7 @@ export interface JoinOptions extends Json {
   ca?: string;
 }
 
-/** Joins where that is still to be done, then works until it is ended. */
+/** Joins the cluster if necessary, then works until it is stopped. */
 export async function joinAndWork(shell: Shell, url: string | undefined, options: JoinOptions): Promise<void> {
   const { paths } = shell;
   ensureHome(paths);
@@ -78,7 +78,7 @@ function checked<T>(
   throw usageError(`${option}: ${JSON.stringify(value)} is not allowed: it ${explainIssues(result.error)}.`);
 }
 
-/** This host's name, as far as it can be one of a worker. */
+/** This host's name as a valid worker name. */
 function nameOfHost(): string {
   const plain = hostname()
     .toLowerCase()

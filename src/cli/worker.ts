@@ -6,7 +6,7 @@ import type { JoinOptions } from "./worker-join.ts";
 
 const at = (name: string) => `/api/workers/${encodeURIComponent(name)}`;
 
-/** Other hosts that do work for this one, and this one for another. */
+/** `io worker`: hosts that work for this one, and this host as a worker of another. */
 export function workerCommands(program: Command, shell: Shell): void {
   const worker = program.command("worker").description("hosts that do work for this one");
 

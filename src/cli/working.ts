@@ -2,13 +2,13 @@ import type { WriteStream } from "node:tty";
 import { createWorkingLine } from "../tui/working.ts";
 import type { Shell } from "./output.ts";
 
-/** A line that tells what goes on. */
+/** A status line for long operations. */
 export interface WorkingLine {
   tell(what: string): void;
   end(): void;
 }
 
-/** Shows on a terminal that something takes its time, and what it is at; silent everywhere else. */
+/** Shows on a terminal that an operation takes time; silent elsewhere. */
 export function startWorking({ env }: Pick<Shell, "env">, what: string): WorkingLine {
   if (!process.stderr.isTTY || env.CI || env.TERM === "dumb") return { tell: () => undefined, end: () => undefined };
   const line = createWorkingLine({ output: process.stderr as WriteStream, env });
