@@ -24,23 +24,23 @@ export interface AnswerDeps {
   contexts: Pick<Contexts, "set">;
   modelFor: ModelForMessage;
   attachments: Pick<Attachments, "find" | "read" | "pathOf">;
-  /** Why a conversation cannot work in its folder now; undefined where it can, or has none. */
+  /** Why a conversation cannot work in its folder now; undefined if it can, or has none. */
   folderTrouble: (conversation: string) => string | undefined;
   config: () => Config;
   emit: Emit;
-  /** Tells those who listen now, and keeps nothing. */
+  /** Publishes an event to current listeners without storing it. */
   announce: Emit;
 }
 
-/** How a message's turn ended, or why it was not begun, and why another than the default model was asked. */
+/** How a message's turn ended, or why it did not start, and why another than the default model answered. */
 export type Answered = Omit<TurnResult, "error"> & { error?: Failure; reason?: string | undefined };
 
-/** Asks a conversation's session for the answer to one message, or goes on with a turn that an earlier life began. */
+/** Answers one message with its conversation's session, or continues a turn that was interrupted by a restart. */
 export function createAnswers(deps: AnswerDeps) {
   const { store, messages, sessions, spending, conversations, steering, contexts, modelFor, folderTrouble, config } = deps;
   const { attachments, emit, announce } = deps;
 
-  /** Not waited for on the disk: it is there when the runtime has accepted the prompt, and so before any effect. */
+  /** The commit need not be on disk yet: it is when the runtime has accepted the prompt, and so before any effect. */
   function begin(
     { message, begun }: Work,
     chosen: ChosenModel | undefined,
@@ -80,7 +80,7 @@ export function createAnswers(deps: AnswerDeps) {
   return async (work: Work, signal: AbortSignal): Promise<Answered> => {
     const { message } = work;
     const { id, attempts } = message;
-    // Anywhere else a relative path would mean another file.
+    // In any other folder a relative path would mean another file.
     const trouble = folderTrouble(message.conversation);
     if (trouble !== undefined) return cannotBegin({ code: "project_missing", message: trouble });
     const chosen = await modelFor(message);
@@ -123,8 +123,8 @@ function spenderOf({ id, conversation, source }: Message): Spender {
 }
 
 /**
- * What the model reads: where the message came from, then its text. The same for every life of a message. A line of the
- * text that looks like where a message came from is spelled so that it cannot pass for it.
+ * The prompt for the model: the message's origin, then its text. Every attempt gets the same. A line of the text that imitates an
+ * origin is escaped.
  */
 export function promptOf({ source, text }: Pick<Message, "source" | "text">): string {
   return `[via ${source.channel}] ${text.replace(FORGED, "$1$2\\[")}`;

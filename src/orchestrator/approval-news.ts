@@ -22,10 +22,10 @@ export const reminderKey = (id: string) => `reminder:${id}`;
 
 /** A question is repeated when this part of its time is left. */
 const LAST_PART = 1 / 3;
-/** A longer wait is begun anew, since timers cannot wait for ever and clocks are set. */
+/** Longer waits are split, because timers are limited and clocks may be adjusted. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** Has every question reach the conversation that asked for the work, and once more before it expires. */
+/** Sends every question to the conversation that asked for the work, and a reminder before it expires. */
 export function createApprovalNews(deps: ApprovalNewsDeps) {
   const { hub, outbox, approvals, askers, squads, log, now = Date.now } = deps;
   let timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,7 @@ export function createApprovalNews(deps: ApprovalNewsDeps) {
     return squads.task(owner.id).origin?.source;
   }
 
-  /** The same question again is owed once. */
+  /** The outbox key makes repeated calls count once. */
   function tell(approval: Approval, kind: "approval" | "reminder"): void {
     const { id, conversation } = approval;
     const source = conversation === null ? undefined : askerOf(approval);
@@ -47,7 +47,7 @@ export function createApprovalNews(deps: ApprovalNewsDeps) {
     outbox.owe({ kind, about: id, conversation, source, text: null, key });
   }
 
-  /** Repeats what is about to expire, and waits for the next. The outbox owes the same repeat once, over any restart. */
+  /** Sends due reminders and schedules the next check. The outbox key makes each reminder count once, even across restarts. */
   function remind(): void {
     clearTimeout(timer);
     if (!isOpen) return;

@@ -8,11 +8,11 @@ export interface AskersDeps {
   messages: Messages;
   owed: OutboxRows;
   startedRuns: StartedRuns;
-  /** Where the replies of a schedule go. */
+  /** The source that gets the replies of a schedule. */
   sourceOfSchedule: (id: string) => Source | undefined;
 }
 
-/** Who asked first. What comes back from a task or a run is a message too, but its answer is for them. */
+/** Finds who originally asked. The result of a task or run arrives as a message, but its answer is for them. */
 export function createAskers({ messages, owed, startedRuns, sourceOfSchedule }: AskersDeps) {
   const nobody: Source = { channel: "api" };
   function ofMessage(id: string | undefined): Source {
@@ -27,9 +27,9 @@ export function createAskers({ messages, owed, startedRuns, sourceOfSchedule }: 
     ofMessage,
     ofRun,
     ofSchedule: (id: string): Source => sourceOfSchedule(id) ?? nobody,
-    /** By which way a run was asked for, in the record of what was used. */
+    /** The channel that requested a run, for the usage records. */
     sourceOfRun: (runId: string): string => (startedRuns.isOfCommand(runId) ? "cli" : ofRun(runId).channel),
-    /** For what is done on behalf of a message. */
+    /** The origin of work that is done for a message. */
     originOf: (messageId: string): Origin => ({
       conversation: messages.find(messageId)?.conversation ?? "main",
       source: ofMessage(messageId),

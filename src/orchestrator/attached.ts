@@ -7,19 +7,19 @@ import { asData } from "../lib/untrusted.ts";
 import type { Message } from "../protocol/messages.ts";
 import { type Attachments, isNamedFile } from "../store/attachments.ts";
 
-/** How much of text files goes along: of each, and of all together. */
+/** The most text from files: of each file, and of all together. */
 const MOST_EACH = 20_000;
 const MOST_ALL = 60_000;
 
-/** What a model is told of the files that came with a message. */
+/** The part of a prompt about the files of a message. */
 export interface Attached {
-  /** Follows the message's own words. */
+  /** Appended to the message's text. */
   text: string;
-  /** The pictures that the text names. */
+  /** The pictures that the text refers to. */
   pictures: Uint8Array[];
 }
 
-/** Tells the files of a message: where each lies, the words of texts, and pictures by their marks. The same each time. */
+/** Describes the files of a message: each path, the content of texts, and pictures by their marks. Deterministic. */
 export function tellAttached(
   { attachments, text: said }: Pick<Message, "attachments" | "text">,
   files: Pick<Attachments, "find" | "read" | "pathOf">,
@@ -31,9 +31,9 @@ export function tellAttached(
     const bytes = files.read(id);
     if (!row || !bytes) return [`${quoted(name)} is gone.`];
     const path = files.pathOf(row);
-    // Telegram names its files in the message itself.
+    // For Telegram, the message's text already names its files.
     const sent = said.includes(row.path) ? "" : `${quoted(name)}, ${type}, ${sizeText(size)}: ${path}`;
-    // Its copy is not the file to work on.
+    // The copy is not the file to work on.
     const told = isNamedFile(id) ? `${quoted(name)}, which the message names, as it was when that came:` : sent;
     if (pictureTypeOf(bytes)) {
       if (bytes.length > MAX_PICTURE_BYTES) return [`${told || path} (too large to be shown)`];

@@ -11,12 +11,12 @@ export interface ChangesDeps {
   squads: Pick<Squads, "task" | "diff">;
 }
 
-/** What messages and tasks changed in files, for every channel. */
+/** The file changes of messages and tasks, for every channel. */
 export interface Changes {
   diff(id: string): Promise<Difference>;
-  /** Brings back what was changed and nobody has changed since; what is undone is done again. */
+  /** Restores files that nobody has changed since; a second undo redoes the changes. */
   undo(id: string): Promise<UndoResult>;
-  /** The newest first, of one conversation or of all. */
+  /** Newest first, of one conversation or of all. */
   latest(conversation: string | undefined, most: number): Promise<ChangeSummary[]>;
 }
 

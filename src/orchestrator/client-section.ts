@@ -4,11 +4,11 @@ import type { Messages } from "../store/messages.ts";
 
 export interface ClientSectionDeps {
   messages: Pick<Messages, "next">;
-  /** What the program that sent a message gave as instructions of its own. */
+  /** The instructions of the program that sent a message. */
   systemOf: (messageId: string) => string;
 }
 
-/** The instructions of the program through which the message under way came; they stand below IO's own. */
+/** The instructions of the program that sent the current message; IO's own take precedence. */
 export function createClientSection({ messages, systemOf }: ClientSectionDeps) {
   return (conversation: string, window: number): string => {
     const message = messages.next(conversation)?.message;

@@ -21,16 +21,16 @@ export interface ConversationSettingsDeps {
   rows: ConversationRows;
   engine: Pick<Engine, "serving" | "models">;
   dataFolder: string;
-  /** Told of a project that somebody opens, so that what is known of it is ready with the first message. */
+  /** Called when somebody opens a project, so that its analysis is ready for the first message. */
   onOpen: (folder: string) => Promise<unknown>;
   emit: Emit;
 }
 
-/** The conversations as people see and set them: folder, title, mode and model of each. */
+/** The conversations and their settings: folder, title, mode and model. */
 export function createConversationSettings({ store, rows, engine, dataFolder, onOpen, emit }: ConversationSettingsDeps) {
   const find = (name: string): ConversationInfo | undefined => rows.find(name) ?? (name === MAIN ? unused(MAIN) : undefined);
 
-  /** How many follow each conversation now. */
+  /** The number of clients that follow each conversation. */
   const followers = new Map<string, number>();
 
   function set(name: string, changes: ConversationChange): ConversationInfo {
@@ -41,16 +41,16 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     });
   }
 
-  /** Somebody has seen all answers of a conversation; `tells` has everybody else told. */
+  /** Marks all answers of a conversation as seen; with `tells`, publishes that. */
   function seen(name: string, { tells = true } = {}): void {
-    // Read first: whoever looks at a conversation that has nothing new must not have to wait for a writer.
+    // Reads first, so that opening a conversation without news does not wait for a writer.
     if (!rows.find(name)?.unread) return;
     try {
       store.soft(() => {
         if (rows.seen(name) && tells) emit({ type: "conversation.changed", data: rows.find(name)! });
       });
     } catch (error) {
-      // What cannot be written now counts as unread a little longer.
+      // If it cannot be written now, the answers stay unread a little longer.
       if (!isTemporary(error)) throw error;
     }
   }
@@ -62,19 +62,19 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     throw new UserError(`model: no model is called ${quoted(model, 100)}. Available: ${namedList(all, LISTED_MODELS)}.`);
   }
 
-  /** The project somebody stands in, unless it has to do with the data folder. */
+  /** The project around a folder, unless it contains the data folder or lies in it. */
   async function projectAt(folder: string): Promise<string | undefined> {
     const project = await projectAround(folder);
     try {
       if (project !== undefined) refuseDataFolder(dataFolder, project);
       return project;
     } catch {
-      // The data folder, or a folder that holds it, is nobody's project.
+      // The data folder, or a folder that contains it, is not a project.
       return undefined;
     }
   }
 
-  /** Looked for and made without a pause, so that two who open the same project find the same conversation. */
+  /** Finds or creates the conversation synchronously, so that concurrent calls for a project get the same one. */
   function ofProject(project: string): { conversation: ConversationInfo; isNew: boolean } {
     const conversation = rows.ofFolder(project);
     if (conversation) return { conversation, isNew: false };
@@ -84,7 +84,7 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
   }
 
   return {
-    /** Throws where there is none. */
+    /** Throws if it does not exist. */
     get(name: string): ConversationInfo {
       const found = find(name);
       if (found) return found;
@@ -92,7 +92,7 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     },
     list: (query: ConversationQuery): ConversationInfo[] => rows.list(query),
 
-    /** Changes what is given, and makes the conversation if there is none. */
+    /** Changes the given settings, and creates the conversation if necessary. */
     async change(name: string, { folder, title, model, ...rest }: ConversationChange): Promise<ConversationInfo> {
       return set(name, {
         ...rest,
@@ -103,8 +103,8 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     },
 
     /**
-     * The conversation for somebody who stands in a folder: the one they name, the one that was used last there, or that of the
-     * project around the folder, which is made if it has none. Outside of projects it is `main`.
+     * The conversation for a person in a folder: the one they name, the one last used there, or that of the project around the
+     * folder, which is created if necessary. Outside of projects it is `main`.
      */
     async open({ folder, name, last }: OpenConversation): Promise<{ conversation: ConversationInfo; isNew: boolean }> {
       const project = folder === undefined ? undefined : await projectAt(folder);
@@ -120,9 +120,12 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     },
 
     seen,
-    /** Somebody has the conversation open until the answer is called: they have seen what was said, and see what comes. */
+    /**
+     * Registers a client that has the conversation open, until the returned function is called: it has seen the earlier answers
+     * and sees new ones.
+     */
     follow(name: string): () => void {
-      // They follow the events from here on, and asked for none about themselves.
+      // The client follows events from here on, and needs none about itself.
       seen(name, { tells: false });
       followers.set(name, (followers.get(name) ?? 0) + 1);
       return () => {
@@ -131,14 +134,14 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
         else followers.delete(name);
       };
     },
-    /** An answer was given in a conversation, which somebody sees at once or it is unread. */
+    /** Marks a new answer as unread, unless a client has the conversation open. */
     answered(name: string): void {
       if (!followers.has(name)) rows.answered(name);
     },
 
-    /** The folder that a conversation works in; null where it has none. */
+    /** The folder of a conversation; null if it has none. */
     folderOf: (name: string): string | null => rows.find(name)?.folder ?? null,
-    /** Why a conversation cannot work in its folder now; undefined where it can, or has none. */
+    /** Why a conversation cannot work in its folder now; undefined if it can, or has none. */
     folderTrouble(name: string): string | undefined {
       const folder = rows.find(name)?.folder ?? null;
       if (folder === null || (isFolder(folder) && realOf(folder) === folder)) return undefined;
@@ -156,7 +159,7 @@ function checkedTitle(title: string): string {
   return line;
 }
 
-/** A conversation in which nothing was said or set yet. */
+/** A conversation without messages or settings. */
 function unused(name: string): ConversationInfo {
   const nothing = { title: null, folder: null, mode: null, model: null, lastMessageAt: null };
   return { name, ...nothing, unread: 0, running: 0, waiting: 0, messages: 0 };

@@ -17,19 +17,19 @@ export interface ConversationsDeps {
   engine: Engine;
   version: string;
   tools: EngineTool[];
-  /** What is offered in the mode "plan". */
+  /** The tools of plan mode. */
   readingTools: EngineTool[];
-  /** What a conversation is offered besides in its mode. It may change between two turns, and the session goes on. */
+  /** Further tools of a conversation in its mode. They may change between turns without a new session. */
   moreTools: (conversation: string, mode: Mode) => EngineTool[];
   sections: Section[];
-  /** What the user ruled and holds in a conversation. */
+  /** The user's rules for a conversation. */
   tellRules: (conversation: string) => string;
-  /** The mode that holds in a conversation. */
+  /** The mode of a conversation. */
   modeOf: (conversation: string) => Mode;
-  /** Where the orchestrator stands in a conversation that has no folder. */
+  /** The working folder of a conversation that has no folder. */
   workingDirectory: string;
   folderOf: (conversation: string) => string | null;
-  /** What a conversation is told of its project and of the program it comes through, for a window of so many tokens. */
+  /** What a conversation is told about its project and the program it is used from, for a window of this many tokens. */
   tellPlace: (conversation: string, window: number) => Promise<string>;
   sessions: SessionRows;
   state: State;
@@ -39,13 +39,15 @@ export interface ConversationsDeps {
 }
 
 const HANDOVER_TOKENS = 1_500;
-/** What stays of the tools when a model's window has no room for all, the most needed first: to act, to remember, and to hand on. */
+/**
+ * The tools that remain if a model's window is too small for all, most important first: for acting, remembering and delegating.
+ */
 const ESSENTIAL = [
   ...["file_ops", "shell", "wiki_search", "wiki_read", "wiki_write", "conversation_search"],
   ...["shell_output", "shell_stop", "skill", "squad_delegate", "squad_status", "squad_task_status"],
 ];
 
-/** Each conversation's lasting session: found by its stored id, or begun anew when IO itself has changed. */
+/** Each conversation's lasting session: found by its stored id, or started anew when IO itself has changed. */
 export function createConversations({
   engine,
   version,
@@ -72,7 +74,7 @@ export function createConversations({
       id,
       ...(model !== undefined && { model }),
       systemMessage: async (window) => {
-        // Rules come first: in a small window what comes last is shortened.
+        // Rules come first, because a small window shortens the last sections.
         const all = [
           { title: RULES_TITLE, text: () => tellRules(conversation), isWhole: true },
           ...sections,
@@ -88,7 +90,7 @@ export function createConversations({
       follows: () => sessions.before(id),
     });
   };
-  /** What is left to do is told to each session anew, however much of the talk about it is gone. */
+  /** Every session gets the unfinished steps, even if the messages about them are gone. */
   const tellSteps = (conversation: string): string => {
     const steps = todosOf(conversation);
     return isUnfinished(steps) ? `## Your to-do list of this conversation\n${tellTodo(steps)}` : "";
@@ -107,16 +109,16 @@ export function createConversations({
 
   return {
     /**
-     * Has the next message begin a session that holds a short record of what was said; with `forget` one that holds nothing of
-     * it. What was said stays on disk, and is found by conversation_search.
+     * Makes the next message start a new session, with a short record of the conversation; with `forget`, without one. The
+     * messages stay on disk, where conversation_search finds them.
      */
     beginAnew(conversation: string, { forget }: { forget: boolean }): void {
       if (forget) state.set(clearedKey(conversation), new Date().toISOString());
-      // A session that followed another would be handed most of it.
+      // A session with a predecessor would get most of its content.
       for (const id of sessions.ofOwner(ownerOf(conversation))) sessions.disown(id);
       begin(conversation);
     },
-    /** The session of a conversation as it should be today, for a turn with the default model or another. */
+    /** The current session of a conversation, for a turn with the default model or another. */
     current(conversation: string, model?: string): Session {
       const row = sessions.current(ownerOf(conversation));
       if (row?.fingerprint === fingerprint) return sessionWith(row.id, conversation, model);
@@ -124,7 +126,7 @@ export function createConversations({
       if (row) log.info("a session is replaced because IO has changed since it began", { conversation, old: row.id, new: id });
       return sessionWith(id, conversation, model);
     },
-    /** A session by its id, for a message that an earlier life began in it. */
+    /** A session by its id, for a message that was started in it before a restart. */
     byId(id: string, model?: string): Session | undefined {
       const row = sessions.find(id);
       return row && sessionWith(id, row.owner.slice(ownerOf("").length), model);
@@ -133,7 +135,7 @@ export function createConversations({
 }
 export type Conversations = ReturnType<typeof createConversations>;
 
-/** Changes when the version, a tool's schema or the fixed part of the system message does, and not with roster or memory. */
+/** Changes with the version, a tool's schema or the fixed part of the system message, but not with the roster or memory. */
 export function fingerprintOf(version: string, tools: readonly EngineTool[]): string {
   const schemas = tools
     .map(({ name, description, parameters }) => ({ name, description, parameters }))
@@ -157,10 +159,10 @@ function clipHandover(lines: string[], most: number): string {
   return kept.join("\n");
 }
 
-/** When a conversation was cleared last. */
+/** The key for the time when a conversation was last cleared. */
 const clearedKey = (conversation: string): string => `cleared:${conversation}`;
 
-/** Whose a conversation's sessions are. */
+/** The owner of a conversation's sessions. */
 export function ownerOf(conversation: string): string {
   return `conversation:${conversation}`;
 }

@@ -23,8 +23,8 @@ export interface DeleteConversationDeps {
 }
 
 /**
- * Cancels what waits or runs in a conversation, then deletes all that was said in it, its settings and its sessions. Tasks and
- * runs that it started go on, and what it cost stays counted.
+ * Cancels what waits or runs in a conversation, then deletes its messages, settings and sessions. Tasks and runs that it started
+ * continue, and its costs stay counted.
  */
 export function createDeleteConversation(deps: DeleteConversationDeps) {
   const { conversations, removal, attachments, sessions, engine, inbox, emit, log } = deps;

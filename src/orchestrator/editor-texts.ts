@@ -2,12 +2,12 @@ import { newId } from "../lib/ids.ts";
 import type { Emit } from "../protocol/events.ts";
 
 export interface EditorTextsDeps {
-  /** Tells those who listen now, and keeps nothing. */
+  /** Publishes an event to current listeners without storing it. */
   announce: Emit;
   patienceMs?: number;
 }
 
-/** An editor that has not answered by then is taken for gone until it comes back. */
+/** An editor that has not answered within this time counts as gone until it reconnects. */
 const PATIENCE_MS = 5_000;
 
 interface Question {
@@ -15,23 +15,23 @@ interface Question {
   answer: (text: string | undefined) => void;
 }
 
-/** The texts that editors hold and have not saved, by the conversations that they have open. */
+/** The unsaved texts of editors, by the conversations that they have open. */
 export function createEditorTexts({ announce, patienceMs = PATIENCE_MS }: EditorTextsDeps) {
   const editors = new Set<string>();
   const questions = new Map<string, Question>();
 
   return {
-    /** An editor has the conversation open and can be asked from now on. */
+    /** An editor has opened the conversation and can be asked from now on. */
     opened: (conversation: string): void => void editors.add(conversation),
     closed: (conversation: string): void => void editors.delete(conversation),
-    /** What an editor said to a question; false where nobody waits for it any more. */
+    /** Takes an editor's answer; false if nobody waits for it any more. */
     answer(conversation: string, ask: string, text: string | undefined): boolean {
       const question = questions.get(ask);
       if (question?.conversation !== conversation) return false;
       question.answer(text);
       return true;
     },
-    /** What asks a conversation's editor for the text of a file; undefined where no editor is there. */
+    /** Asks a conversation's editor for the text of a file; undefined if there is no editor. */
     readerFor(conversation: string): ((path: string) => Promise<string | undefined>) | undefined {
       if (!editors.has(conversation)) return undefined;
       return (path) => {

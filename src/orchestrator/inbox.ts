@@ -23,32 +23,34 @@ export interface Submission {
   attachments?: readonly string[] | undefined;
 }
 
-/** The one durable queue: first in, first out within a conversation, conversations side by side. */
+/** The durable queue of messages: first in, first out within a conversation; conversations run in parallel. */
 export interface Inbox {
   /** On disk when this returns. */
   submit(submission: Submission): Message;
-  /** Submits it and waits for its end. Nobody is told before that, so it reaches the disk while the model is being asked. */
+  /**
+   * Submits a message and waits for its end. Nobody gets an answer earlier, so it may reach the disk while the model is working.
+   */
   ask(submission: Submission): Promise<Message>;
-  /** New words for a message that still waits; false once it does not. */
+  /** Changes the text of a waiting message; false if it no longer waits. */
   rewrite(id: string, text: string): boolean;
-  /** Resolves with the message once it is finished, whatever its end. */
+  /** Resolves with the message once it has ended, in whatever way. */
   finished(id: string): Promise<Message>;
-  /** Ends a message that waits or runs; false if there is nothing to end. */
+  /** Cancels a waiting or running message; false if it is neither. */
   cancel(id: string): boolean;
   /**
-   * Cancels everything that waits or runs in a conversation, then does the work while nothing is begun there: what comes
-   * meanwhile waits. The work is told how many messages were cancelled.
+   * Cancels everything that waits or runs in a conversation, then runs `work` while new messages there have to wait. It gets the
+   * number of cancelled messages.
    */
   clear<T>(conversation: string, work: (cancelled: number) => Promise<T>): Promise<T>;
-  /** Ends every running turn and cancels everything that waits; tells how many messages that were. */
+  /** Stops every running turn and cancels all waiting messages; returns how many messages that were. */
   stopAll(): number;
-  /** Takes up what an earlier life left, and goes on. */
+  /** Continues the messages left by an earlier daemon, and begins to work. */
   start(): void;
-  /** Lets go of everything under way, for the next life to finish. */
+  /** Stops working; the next start finishes what is unfinished. */
   close(): Promise<void>;
 }
 
-/** What a message set going. */
+/** What a message started. */
 export interface SetGoing {
   tools: string[];
   tasks: string[];
@@ -63,24 +65,24 @@ export interface InboxDeps {
   answer: Answer;
   outbox: Pick<Outbox, "owe">;
   conversations: Pick<ConversationSettings, "answered">;
-  /** Who is told the reply to a message: whoever sent it, or asked for what it reports on. */
+  /** Who gets the reply to a message: its sender, or whoever asked for the work that it reports. */
   addressOf: (message: Message) => Source;
-  /** What a message set going, for the record of how it was routed. */
+  /** What a message started, for the record of its route. */
   setGoing: (messageId: string) => SetGoing;
   emit: Emit;
   log: Log;
-  /** How long a queue waits that could not go on. */
+  /** The delay before a failed queue continues. */
   retryMs?: number;
 }
 
-/** A message that ends the daemon each time it is taken up must not do so for ever. */
+/** A message that crashes the daemon each time must not do so for ever. */
 const MAX_LIVES = 5;
 
 export function createInbox(deps: InboxDeps): Inbox {
   const { store, messages, talk, steering, answer, outbox, conversations, addressOf, setGoing, emit, log, retryMs } = deps;
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
-  /** Conversations in which nothing is begun now. */
+  /** Conversations whose messages must wait. */
   const held = new Set<string>();
   const nextOf = (conversation: string) => (held.has(conversation) ? undefined : messages.next(conversation));
   const lanes = createLanes({
@@ -104,7 +106,7 @@ export function createInbox(deps: InboxDeps): Inbox {
       const result = await answer(work, abort.signal);
       if (lanes.isOpen()) end(work.message, outcomeOf(result), result);
     } catch (error) {
-      // The queue goes on with it when the database can be written again.
+      // The queue retries it when the database can be written again.
       if (isTemporary(error)) throw error;
       log.error("a message could not be answered", { id, error });
       if (lanes.isOpen()) end(work.message, faultOf(error));
@@ -120,14 +122,14 @@ export function createInbox(deps: InboxDeps): Inbox {
       if (!messages.finish(id, { ...outcome, route })) return undefined;
       const ended = messages.find(id)!;
       emit({ type: "message.finished", conversation, data: { ...ended } });
-      // Who cancels what was not answered yet needs no telling.
+      // A message cancelled before its answer needs no reply.
       if (outcome.status === "cancelled" && outcome.reply === null) return ended;
       talk.add(conversation, "user", source.channel, withNames(message));
       for (const { text } of ended.steered) talk.add(conversation, "user", source.channel, text);
       if (outcome.reply !== null) talk.add(conversation, "assistant", source.channel, outcome.reply);
       const to = addressOf(message);
       outbox.owe({ kind: "reply", about: id, conversation, source: to, text: null, key: replyKey(id) });
-      // Telegram shows it to the person; elsewhere somebody has to look.
+      // Telegram shows the answer to the person; other answers are unread until somebody looks.
       if (to.channel !== "telegram") conversations.answered(conversation);
       return ended;
     });
@@ -177,7 +179,7 @@ export function createInbox(deps: InboxDeps): Inbox {
         const cancelAll = () => messages.open().filter((message) => message.conversation === conversation && cancel(message));
         const cancelled = cancelAll();
         await Promise.all(cancelled.map(({ id }) => finished(id)));
-        // What was said while the turn was ending waits, and so is cancelled at once.
+        // Messages that arrived while the turn was ending are still waiting; cancel them too.
         return await work(cancelled.length + cancelAll().length);
       } finally {
         held.delete(conversation);
@@ -202,7 +204,7 @@ function queuedOf({ id, conversation, source, text, attachments }: Message): Par
   return { type: "message.queued", conversation, data };
 }
 
-/** For a record without the files: that there were some. */
+/** For a record without files: mentions that there were some. */
 function withNames({ text, attachments }: Message): string {
   return attachments.length === 0 ? text : `${text}\n[attached: ${attachments.map(({ name }) => name).join(", ")}]`;
 }

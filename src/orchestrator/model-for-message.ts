@@ -6,21 +6,20 @@ import { modelTierFor } from "../squads/complexity.ts";
 
 export interface ModelForMessageDeps {
   engine: Pick<Engine, "models" | "modelFor" | "serving">;
-  /** The model that a person chose for a conversation; null for none. */
+  /** The model that a person chose for a conversation, or null. */
   modelOf: (conversation: string) => string | null;
   config: () => Pick<Config, "modelByDifficulty">;
 }
 
-/** A model that was chosen for one message, and why. */
+/** The model chosen for one message, and why. */
 export interface ChosenModel {
   model: string;
   reason: string;
 }
 
 /**
- * Chooses the model for a message: the one that a person chose for its conversation, else by how hard the message is, where the
- * user allows that: the high tier for hard ones, the low tier for easy ones, by the same rule as for tasks of squads. Undefined
- * for the default model, which answers all others.
+ * Chooses the model for a message: the one chosen for its conversation, else, if the user permits, the high tier for hard
+ * messages and the low tier for easy ones, by the same rule as for tasks of squads. Undefined means the default model.
  */
 export function createModelForMessage({ engine, modelOf, config }: ModelForMessageDeps) {
   async function chosenFor(conversation: string): Promise<ChosenModel | undefined> {
@@ -38,7 +37,7 @@ export function createModelForMessage({ engine, modelOf, config }: ModelForMessa
     if (!config().modelByDifficulty || source.channel === "background") return undefined;
     const { tier, reason } = modelTierFor("medium", text);
     if (tier === "medium") return undefined;
-    // Which models there are is known once they were listed; without a list the default model serves.
+    // The models are known only after they were listed; without a list the default model serves.
     await engine.models().catch(() => []);
     const { model, reason: why } = engine.modelFor(tier);
     return { model, reason: `model ${model}: ${reason}; ${why}` };

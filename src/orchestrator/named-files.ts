@@ -10,20 +10,20 @@ import type { Inbox, Submission } from "./inbox.ts";
 export interface NamedFilesDeps {
   attachments: Pick<Attachments, "add" | "find">;
   messages: Pick<Messages, "findByKey">;
-  /** The real path of what a person names in a conversation; undefined for what is not to be read for them there. */
+  /** The real path of a file that a person names in a conversation; undefined if IO must not read it there for them. */
   placeOf: (name: string, conversation: string, source: Source) => string | undefined;
-  /** Takes secrets out of a text. */
+  /** Redacts secrets. */
   clean: (text: string) => string;
 }
 
-/** Ways in by which a person types. What programs and schedules say is taken as it stands. */
+/** The channels in which a person types; messages of programs and schedules stay as they are. */
 const TYPED: readonly string[] = ["tui", "web", "api", "telegram"] satisfies Source["channel"][];
 const MOST_FILES = 10;
 const MOST_PICTURE_BYTES = 10_000_000;
-/** The terminal sends the files that are named there along itself, also from outside the project. */
+/** The terminal itself sends the files that are named there, even from outside the project. */
 const SENT_ALONG = "\n\n[attached by the user, as data:]\n";
 
-/** An inbox that attaches the files and folders which a message names with an at-sign, as they are when it comes. */
+/** An inbox that attaches the files and folders which a message mentions with an at-sign, with their content at that time. */
 export function attachingNamed(inbox: Inbox, deps: NamedFilesDeps): Inbox {
   const withNamed = (submission: Submission): Submission => {
     const named = attachNamed(submission, deps);
@@ -36,11 +36,11 @@ export function attachingNamed(inbox: Inbox, deps: NamedFilesDeps): Inbox {
   };
 }
 
-/** The ids of what was attached. */
+/** Returns the ids of the new attachments. */
 function attachNamed(submission: Submission, { attachments, messages, placeOf, clean }: NamedFilesDeps): string[] {
   const { text, conversation, source, idempotencyKey, attachments: given = [] } = submission;
   if (!TYPED.includes(source.channel) || !text.includes("@") || text.includes(SENT_ALONG)) return [];
-  // It was taken before, with what it named then.
+  // A repeated message was submitted before, with its files of that time.
   if (idempotencyKey !== undefined && messages.findByKey(idempotencyKey)) return [];
   const known = new Set(given.map((id) => attachments.find(id)?.name));
   const places = namedIn(text).flatMap((name) => {

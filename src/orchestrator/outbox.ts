@@ -4,22 +4,22 @@ import type { Log } from "../lib/log.ts";
 import type { Owed, Receipt } from "../protocol/outbox.ts";
 import type { OutboxRows } from "../store/outbox.ts";
 
-/** Everything that is owed to somebody, delivered in order and once. */
+/** The durable queue of deliveries, each delivered in order and once. */
 export interface Outbox {
-  /** To be called in the transaction that makes it true; delivered soon after. */
+  /** Adds an entry. Call it in the transaction that makes it true; it is delivered soon after. */
   owe(owed: Owed): void;
-  /** A channel that keeps things for whoever fetches them says that somebody has; what is for other channels is still owed there. */
+  /** Marks an entry as received, when a client has fetched it from one of these channels; entries for other channels stay. */
   received(key: string, channels?: readonly string[]): void;
-  /** Takes up what an earlier life left. */
+  /** Continues the deliveries left by an earlier daemon. */
   start(): void;
   close(): Promise<void>;
 }
 
 export interface OutboxDeps {
   rows: OutboxRows;
-  /** Hands something over. Throws when that cannot be done just now: it is tried again. */
+  /** Delivers an entry. Throws if that is impossible now; it is retried. */
   deliver: (owed: Owed) => Promise<Receipt> | Receipt;
-  /** Told of each thing that was handed over, in the transaction that writes it down. */
+  /** Called for each delivered entry, in the transaction that records it. */
   onSettled?: (owed: Owed, receipt: Receipt) => void;
   log: Log;
   retryMs?: number;
@@ -59,7 +59,7 @@ export function createOutbox({ rows, deliver, onSettled, log, retryMs }: OutboxD
   };
 }
 
-/** What is told to a conversation goes in its order; what goes out, in the order of its address. */
+/** Results for a conversation keep that conversation's order; everything else keeps the order of its address. */
 function laneOf({ kind, conversation, source }: Owed): string {
   return kind !== "task" && kind !== "run" ? JSON.stringify(source) : `conversation:${conversation}`;
 }

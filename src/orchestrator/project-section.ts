@@ -5,17 +5,20 @@ import { findConventions, tellConventions } from "../project/conventions.ts";
 
 export interface ProjectSectionDeps {
   folderOf: (conversation: string) => string | null;
-  /** What is known of a project, in a few lines; never rejects. */
+  /** A few lines about a project; never rejects. */
   factsOf: (folder: string) => Promise<string>;
   waitMs?: number;
 }
 
-/** How long a message waits for a large project to be looked at; the next one is told then. */
+/** How long a message waits for the analysis of a large project; later messages get its result. */
 const WAIT_MS = 5_000;
 const FACTS_TOKENS = 600;
 const LATER = "Its files are still being looked at; look for yourself.";
 
-/** What the system message says of a conversation's project: its folder, what is known of it, and its own conventions, read anew. */
+/**
+ * The part of the system message about a conversation's project: its folder, its analysis, and its own conventions, read each
+ * time.
+ */
 export function createProjectSection({ folderOf, factsOf, waitMs = WAIT_MS }: ProjectSectionDeps) {
   return async (conversation: string, window: number): Promise<string> => {
     const folder = folderOf(conversation);

@@ -24,16 +24,16 @@ export interface RunEndingsDeps {
   log: Log;
 }
 
-/** How many of the latest runs are looked at after a start, for ends that nobody was told of. */
+/** How many of the latest runs are checked at a start for unreported ends. */
 const LATEST = 100;
 
-/** What follows from a run's end, once each: whoever asked is told, and what it decided goes into its squad's log. */
+/** Handles the end of each run once: reports it to whoever asked, and adds its decisions to its squad's log. */
 export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, state, log }: RunEndingsDeps) {
   function settle(run: Run): void {
     if (run.finishedAt === null) return;
     const decided = `decided:${run.id}`;
     const { squad } = run;
-    // A run that failed before it decided anything may yet be resumed.
+    // A run that failed before its first decision may still be resumed.
     const decidedAll = run.status === "done" || run.decisions.length > 0;
     if (squad !== null && decidedAll && state.get(decided) === undefined && squads.projectOf(squad)) {
       store.transaction(() => {
@@ -54,7 +54,7 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
     try {
       await swarm.resume(run.id, { unattended: true });
     } catch (error) {
-      // A daemon that is being stopped leaves it to the next.
+      // A stopping daemon leaves it to the next start.
       if (error instanceof UserError && error.trouble === "unavailable") return;
       log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
       tell(
@@ -66,7 +66,7 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
   }
 
   return {
-    /** Takes up the runs that a daemon worked on, and catches up on ends that an earlier life did not tell. */
+    /** Resumes interrupted runs, and reports ends that were missed before a restart. */
     start(): () => void {
       for (const { id, finishedAt } of swarm.list({ limit: LATEST })) {
         const run = finishedAt === null ? undefined : swarm.show(id);

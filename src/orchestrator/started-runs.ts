@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readJson } from "../store/read-json.ts";
 import type { State } from "../store/state.ts";
 
-/** Which runs a message set going, and which message set a run going. */
+/** Which runs a message started, and which message started a run. */
 export function createStartedRuns(state: State) {
   const key = (messageId: string) => `runs:${messageId}`;
   const of = (messageId: string): string[] => readJson(z.array(z.string()), state.get(key(messageId))) ?? [];
@@ -12,7 +12,7 @@ export function createStartedRuns(state: State) {
       state.set(key(messageId), JSON.stringify([...of(messageId), runId]));
       state.set(`run-asker:${runId}`, messageId);
     },
-    /** A run that was begun by `swarm`. */
+    /** Records that the `swarm` command started a run. */
     addOfCommand: (runId: string): void => state.set(`run-source:${runId}`, "cli"),
     isOfCommand: (runId: string): boolean => state.get(`run-source:${runId}`) !== undefined,
     askerOf: (runId: string): string | undefined => state.get(`run-asker:${runId}`),

@@ -14,13 +14,13 @@ export interface SteeringDeps {
   emit: Emit;
 }
 
-/** Lets people say something into a turn that runs. */
+/** Lets people add text to a running turn. */
 export interface Steering {
-  /** On disk when this returns; false when the message does not run any more, or not yet. */
+  /** On disk when this returns; false if the message is not running. */
   say(id: string, text: string): boolean;
-  /** What the engine hears of it, for a turn that begins or is taken up again. */
+  /** The engine's view of the added texts, for a turn that starts or is resumed. */
   open(message: Message, sessionId: string): TurnSteering;
-  /** The message is finished. */
+  /** Call when the message has ended. */
   forget(id: string): void;
 }
 
@@ -35,7 +35,7 @@ export function createSteering({ store, messages, rows, sessions, emit }: Steeri
     say(id, text) {
       const message = messages.find(id);
       const turn = turns.get(id);
-      // One that an earlier life began is not taken up yet and will hear it then.
+      // A turn that was running before a restart gets the text when it is resumed.
       if (message?.status !== "running" || turn?.isOpen === false) return false;
       store.transaction(() => {
         rows.add(id, text);
