@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { createLiveConfig } from "../home/live-config.ts";
 import { ensureHome, pathsOf } from "../home/paths.ts";
 import { packageVersion } from "../lib/version.ts";
-import { runAsWorker, type Workshop } from "../workers/cluster/run-worker.ts";
+import { runAsWorker, type WorkerSetup } from "../workers/cluster/run-worker.ts";
 import type { WorkerFile } from "../workers/cluster/worker-file.ts";
 import { createInstaller } from "../workers/remote/installer.ts";
 import { createProjects } from "../workers/remote/projects.ts";
@@ -35,7 +35,7 @@ export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): 
     const { engine, gate, git, machine, sandbox, redactor, log } = core;
     redactor.hide(file.access.nkeySeed);
 
-    async function prepare(): Promise<Workshop> {
+    async function prepare(): Promise<WorkerSetup> {
       await engine.start();
       // Beside the data folder: no repository in it is one to work with.
       const folder = join(dirname(paths.home), `${basename(paths.home)}-projects`);

@@ -17,19 +17,19 @@ import { endLeftoverServer, superviseServer } from "./server.ts";
 import { chooseServerAddress } from "./server-address.ts";
 import { serverFile } from "./server-file.ts";
 
-/** The server behind a cluster: one that IO runs, or one of the user's own. */
+/** The NATS server behind a cluster: one that IO runs, or the user's own. */
 export interface Backend {
   managed: boolean;
-  /** For workers. */
+  /** The addresses for workers. */
   urls: string[];
   version: string | null;
-  /** The daemon's own way to it. */
+  /** How the daemon itself connects. */
   access: ClusterAccess;
-  /** Of the authority, for invitations; undefined where the system's authorities hold or a person brings it. */
+  /** The fingerprint of the authority, for invitations; undefined if the system's authorities apply or a person supplies it. */
   fingerprint: string | undefined;
-  /** The key of invitations, where they share one. */
+  /** The key that all invitations share, if they share one. */
   inviteKey: Nkey | undefined;
-  /** Lets in the daemon, these and nobody else; without effect on a server of one's own. */
+  /** Admits the daemon and exactly these users; has no effect on a user's own server. */
   admit(users: readonly ServerUser[]): void;
   pid(): number | null;
   trouble(): string | null;
@@ -43,13 +43,13 @@ export interface BackendDeps {
   log: Log;
 }
 
-/** Starts a server and keeps it alive. */
+/** Starts a server and keeps it running. */
 export async function openOwnServer({ config, paths, env, log }: BackendDeps, users: readonly ServerUser[]): Promise<Backend> {
   const program = await findServer(env, paths.home, config.server);
   const files = filesIn(paths.cluster);
   mkdirSync(paths.cluster, { recursive: true, mode: 0o700 });
   await endLeftoverServer({ files, home: paths.home, log });
-  // The server of earlier versions kept jobs there.
+  // Earlier versions kept jobs in JetStream.
   rmSync(join(files.data, "jetstream"), { recursive: true, force: true });
   const place = await chooseServerAddress(config, paths.cluster);
   const { ca, daemon } = ensureMaterials(paths.cluster, namesOfHost(config.host ? [config.host] : []));
@@ -78,7 +78,7 @@ export async function openOwnServer({ config, paths, env, log }: BackendDeps, us
   };
 }
 
-/** A server that others keep: its users are theirs to add. */
+/** A server that the user runs: its owner adds the users. */
 export function openForeignServer({ config, paths }: BackendDeps, urls: string[]): Backend {
   const { seed } = config.nkeyFile === undefined ? daemonKey(paths.cluster) : keyIn("nkeyFile", config.nkeyFile);
   const inviteKey = config.inviteNkeyFile === undefined ? undefined : keyIn("inviteNkeyFile", config.inviteNkeyFile);

@@ -5,32 +5,32 @@ import { BEAT_MS } from "./presence.ts";
 
 export interface BeaconDeps {
   link: Link;
-  /** What the worker says of itself just now. */
+  /** The worker's current state. */
   describe: () => Presence;
-  /** It is to finish what it has, and take no more. Told once. */
+  /** Called once: finish the running jobs and take no more. */
   onDrain: () => void;
-  /** It is to end, and why. Told once. */
+  /** Called once: end, with the reason. */
   onRefused: (reason: string) => void;
 }
 
 export interface Beacon {
-  /** Says it now; resolves when that was answered, or will not be. */
+  /** Reports now; resolves when the daemon has answered, or will not. */
   say(): Promise<void>;
   stop(): void;
 }
 
-/** Says every few seconds that a worker is there, and hears what is wanted of it. Where nobody listens it goes on. */
+/** Reports every few seconds that a worker is alive, and obeys the answer. It continues if nobody listens. */
 export function startBeacon({ link, describe, onDrain, onRefused }: BeaconDeps): Beacon {
   let stopped = false;
-  let told: PresenceAnswer["state"] = "welcome";
+  let lastState: PresenceAnswer["state"] = "welcome";
 
   async function say(): Promise<void> {
     if (stopped || link.connection.isClosed()) return;
     const answered = await link.ask("presence", describe(), { subject: presenceSubject(link.name), timeoutMs: BEAT_MS });
-    // No answer is no news: the daemon is away, or the server is.
+    // No answer changes nothing: the daemon or the server is away.
     const answer = typeof answered === "string" ? undefined : PresenceAnswer.safeParse(answered.data).data;
-    if (stopped || !answer || answer.state === told) return;
-    told = answer.state;
+    if (stopped || !answer || answer.state === lastState) return;
+    lastState = answer.state;
     if (answer.state === "drain") onDrain();
     if (answer.state === "refused") onRefused(answer.reason ?? "The daemon does not want this worker.");
   }

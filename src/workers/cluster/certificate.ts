@@ -11,7 +11,7 @@ import {
 import { isIP, SocketAddress } from "node:net";
 import { bareField, bits, field, integer, objectId, octets, sequence, set, time, utf8, yes } from "./der.ts";
 
-/** A certificate and the key that belongs to it, both as PEM text. */
+/** A certificate and its private key, both as PEM text. */
 export interface Identity {
   certificate: string;
   key: string;
@@ -28,19 +28,19 @@ const SUBJECT_KEY = "2.5.29.14";
 const AUTHORITY_KEY = "2.5.29.35";
 
 const AUTHORITY_DAYS = 3_650;
-/** No longer than every TLS library takes. */
+/** The longest that every TLS library accepts. */
 const SERVER_DAYS = 825;
 const DAY_MS = 86_400_000;
-/** Clocks of hosts differ. */
+/** Certificates are valid from a day earlier, because hosts' clocks differ. */
 const EARLIER_MS = DAY_MS;
 
-/** An authority of our own, which vouches for this cluster's server and nothing else. */
+/** A certificate authority that signs this cluster's server and nothing else. */
 export function createAuthority(now = new Date()): Identity {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const name = `IO cluster ${randomBytes(4).toString("hex")}`;
   const extensions = [
     extension(BASIC_CONSTRAINTS, sequence(yes(), integer(Buffer.from([0]))), { critical: true }),
-    // Signs certificates, and nothing else.
+    // keyCertSign only.
     extension(KEY_USAGE, bits(Buffer.from([0x04]), 2), { critical: true }),
     extension(SUBJECT_KEY, octets(keyId(publicKey))),
   ];
@@ -56,13 +56,13 @@ export function createAuthority(now = new Date()): Identity {
   return { certificate, key: pem(privateKey) };
 }
 
-/** A certificate for a server that is reached by these names and addresses. */
+/** Signs a certificate for a server with these names and addresses. */
 export function signServer(authority: Identity, names: readonly string[], now = new Date()): Identity {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const signer = createPrivateKey(authority.key);
   const extensions = [
     extension(BASIC_CONSTRAINTS, sequence(), { critical: true }),
-    // Signs handshakes.
+    // digitalSignature only, for handshakes.
     extension(KEY_USAGE, bits(Buffer.from([0x80]), 7), { critical: true }),
     extension(EXTENDED_USAGE, sequence(objectId(SERVER_AUTH))),
     extension(OTHER_NAMES, sequence(...names.map(alternative))),
@@ -77,12 +77,12 @@ export function signServer(authority: Identity, names: readonly string[], now = 
   };
 }
 
-/** What tells one authority from another: the SHA-256 of its certificate, as it can stand in a URL. */
+/** Identifies an authority: the SHA-256 of its certificate, safe in a URL. */
 export function fingerprintOf(certificate: string | Buffer): string {
   return Buffer.from(new X509Certificate(certificate).fingerprint256.replaceAll(":", ""), "hex").toString("base64url");
 }
 
-/** Whether a server's certificate still serves: signed by this authority, for all of these names, for a month to come. */
+/** Whether a server's certificate is still usable: signed by this authority, for all of these names, for another month. */
 export function isStillGood({ certificate }: Identity, authority: Identity, names: readonly string[], now = new Date()): boolean {
   const server = new X509Certificate(certificate);
   if (!server.verify(createPublicKey(authority.certificate))) return false;
@@ -116,7 +116,7 @@ function certify({ subject, issuer, publicKey, signer, extensions, now, days }: 
   return new X509Certificate(signed).toString();
 }
 
-/** A short name for a key, by which a certificate says who signed it. */
+/** The key identifier by which a certificate names its signer. */
 const keyId = (key: KeyObject): Buffer => createHash("sha256").update(spki(key)).digest().subarray(0, 20);
 
 const spki = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });

@@ -21,9 +21,9 @@ export interface ClusterDeps {
   paths: Paths;
   env: NodeJS.ProcessEnv;
   workers: WorkerRows;
-  /** Does its own work through the connection until it is left; that does not close it. */
+  /** Serves workers through the connection until `leave`, which does not close it. */
   attend: (connection: NatsConnection, desk: Desk) => { leave(): void };
-  /** Keeps a secret out of everything that is written. */
+  /** Redacts a secret from everything that is written. */
   hide: (secret: string) => void;
   log: Log;
 }
@@ -32,11 +32,11 @@ export interface ClusterDeps {
 export interface Cluster {
   access: ClusterAccess;
   status(): Pick<ClusterStatus, "state" | "managed" | "url" | "pid" | "version" | "detail">;
-  /** Resolves when the daemon is connected, or with why not after a while. */
+  /** Whether the daemon is connected, at the latest after this time. */
   ready(withinMs: number): Promise<boolean>;
   invite(): Promise<Invited>;
   drain(name: string): Worker;
-  /** Takes the worker's key away and closes its connection. */
+  /** Removes the worker's key and closes its connection. */
   revoke(name: string): void;
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface Cluster {
 const RETRY_MS = 250;
 const KNOWN_MS = 15_000;
 
-/** Starts the server where it is IO's, and connects. Rejects where it cannot even be tried. */
+/** Starts IO's own server if that is used, and connects. Rejects if it cannot even try. */
 export async function openCluster({ config, paths, env, workers, attend, hide, log }: ClusterDeps): Promise<Cluster> {
   const deps = { config, paths, env, log };
   const urls = config.url?.split(",");
@@ -88,7 +88,7 @@ export async function openCluster({ config, paths, env, workers, attend, hide, l
     }
   }
 
-  /** A connection that is lost is made again by the client; meanwhile it is told. */
+  /** The client reconnects by itself; `trouble` reports it meanwhile. */
   async function follow(made: NatsConnection): Promise<void> {
     for await (const { type } of made.status()) {
       if (type === "disconnect") trouble = "the connection to the server was lost, and is tried again";
@@ -103,7 +103,7 @@ export async function openCluster({ config, paths, env, workers, attend, hide, l
     return { state, managed, url: backend.urls.join(), pid: backend.pid(), version, detail: state === "running" ? null : detail };
   }
 
-  /** Whoever is given an invitation should not come before the server knows of it. */
+  /** Waits until the server knows the invitation's key, before anybody gets the invitation. */
   async function untilKnown({ seed, publicKey }: OpenInvitation): Promise<void> {
     if (!backend.managed) return;
     const asker = { ...backend.access, nkeySeed: seed, name: publicKey };

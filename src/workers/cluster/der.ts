@@ -1,4 +1,4 @@
-/** The few shapes of DER that a certificate is made of. */
+/** The few DER types that a certificate needs. */
 const tagged = (tag: number, ...parts: Buffer[]): Buffer => {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag]), lengthOf(content), content]);
@@ -10,11 +10,11 @@ export const octets = (content: Buffer): Buffer => tagged(0x04, content);
 export const bits = (content: Buffer, unused = 0): Buffer => tagged(0x03, Buffer.from([unused]), content);
 export const utf8 = (text: string): Buffer => tagged(0x0c, Buffer.from(text));
 export const yes = (): Buffer => tagged(0x01, Buffer.from([0xff]));
-/** A field by its number: one that holds other shapes, or bare bytes. */
+/** A field by its number: with nested types, or with bare bytes. */
 export const field = (number: number, content: Buffer): Buffer => tagged(0xa0 + number, content);
 export const bareField = (number: number, content: Buffer): Buffer => tagged(0x80 + number, content);
 
-/** A number that is not negative, given as its bytes. */
+/** A non-negative number, given as its bytes. */
 export function integer(bytes: Buffer): Buffer {
   const first = bytes.findIndex((byte) => byte !== 0);
   const shortest = first < 0 ? Buffer.from([0]) : bytes.subarray(first);
@@ -26,7 +26,7 @@ export function objectId(dotted: string): Buffer {
   return tagged(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** To the second, in UTC; years before 2050 have two digits, as the standard wants it. */
+/** To the second, in UTC; the standard wants two-digit years before 2050. */
 export function time(date: Date): Buffer {
   const digits = date
     .toISOString()

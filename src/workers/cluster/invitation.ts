@@ -1,23 +1,23 @@
 import { createHmac, randomInt, timingSafeEqual } from "node:crypto";
 import { usageError } from "../../lib/errors.ts";
 
-/** What `io worker invite` hands out and `io worker join` is given, but for the code. */
+/** What `io worker invite` prints and `io worker join` takes, apart from the code. */
 export interface Invitation {
   /** `tls` or `nats`. */
   scheme: string;
   /** Host and port. */
   server: string;
-  /** The seed of a key that is good for asking to be let in and for nothing else. */
+  /** The seed of a key that may ask for admission and do nothing else. */
   seed: string;
-  /** The fingerprint of the server's authority; without it the system's authorities hold. */
+  /** The fingerprint of the server's authority; without it the system's authorities apply. */
   fingerprint?: string;
 }
 
-/** Letters and digits that nobody takes for another. */
+/** Letters and digits that nobody confuses. */
 const LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 const CODE_LENGTH = 12;
 
-/** 60 bits, in groups that can be read out. */
+/** 60 bits, in groups that can be read aloud. */
 export function newCode(): string {
   const letters = Array.from({ length: CODE_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("");
   return letters.replace(/(.{4})(?=.)/g, "$1-");
@@ -38,16 +38,16 @@ export function readInviteUrl(url: string): Invitation {
   return { scheme, server, seed, ...(fingerprint && { fingerprint }) };
 }
 
-/** What proves that whoever says this has the code, without saying it. */
+/** Proves knowledge of the code without revealing it. */
 export function proofOf(code: string, role: "worker" | "daemon", text: string): string {
   return createHmac("sha256", plainCode(code)).update(`${role}\n${text}`).digest("base64url");
 }
 
-/** Takes the same time whatever is wrong with it. */
+/** Constant time, whatever is wrong with the proof. */
 export function isProof(given: string, code: string, role: "worker" | "daemon", text: string): boolean {
   const [one, other] = [given, proofOf(code, role, text)].map((each) => createHmac("sha256", "").update(each).digest());
   return timingSafeEqual(one!, other!);
 }
 
-/** However it was typed. */
+/** Normalizes the code, however it was typed. */
 const plainCode = (code: string): string => code.toUpperCase().replace(/[^A-Z0-9]/g, "");

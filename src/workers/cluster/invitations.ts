@@ -6,7 +6,7 @@ const MAX_WRONG = 5;
 const MAX_OPEN = 50;
 
 export interface OpenInvitation {
-  /** The public key of who may ask. */
+  /** The public key with which a worker may ask. */
   publicKey: string;
   seed: string;
   code: string;
@@ -14,12 +14,12 @@ export interface OpenInvitation {
 }
 
 export interface InvitationsDeps {
-  /** Called when one was opened or is over, so that the server follows. */
+  /** Called when an invitation opens or closes, so that the server's users follow. */
   onChange: () => void;
   now?: () => number;
 }
 
-/** The invitations that are open. They are in memory alone: a restart ends them. */
+/** The open invitations. They live only in memory: a restart ends them. */
 export function createInvitations({ onChange, now = Date.now }: InvitationsDeps) {
   const open = new Map<string, OpenInvitation & { wrong: number; taken: boolean; timer: NodeJS.Timeout }>();
 
@@ -29,7 +29,7 @@ export function createInvitations({ onChange, now = Date.now }: InvitationsDeps)
   }
 
   return {
-    /** Undefined when too many wait already. With a key that is used again and again, the earlier invitation ends. */
+    /** Undefined if too many are open. With a shared key, the earlier invitation ends. */
     add(key?: Nkey): OpenInvitation | undefined {
       if (key) close(key.publicKey);
       if (open.size >= MAX_OPEN) return undefined;
@@ -40,10 +40,10 @@ export function createInvitations({ onChange, now = Date.now }: InvitationsDeps)
       onChange();
       return invitation;
     },
-    /** Takes an invitation for whoever proves to have its code, so that nobody else can; too many wrong proofs end it. */
+    /** Takes an invitation for the first that proves to have its code; too many wrong proofs end it. */
     take(publicKey: string, text: string, proof: string): boolean {
       const found = open.get(publicKey);
-      // One that is not there is compared all the same, so that it takes as long.
+      // An unknown invitation is compared too, so that it takes as long.
       const right = isProof(proof, found?.code ?? newCode(), "worker", text);
       if (!found || found.taken || found.wrong >= MAX_WRONG || found.expiresAt.getTime() <= now()) return false;
       if (right) {
@@ -53,18 +53,18 @@ export function createInvitations({ onChange, now = Date.now }: InvitationsDeps)
       found.wrong += 1;
       return false;
     },
-    /** Closes one that has borne too many wrong proofs; asked after the answer was given, which closing would cut off. */
+    /** Closes an invitation after too many wrong proofs. Call it after the answer was sent, which closing would cut off. */
     settle(publicKey: string): void {
       if ((open.get(publicKey)?.wrong ?? 0) >= MAX_WRONG) close(publicKey);
     },
-    /** What proves to the worker that the answer comes from whoever made the code. */
+    /** Proves to the worker that the answer comes from the creator of the code. */
     prove: (publicKey: string, text: string): string => proofOf(open.get(publicKey)?.code ?? newCode(), "daemon", text),
-    /** Gives one back that was taken and could not be used. */
+    /** Reopens an invitation that was taken but could not be used. */
     release(publicKey: string): void {
       const found = open.get(publicKey);
       if (found) found.taken = false;
     },
-    /** It was used, or is taken back. */
+    /** Closes an invitation that was used or withdrawn. */
     close,
     publicKeys: (): string[] => [...open.keys()],
     clear(): void {

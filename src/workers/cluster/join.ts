@@ -15,7 +15,7 @@ export interface JoinDeps {
   labels: string[];
   capacity: number;
   version: string;
-  /** The server's authority as PEM text, where a person brought it. */
+  /** The server's authority as PEM text, if a person supplied it. */
   ca?: string;
 }
 
@@ -23,15 +23,15 @@ export interface Joined {
   access: ClusterAccess;
   /** The daemon's public key. */
   daemon: string;
-  /** The key that the keeper of a server of one's own has to let in; null where the daemon does that. */
+  /** The key that the owner of a foreign server must add; null if the daemon adds it. */
   keyToAdd: string | null;
 }
 
 const ANSWER_MS = 10_000;
-/** How long the server may take to learn of a new key. */
+/** How long the server may take to learn a new key. */
 const LEARN_MS = 15_000;
 
-/** Asks to be let in. The worker's own key is made here, and its seed stays here. */
+/** Asks for admission. The worker's key is created here, and its seed never leaves this host. */
 export async function joinCluster(deps: JoinDeps): Promise<Joined> {
   const { invitation, code, name, labels, capacity, version } = deps;
   const own = createNkey();
@@ -41,7 +41,7 @@ export async function joinCluster(deps: JoinDeps): Promise<Joined> {
   const request = { name, publicKey: own.publicKey, labels, capacity, version, protocol: PROTOCOL };
   const asker = { servers: [server], nkeySeed: pairing.seed, name: pairing.publicKey, ...(ca && { tls: { ca } }) };
   const answer = await ask(asker, pairing, request, code);
-  // The way that led here is known to work from this host.
+  // This address is known to work from this host.
   const servers = [...new Set([server, ...answer.servers])];
   const access: ClusterAccess = { servers, nkeySeed: own.seed, name, ...(ca && { tls: { ca } }) };
   const { daemon } = answer;
@@ -80,7 +80,7 @@ async function ask(access: ClusterAccess, { publicKey }: Nkey, request: PairRequ
     const text = JSON.stringify(request);
     const said = JSON.stringify({ text, proof: proofOf(code, "worker", text) });
     const message = await connection.request(pairingSubject(publicKey), said, { timeout: ANSWER_MS }).catch((error: unknown) => {
-      // The server closes the door in the middle of the question when the invitation ends.
+      // When the invitation ends, the server closes the connection in the middle of the question.
       if (connection.isClosed()) throw new UserError(REFUSED_WORDS);
       throw new UserError(
         `The daemon does not answer: ${messageOf(error)}. Look whether it runs (io status there), then try again.`,
@@ -104,7 +104,7 @@ function answerIn(said: string, code: string): PairAnswer {
   return answer;
 }
 
-/** Whether a server of one's own takes the key already, as one that asks for none does. */
+/** Whether a foreign server already accepts the key, as one without authentication does. */
 async function isLetIn(access: ClusterAccess): Promise<boolean> {
   try {
     await (await connectOnce(access, ANSWER_MS)).close();
@@ -115,7 +115,7 @@ async function isLetIn(access: ClusterAccess): Promise<boolean> {
   }
 }
 
-/** The server is told of the key after the answer was given. */
+/** Waits for the server, which learns the key only after the answer was sent. */
 async function untilLetIn(access: ClusterAccess): Promise<void> {
   const made = await connectOnce(access, LEARN_MS, { untilKnown: true }).catch((error: unknown) => {
     throw unreachable(access.servers.join(), error);

@@ -5,7 +5,7 @@ import { smallTextAt } from "../../lib/pinned/read.ts";
 import { createNkey, type Nkey, nkeyOf } from "../jobs/nats/nkey.ts";
 import { createAuthority, type Identity, isStillGood, signServer } from "./certificate.ts";
 
-/** The files of a server that IO runs, in a folder that is its owner's alone. */
+/** The files of the server that IO runs, in a private folder. */
 export interface ClusterFiles {
   folder: string;
   conf: string;
@@ -26,7 +26,7 @@ export function filesIn(folder: string): ClusterFiles {
   };
 }
 
-/** The authority, a certificate for the names that this host has now, and the daemon's key; what is there and still good stays. */
+/** Creates the authority, a certificate for this host's current names, and the daemon's key; keeps those that are still good. */
 export function ensureMaterials(folder: string, names: readonly string[]): { ca: string; daemon: Nkey } {
   const files = filesIn(folder);
   for (const each of [folder, files.data]) mkdirSync(each, { recursive: true, mode: 0o700 });
@@ -34,13 +34,13 @@ export function ensureMaterials(folder: string, names: readonly string[]): { ca:
   const known = readIdentity(join(folder, "server"));
   if (!known || !isStillGood(known, authority, names)) {
     const { certificate, key } = signServer(authority, names);
-    // A worker that joins is shown the authority too, and compares it with the invitation's.
+    // The file includes the authority: a joining worker compares it with the invitation's fingerprint.
     writeIdentity(join(folder, "server"), { certificate: certificate + authority.certificate, key });
   }
   return { ca: authority.certificate, daemon: daemonKey(folder) };
 }
 
-/** The daemon's own key, made at the first need. */
+/** The daemon's own key, created on first use. */
 export function daemonKey(folder: string): Nkey {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "daemon.nkey");
@@ -64,7 +64,7 @@ function readIdentity(base: string): Identity | undefined {
   return certificate && key ? { certificate, key } : undefined;
 }
 
-/** The key first: a certificate without its key is made anew. */
+/** Writes the key first: a certificate without a key is created anew. */
 function writeIdentity(base: string, { certificate, key }: Identity): void {
   writeFileAtomic(`${base}.key`, key, 0o600);
   writeFileAtomic(`${base}.crt`, certificate, 0o600);

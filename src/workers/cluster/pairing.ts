@@ -17,7 +17,7 @@ export interface PairingDeps {
   log: Log;
 }
 
-/** Lets workers in: whoever proves to have an open invitation's code, once. */
+/** Admits each worker that proves to have an open invitation's code, once. */
 export function receiveWorkers({ connection, invitations, workers, answer, log }: PairingDeps): void {
   const begin = pairingSubject("").length;
   connection.subscribe(pairingSubject("*"), {
@@ -41,12 +41,12 @@ export function receiveWorkers({ connection, invitations, workers, answer, log }
     const said = why === undefined ? JSON.stringify(answer()) : JSON.stringify({ declined: why });
     message.respond(JSON.stringify({ text: said, proof: invitations.prove(invitation, said) }));
     if (why !== undefined) return invitations.release(invitation);
-    // The answer has to be on its way before the server learns that the invitation is over and closes its connection.
+    // The answer must be sent before the server learns that the invitation is over and closes its connection.
     await connection.flush();
     invitations.close(invitation);
   }
 
-  /** Why somebody who has the code cannot be let in, or nothing once they are. */
+  /** Admits a worker that has the code; returns the reason if that is impossible. */
   function admit(text: string): string | undefined {
     const request = PairRequest.safeParse(parsed(text));
     if (!request.success) return `What the worker said of itself is not in order: ${explainIssues(request.error)}`;
@@ -62,7 +62,7 @@ export function receiveWorkers({ connection, invitations, workers, answer, log }
   }
 }
 
-/** Why a worker of this version cannot work here, or nothing. */
+/** Why a worker of this version cannot work here, if so. */
 export function protocolRefusal(protocol: number, version: string): string | undefined {
   if (protocol === PROTOCOL) return undefined;
   const older = protocol < PROTOCOL ? "the worker" : "the daemon";
@@ -73,7 +73,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The schema says what is wrong with it.
+    // The schema reports what is wrong.
     return undefined;
   }
 }

@@ -10,7 +10,7 @@ import { presenceSubject } from "../jobs/nats/names.ts";
 import { claimedHead, isSealed } from "../jobs/nats/sealed.ts";
 import { protocolRefusal } from "./pairing.ts";
 
-/** How often a worker says that it is there. */
+/** How often a worker reports that it is alive. */
 export const BEAT_MS = 2_000;
 
 export interface HearWorkersDeps {
@@ -20,7 +20,7 @@ export interface HearWorkersDeps {
   log: Log;
 }
 
-/** Hears what workers say of themselves, and tells each what is wanted of it. */
+/** Receives the reports of workers and answers each with what it should do. */
 export function hearWorkers({ connection, desk, workers, log }: HearWorkersDeps): void {
   const begin = presenceSubject("").length;
   connection.subscribe(presenceSubject("*"), {
@@ -41,7 +41,7 @@ export function hearWorkers({ connection, desk, workers, log }: HearWorkersDeps)
     },
   });
 
-  /** A worker of the version before signs nothing. It is told what to do in its own words, and nothing it says counts. */
+  /** Older workers do not sign. They get an answer in their format, and nothing they say counts. */
   function refuseOlder(name: string, message: Msg): void {
     const presence = readJson(Presence, message.string());
     const reason = presence && protocolRefusal(presence.protocol, presence.version);

@@ -3,19 +3,19 @@ import { UserError } from "../../lib/errors.ts";
 import { exec } from "../../process/exec.ts";
 import { findPrograms } from "../../process/programs.ts";
 
-/** A `nats-server` that can be started. */
+/** A `nats-server` program that can be started. */
 export interface ServerProgram {
   path: string;
   version: string;
 }
 
-/** Where packages put it, though not every PATH leads there. */
+/** Where packages install it, though PATH may not contain the folder. */
 const ALSO = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin", "/usr/lib/nats-server", "/opt/homebrew/bin"];
 
 const INSTALL =
   'Install it ("sudo apt-get install nats-server" on Debian and Ubuntu, "brew install nats-server" on macOS), or name it in config.json: {"cluster": {"server": "/path/to/nats-server"}}. A server that runs elsewhere is used with "cluster": {"url": "tls://…"}.';
 
-/** Looked for each time, so that one that was just installed is found without a restart. */
+/** Searches each time, so that a server installed just now is found without a restart. */
 export async function findServer(env: NodeJS.ProcessEnv, home: string, configured?: string): Promise<ServerProgram> {
   const path = configured ?? lookUp(env, home);
   if (!isAbsolute(path)) throw new UserError(`cluster.server: ${path} is no whole path.`);

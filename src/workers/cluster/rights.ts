@@ -1,19 +1,19 @@
 import { inboxOf } from "../jobs/nats/connection.ts";
 import { workerRights } from "../jobs/nats/rights.ts";
 
-/** Where a worker asks to be let in, by the public key of its invitation. */
+/** Where a worker asks for admission, by the public key of its invitation. */
 export const pairingSubject = (invitation: string): string => `io.pair.${invitation}`;
 
-/** What one user of the server may say and hear. */
+/** A user of the server, and the subjects that it may publish and read. */
 export interface ServerUser {
   nkey: string;
   permissions?: { publish: { allow: string[] }; subscribe: { allow: string[] } };
 }
 
-/** The daemon owns everything that goes through the server. */
+/** The daemon may publish and read everything. */
 export const daemonUser = (nkey: string): ServerUser => ({ nkey });
 
-/** A stranger with an invitation can ask to be let in, and nothing else. */
+/** A stranger with an invitation can only ask for admission. */
 export function pairingUser(nkey: string): ServerUser {
   return { nkey, permissions: { publish: { allow: [pairingSubject(nkey)] }, subscribe: { allow: [`${inboxOf(nkey)}.>`] } } };
 }
@@ -23,7 +23,7 @@ export interface WorkerUser {
   name: string;
 }
 
-/** A worker does jobs and says that it is there; what others say it does not hear. */
+/** A worker can only publish to its own subjects, and reads no other worker's. */
 export function workerUser({ publicKey, name }: WorkerUser): ServerUser {
   const { publish, subscribe } = workerRights(name);
   return { nkey: publicKey, permissions: { publish: { allow: publish }, subscribe: { allow: subscribe } } };

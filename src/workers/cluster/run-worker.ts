@@ -10,25 +10,25 @@ import { PROTOCOL, type Worker } from "../jobs/port.ts";
 import { type Beacon, startBeacon } from "./beacon.ts";
 import type { WorkerFile } from "./worker-file.ts";
 
-/** What does the jobs, and what is said of it. */
-export interface Workshop {
+/** The worker that runs the jobs, and its description. */
+export interface WorkerSetup {
   worker: Worker;
   about: Pick<Presence, "version" | "engine" | "wall">;
 }
 
 export interface RunAsWorkerDeps extends WorkerFile {
-  /** Called once the server has let this worker in. */
-  prepare: () => Promise<Workshop>;
+  /** Called once the server has accepted this worker. */
+  prepare: () => Promise<WorkerSetup>;
   log: Log;
-  /** Tells a person who watches. */
+  /** Prints a line for a watching person. */
   note: (text: string) => void;
-  /** Ends it: what it has under way goes to another. */
+  /** Ends the worker: its running jobs go to others. */
   signal: AbortSignal;
 }
 
 const RETRY_MS = 1_000;
 
-/** Works for the cluster until it is ended, drained, or not wanted any more, which is thrown as a sentence. */
+/** Works for the cluster until it is stopped, drained, or rejected; a rejection is thrown as a `UserError`. */
 export async function runAsWorker(deps: RunAsWorkerDeps): Promise<void> {
   const { access, prepare, note, signal } = deps;
   const connection = await connectPatiently(access, note, signal);
@@ -44,7 +44,7 @@ export async function runAsWorker(deps: RunAsWorkerDeps): Promise<void> {
   }
 }
 
-async function work(deps: RunAsWorkerDeps, connection: NatsConnection, gone: Promise<never>, shop: Workshop): Promise<void> {
+async function work(deps: RunAsWorkerDeps, connection: NatsConnection, gone: Promise<never>, setup: WorkerSetup): Promise<void> {
   const { access, daemon, capacity, log, note, signal } = deps;
   const { name } = access;
   const link = createLink({ connection, access, daemon });
@@ -54,18 +54,18 @@ async function work(deps: RunAsWorkerDeps, connection: NatsConnection, gone: Pro
     if (signal.aborted) end("stopped");
     signal.addEventListener("abort", () => end("stopped"), { once: true });
     gone.catch(fail);
-    const describe = () => ({ ...shop.about, protocol: PROTOCOL, running: host?.running() ?? 0 });
+    const describe = () => ({ ...setup.about, protocol: PROTOCOL, running: host?.running() ?? 0 });
     const onRefused = (reason: string) => fail(new UserError(reason));
     beacon = startBeacon({ link, describe, onDrain: () => end("drained"), onRefused });
   });
   ended.catch(() => undefined);
   try {
-    // Whoever is not wanted, or was drained before, takes nothing first.
+    // A worker that is rejected or was drained must not take a job first.
     await beacon?.say();
     const isOver = await Promise.race([ended, sleep(0, "on" as const)]);
     if (isOver === "on") {
       const onChange = () => void beacon?.say();
-      host = openWorker({ link, capacity, worker: shop.worker, log, onChange });
+      host = openWorker({ link, capacity, worker: setup.worker, log, onChange });
       note(`${name} works for the cluster at ${access.servers.join()}.`);
     }
     if ((await ended) === "stopped") return;
@@ -77,21 +77,21 @@ async function work(deps: RunAsWorkerDeps, connection: NatsConnection, gone: Pro
   }
 }
 
-/** Undefined when it was ended meanwhile. A key that is refused is not tried for ever. */
+/** Undefined if it was stopped meanwhile. Throws at once if the key is refused. */
 async function connectPatiently(
   access: ClusterAccess,
   note: RunAsWorkerDeps["note"],
   signal: AbortSignal,
 ): Promise<NatsConnection | undefined> {
-  let told = "";
+  let lastNote = "";
   while (!signal.aborted) {
     try {
       return await connectTo(access);
     } catch (error) {
       if (isRefusal(error)) throw new UserError(REVOKED);
       const why = `The server at ${access.servers.join()} cannot be reached, and is tried again: ${messageOf(error)}`;
-      if (why !== told) note(why);
-      told = why;
+      if (why !== lastNote) note(why);
+      lastNote = why;
       await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }

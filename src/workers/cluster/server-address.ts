@@ -7,27 +7,27 @@ import { UserError } from "../../lib/errors.ts";
 import { smallTextAt } from "../../lib/pinned/read.ts";
 import { isLoopback, isOwnAddress, likelyAddress } from "./host-names.ts";
 
-/** Where IO's own server is to be found. */
+/** Where IO's own server listens, and its addresses. */
 export interface ServerAddress {
   listen: string;
   port: number;
-  /** For workers. */
+  /** The address for workers. */
   url: string;
-  /** For this host. */
+  /** The address for this host. */
   localUrl: string;
 }
 
 const USUAL_PORT = 4222;
 const LOOPBACK = "127.0.0.1";
 
-/** Where to listen for workers that reach this host by a name: at its own address of that name, or at all where it has none. */
+/** The address to listen on for workers that use this name: this host's own address of that name, else all addresses. */
 async function addressFor(host: string): Promise<string> {
   const found = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => []);
   const own = found.map(({ address }) => address).filter((address) => isOwnAddress(address));
   return own.find((address) => !isLoopback(address)) ?? own[0] ?? "0.0.0.0";
 }
 
-/** Chooses the port at the first start and keeps it, since workers remember it. */
+/** Chooses the port on the first start and keeps it, because workers store it. */
 export async function chooseServerAddress(config: ClusterConfig, folder: string): Promise<ServerAddress> {
   const { host, port } = config;
   const listen = config.listen ?? (host === undefined ? LOOPBACK : await addressFor(host));

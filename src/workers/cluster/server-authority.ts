@@ -6,8 +6,8 @@ import { fingerprintOf } from "./certificate.ts";
 const WITHIN_MS = 10_000;
 
 /**
- * The authority that a server shows, as PEM text, if it is the one with this fingerprint. Nothing is trusted here: the
- * connection is only looked at, and the one that is used later is checked against what this returns.
+ * Fetches the authority that a server presents, as PEM text, if it has this fingerprint. This connection trusts and sends
+ * nothing; later connections are verified against the returned authority.
  */
 export function fetchAuthority(host: string, port: number, fingerprint: string): Promise<string | undefined> {
   return new Promise((found, failed) => {
@@ -20,7 +20,7 @@ export function fetchAuthority(host: string, port: number, fingerprint: string):
     };
     socket.on("error", (error) => end(() => failed(error)));
     socket.on("close", () => end(() => failed(new Error("the server hung up"))));
-    // A NATS server says a line in the clear before it speaks TLS.
+    // A NATS server sends a line in plain text before it speaks TLS.
     socket.once("data", () => {
       const secure = connect({ socket, servername: "localhost", rejectUnauthorized: false }, () => {
         const chain = chainOf(secure.getPeerCertificate(true));

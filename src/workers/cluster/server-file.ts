@@ -10,10 +10,10 @@ export interface ServerFileDeps {
 }
 
 const LOG_BYTES = 5_000_000;
-/** What a connection may have waiting for it; a bundle travels in pieces of a quarter of a megabyte. */
+/** The most bytes that may wait for one connection; blobs travel in pieces of 512 KiB. */
 const MAX_PENDING = 64_000_000;
 
-/** What the server is told: it reads JSON as its own format. */
+/** The server's configuration file: NATS also reads JSON. */
 export function serverFile({ files, listen, port, logFile, users }: ServerFileDeps): string {
   const host = listen.includes(":") ? `[${listen}]` : listen;
   const document = {

@@ -12,30 +12,30 @@ export interface ServerDeps {
   program: string;
   files: ClusterFiles;
   logFile: string;
-  /** IO's data folder, by which this server is told from others. */
+  /** IO's data folder, which identifies this server among others. */
   home: string;
   env: NodeJS.ProcessEnv;
   log: Log;
 }
 
-/** The server as a process that is kept alive. */
+/** The supervised server process. */
 export interface Server {
   pid(): number | null;
-  /** Why it ended the last time, for as long as it is not back. */
+  /** Why it last ended, until it is back. */
   trouble(): string | null;
-  /** Has it read its file anew; the connections of those who are still in it stay. */
+  /** Makes it reload its file; users that are still listed stay connected. */
   reload(): void;
   stop(): Promise<void>;
 }
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-/** A server that lived so long had no trouble with starting. */
+/** A server that ran this long started properly. */
 const SETTLED_MS = 30_000;
 const STOP_MS = 5_000;
 const MAX_LOG = 10_000_000;
 
-/** Starts it and starts it again whenever it ends, ever more slowly. */
+/** Starts the server, and restarts it with backoff whenever it ends. */
 export function superviseServer({ program, files, logFile, home, env, log }: ServerDeps): Server {
   let child: ChildProcess | undefined;
   let stopped = false;
@@ -83,7 +83,7 @@ export function superviseServer({ program, files, logFile, home, env, log }: Ser
     reload() {
       clearInterval(reloading);
       const tell = () => {
-        // Before it has written its number down it does not hear signals yet, and would end by this one.
+        // Until it has written its pid file it does not handle signals, and SIGHUP would end it.
         if (child?.pid === undefined || numberIn(files) !== child.pid) return;
         clearInterval(reloading);
         child.kill("SIGHUP");
@@ -106,7 +106,10 @@ export function superviseServer({ program, files, logFile, home, env, log }: Ser
   };
 }
 
-/** A server of this home that outlived its killed daemon would hold the port and the data: it is ended. Any other process is left alone. */
+/**
+ * Ends a server of this home that outlived its killed daemon and would hold the port and the data. Leaves every other process
+ * alone.
+ */
 export async function endLeftoverServer({ files, home, log }: Pick<ServerDeps, "files" | "home" | "log">): Promise<void> {
   const pid = numberIn(files);
   if (Number.isInteger(pid) && pid > 1 && isAlive(pid) && (await isOurs(pid, files, home))) {
@@ -118,13 +121,13 @@ export async function endLeftoverServer({ files, home, log }: Pick<ServerDeps, "
   rmSync(files.pid, { force: true });
 }
 
-/** By its command line and, where that can be seen, its environment: the number of a dead process may be a stranger's by now. */
+/** Checks the command line and, if readable, the environment: a stranger may have the dead process's pid by now. */
 async function isOurs(pid: number, { conf }: ClusterFiles, home: string): Promise<boolean> {
   const command = await commandOf(pid);
   return command.includes("nats-server") && command.endsWith(`-c ${conf}`) && hasEnvironment(pid, "IO_HOME", home) !== false;
 }
 
-/** What the server said last of what is wrong, without the number and the time before it. */
+/** The server's last error in its log, without the pid and the time. */
 function lastErrorIn(logFile: string): string {
   const lines = (smallTextAt(logFile, MAX_LOG) ?? "").split("\n");
   return (
@@ -141,6 +144,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It ended by itself in between.
+    // It ended in the meantime.
   }
 }

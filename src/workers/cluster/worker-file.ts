@@ -7,10 +7,10 @@ import { readJson } from "../../store/read-json.ts";
 import { ClusterAccess } from "../jobs/nats/connection.ts";
 import { isUserKey } from "../jobs/nats/nkey.ts";
 
-/** Who this home is as a worker of another. */
+/** This home's identity as a worker of another. */
 export const WorkerFile = z.object({
   access: ClusterAccess,
-  /** The daemon's public key, as it was given at joining. */
+  /** The daemon's public key, received when joining. */
   daemon: z.string().refine(isUserKey, "must be a public key"),
   labels: WorkerLabels,
   capacity: WorkerCapacity,
@@ -21,7 +21,7 @@ export function writeWorkerFile(path: string, file: WorkerFile): void {
   writeFileAtomic(path, `${JSON.stringify(file, null, 2)}\n`, 0o600);
 }
 
-/** Undefined where this home never joined. */
+/** Undefined if this home never joined. */
 export function readWorkerFile(path: string): WorkerFile | undefined {
   const text = smallTextAt(path, 100_000);
   if (text === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { type ClusterStatus, type Worker, WorkerState } from "../../protocol/workers.ts";
 import type { WorkerRow } from "../../store/workers.ts";
 
-/** Silence after which a worker counts as lost: five times what it should take. */
+/** A worker that is silent for this long counts as lost: it should report five times as often. */
 const LOST_MS = 10_000;
 
 /** A worker as it is shown. */
@@ -16,7 +16,7 @@ function stateOf({ seenAt, draining, running }: WorkerRow, now: number): WorkerS
   return running > 0 ? "busy" : "ready";
 }
 
-/** How many there are of each state. */
+/** How many workers are in each state. */
 export function countOf(workers: readonly Pick<Worker, "state">[]): ClusterStatus["workers"] {
   const count = (state: WorkerState) => workers.filter((worker) => worker.state === state).length;
   return Object.fromEntries(WorkerState.options.map((state) => [state, count(state)])) as ClusterStatus["workers"];

@@ -5,16 +5,16 @@ import type { Store } from "../../store/open.ts";
 import { readJson } from "../../store/read-json.ts";
 import { type Answering, Attempt, CANCELLED, Job, JobEnd, type JobEvent, type Outcome, type Question } from "./port.ts";
 
-/** How long an ended job can still be asked for. */
+/** How long an ended job can still be looked up. */
 const KEPT_DAYS = 14;
 
-/** A job that is open, with the epoch that counts now. */
+/** An open job at its current epoch. */
 export interface OpenJob {
   job: Job;
   attempts: Attempt[];
 }
 
-/** The daemon's own table of jobs: the one truth, whoever does them. Also tells those who wait for an end. */
+/** The daemon's table of jobs: the only source of truth, whoever runs them. Resolves `ended` and publishes job events. */
 export function createJobs(store: Store) {
   const rows = createDispatchRows(store);
   const waiters = new Map<string, ((end: JobEnd) => void)[]>();
@@ -34,7 +34,7 @@ export function createJobs(store: Store) {
     return job ? [{ job: { ...job, epoch: row.epoch }, attempts: attempts(row.id) }] : [];
   };
 
-  /** The end of a job, if this is the epoch that is open. */
+  /** Ends a job, but only if this epoch is still the open one. */
   function end(id: string, epoch: number, outcome: Outcome): boolean {
     const ending = store.transaction(() => {
       for (const { ending, ...attempt } of rows.attempts(id))
@@ -51,7 +51,7 @@ export function createJobs(store: Store) {
   return {
     attempts,
     end,
-    /** The job as it is to be done now; undefined if it is here already with this epoch or a later one. */
+    /** The job as it now stands; undefined if it is already stored with this epoch or a later one. */
     add(job: Job): Job | undefined {
       return store.transaction(() => {
         if (rows.insert(job.id, job.epoch, JSON.stringify(job))) return job;
@@ -59,7 +59,7 @@ export function createJobs(store: Store) {
       });
     },
     open: (): OpenJob[] => rows.open().flatMap(openOf),
-    /** Oldest first; those that are left out are not even read. */
+    /** Oldest first; jobs that `leaveOut` accepts are not even read. */
     *eachOpen(leaveOut: (id: string) => boolean): Generator<OpenJob> {
       for (const row of rows.open()) if (!leaveOut(row.id)) yield* openOf(row);
     },
@@ -67,7 +67,7 @@ export function createJobs(store: Store) {
       const row = rows.find(id);
       return row?.state === "open" ? openOf(row)[0] : undefined;
     },
-    /** Also of one that has ended. */
+    /** Also finds a job that has ended. */
     known: (id: string): Job | undefined => {
       const row = rows.find(id);
       return row && openOf(row)[0]?.job;
@@ -76,7 +76,7 @@ export function createJobs(store: Store) {
       answerers.add(answer);
       return () => void answerers.delete(answer);
     },
-    /** Undefined where nobody knows the job yet. */
+    /** Undefined if no one here knows the job yet. */
     answer(question: Question): Promise<unknown> | undefined {
       for (const answer of answerers) {
         const answered = answer(question);
@@ -84,7 +84,7 @@ export function createJobs(store: Store) {
       }
       return undefined;
     },
-    /** What an earlier life began and nobody can know the end of is over; the job gets a later epoch. */
+    /** Raises the job's epoch; its unfinished attempts become `lease_expired`, because nobody can know how they ended. */
     raise(id: string): OpenJob | undefined {
       return store.transaction(() => {
         const row = rows.find(id);
@@ -98,7 +98,7 @@ export function createJobs(store: Store) {
     note(id: string, { end: ending = undefined, ...attempt }: Attempt): void {
       rows.note(id, { ...attempt, ending: ending ?? null });
     },
-    /** Ends every open job that nobody wants any more; answers with the others. */
+    /** Cancels every open job that is not in the list; returns the others. */
     wanted(ids: readonly string[]): OpenJob[] {
       const all = rows.open().flatMap(openOf);
       for (const { job } of all) if (!ids.includes(job.id)) end(job.id, job.epoch, { state: "cancelled", error: CANCELLED });
@@ -114,22 +114,22 @@ export function createJobs(store: Store) {
       listeners.add(to);
       return () => void listeners.delete(to);
     },
-    /** Whether there is anybody to tell. */
-    isHeard: () => listeners.size > 0,
-    /** Tells an event; a lasting one once, in the transaction that remembers that it was told. */
-    tell(event: JobEvent): void {
-      const tellAll = () => {
+    /** Whether anything listens to events. */
+    hasListeners: () => listeners.size > 0,
+    /** Publishes an event. A lasting event is published once, in the transaction that records it. */
+    publish(event: JobEvent): void {
+      const notify = () => {
         for (const listener of listeners) listener(event);
       };
       if (event.body.kind === "delta") {
-        tellAll();
+        notify();
         return;
       }
       store.transaction(() => {
         const { job, epoch, attempt, lease, worker, seq } = event;
         if (!rows.find(job)) return;
         rows.note(job, { epoch, attempt, lease, worker, ending: null });
-        if (rows.told(job, lease, seq)) tellAll();
+        if (rows.told(job, lease, seq)) notify();
       });
     },
     openEpoch: rows.openEpoch,

@@ -3,21 +3,21 @@ import { Failure } from "../../protocol/messages.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { WaitingJob, Worker as WorkerInfo } from "../../protocol/workers.ts";
 
-/** Raised with every change that an older worker could not follow; it stands in every subject. */
+/** Raised with every change that an older worker could not follow; every subject contains it. */
 export const PROTOCOL = 2;
 
-/** What is safe as one token of a subject. */
+/** A string that is safe as one token of a NATS subject. */
 export const Token = z.string().regex(/^[A-Za-z0-9_-]{1,120}$/, "may hold letters, digits, - and _ only");
 
 const ObjectId = z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/, "must be the id of a git object");
 
-/** Bytes that travel beside a job. The hash is what makes them the ones that were meant. */
+/** Bytes that travel beside a job, verified by their hash. */
 export const BlobRef = z.object({ name: z.string().max(200), sha256: z.string().length(64), size: z.number().int().min(0) });
 export type BlobRef = z.infer<typeof BlobRef>;
 
-/** How long a worker may be silent, how long its work may be, and how often it is begun. */
+/** Time limits of a job, and how often it may be started. */
 export const Limits = z.object({
-  /** A worker that was not heard of for so long has lost the job. */
+  /** A worker that is silent for this long loses the job. */
   leaseMs: z.number().int().positive(),
   silenceMs: z.number().int().positive(),
   capMs: z.number().int().positive(),
@@ -27,37 +27,37 @@ export type Limits = z.infer<typeof Limits>;
 
 export const Job = z.object({
   id: Token,
-  /** Raised each time the daemon publishes the job anew. */
+  /** Raised each time the daemon publishes the job again. */
   epoch: z.number().int().positive(),
-  /** Who may do it: "any", a label, or "host-<worker>". */
+  /** Which workers may run it: "any", a label, or "host-<worker>". */
   pool: Token,
   kind: z.enum(["turn", "checks"]),
-  /** Plain data of the kind; whoever does it checks it. */
+  /** Plain data that depends on the kind; the worker validates it. */
   spec: z.record(z.string(), z.unknown()),
-  /** Where that lies while it travels, if it is too much for a message. */
+  /** Set when the spec is too large for a message and travels as a blob. */
   specAt: BlobRef.optional(),
   limits: Limits,
   protocol: z.number().int(),
 });
 export type Job = z.infer<typeof Job>;
 
-/** One time that a worker took a job on. */
+/** One try at a job by one worker. */
 export const Attempt = z.object({
   epoch: z.number().int().positive(),
   attempt: z.number().int().positive(),
-  /** Random, a new one for each claim: who holds it, holds the job. */
+  /** Random and new for each claim: holding it means holding the job. */
   lease: z.string(),
   worker: z.string(),
   end: z.enum(["done", "failed", "cancelled", "lease_expired"]).optional(),
 });
 export type Attempt = z.infer<typeof Attempt>;
 
-/** What is told of a job while it is done. Deltas may be lost; the others are on disk before they count as told. */
+/** Events of a running job. Deltas may be lost; the others are on disk before they count as reported. */
 export const EventBody = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("delta"), data: z.unknown() }),
   /** An effect that is about to happen. */
   z.object({ kind: z.literal("intent"), call: z.string(), data: z.unknown() }),
-  /** How it ended. */
+  /** How that effect ended. */
   z.object({ kind: z.literal("outcome"), call: z.string(), data: z.unknown() }),
   z.object({ kind: z.literal("usage"), data: z.unknown() }),
 ]);
@@ -71,15 +71,15 @@ export const JobEvent = z.object({
   attempt: z.number().int(),
   lease: z.string(),
   worker: z.string(),
-  /** Counts the lasting events of an attempt from 1; a delta has the number of the one before it. */
+  /** Counts the lasting events of an attempt from 1; a delta carries the number of the lasting event before it. */
   seq: z.number().int(),
   body: EventBody,
 });
 export type JobEvent = z.infer<typeof JobEvent>;
 
-/** A number that a worker reports: as large as anything real, and never below zero. */
+/** A number that a worker reports: never negative, and bounded by what is plausible. */
 export const Count = z.number().int().min(0).max(1e12);
-/** What a worker says that its model calls used. */
+/** What a worker reports that its model calls used. */
 export const ReportedUsage: z.ZodType<Usage> = z.object({
   calls: Count,
   inputTokens: Count,
@@ -87,7 +87,7 @@ export const ReportedUsage: z.ZodType<Usage> = z.object({
   cacheReadTokens: Count,
 });
 
-/** What a job came to. */
+/** The result of a finished job. */
 export const JobValue = z.object({
   value: z.unknown(),
   tree: ObjectId.nullable(),
@@ -104,12 +104,12 @@ export const JobEnd = z.discriminatedUnion("state", [
 ]);
 export type JobEnd = z.infer<typeof JobEnd>;
 
-/** How an attempt ends; `lost` never reaches the daemon. */
+/** How an attempt ends; a lost attempt is never reported to the daemon. */
 export type Outcome = ({ state: "done" } & JobValue) | { state: "failed" | "cancelled"; error: Failure };
 
 export interface Blobs {
   put(name: string, bytes: Uint8Array): Promise<BlobRef>;
-  /** Throws where the bytes are not the ones that the reference means. */
+  /** Throws if the bytes do not match the reference. */
   get(ref: BlobRef): Promise<Uint8Array>;
 }
 
@@ -117,69 +117,72 @@ export interface Blobs {
 export interface Question {
   job: Job;
   attempt: Attempt;
-  /** Plain data of whoever asks and answers. */
+  /** Plain data; the asker and the answerer agree on its shape. */
   data: unknown;
-  /** Aborted when whoever asked is not heard of any more. */
+  /** Aborted when the asker has gone silent. */
   signal: AbortSignal;
 }
-/** Answers a question, however long that takes; undefined where nobody here knows of the job yet. */
+/** Answers a question, however long that takes; undefined if no one here knows the job yet. */
 export type Answering = (question: Question) => Promise<unknown> | undefined;
 
-/** Who does a job: this process, or a worker on another host. */
+/** Has jobs done by workers. */
 export interface Dispatcher {
-  /** Durable when it returns; the same id and epoch again is nothing. */
+  /** Durable when it returns; submitting the same id and epoch again has no effect. */
   submit(job: Job): Promise<void>;
-  /** The end of a job, once there is one; also of one that ended in an earlier life. */
+  /** Resolves when the job ends; also for a job that ended before the daemon restarted. */
   ended(id: string): Promise<JobEnd>;
-  /** "reached": its worker was told; "gone": its worker is away, and nothing it still says counts. Either way it ends soon. */
+  /**
+   * "reached": the worker was told. "gone": the worker is away, and whatever it still reports is ignored. Either way the job ends
+   * soon.
+   */
   cancel(id: string): Promise<"reached" | "before start" | "gone">;
-  /** Each lasting event is told once for each time its listener has not thrown; in the transaction that remembers it. */
+  /** Delivers each lasting event once, in the transaction that records it; a listener that throws gets the event again. */
   listen(to: (event: JobEvent) => void): () => void;
   /**
-   * Answers what workers ask, each question once: one that is asked again, because its answer was lost, gets the same answer.
-   * Only whoever holds the job is answered.
+   * Answers what workers ask, each question once: a question repeated because its answer was lost gets the same answer. Only the
+   * worker that holds the job is answered.
    */
   serve(answer: Answering): () => void;
-  /** The job as it was submitted, for as long as it is known. */
+  /** The job as it was submitted, as long as it is remembered. */
   job(id: string): Job | undefined;
-  /** Those that have not ended. */
+  /** Jobs that have not ended. */
   open(): Job[];
-  /** How long a worker may be silent before another takes its job over. */
+  /** How long a worker may be silent before another takes over its job. */
   leaseMs: number;
-  /** At the start: takes up the jobs that are still wanted, and ends all others that an earlier life left open. */
+  /** On startup: continues the jobs that are still wanted and cancels all others that were left open. */
   reconcile(wanted: readonly string[]): Promise<void>;
   attempts(id: string): Attempt[];
   waiting(): WaitingJob[];
   workers(): Promise<WorkerInfo[]>;
-  /** Bytes that travel for one attempt; whoever holds its lease can reach them, and nobody else. */
+  /** Blobs of one attempt; only the holder of its lease can reach them. */
   blobs(lease: string): Blobs;
-  /** Takes away what travelled for an attempt. */
+  /** Deletes the blobs of an attempt. */
   forgetBlobs(lease: string): void;
   close(): Promise<void>;
 }
 
-/** What an attempt has to live with. */
+/** What a worker can use while it runs an attempt. */
 export interface JobAttempt {
   attempt: Attempt;
   earlier: readonly Attempt[];
-  /** Aborted when the job was cancelled or lost: end everything that was started for it. */
+  /** Aborted when the job is cancelled or lost: end everything that was started for it. */
   signal: AbortSignal;
   tell(body: Delta): void;
-  /** Resolves once it is on disk; rejects where the job is lost, and then the effect must not happen. */
+  /** Resolves once the event is on the daemon's disk. Rejects if the job is lost; the effect must then not happen. */
   record(body: Lasting): Promise<void>;
-  /** The daemon's answer, also if that takes a day, or a restart of the daemon; rejects where the job is lost. */
+  /** The daemon's answer, even if it takes a day or a restart of the daemon. Rejects if the job is lost. */
   ask(data: unknown): Promise<unknown>;
   blobs: Blobs;
 }
 
-/** Does jobs: the same here and on another host. */
+/** Runs jobs. */
 export interface Worker {
-  run(job: Job, life: JobAttempt): Promise<JobValue | { failure: Failure }>;
+  run(job: Job, jobAttempt: JobAttempt): Promise<JobValue | { failure: Failure }>;
 }
 
 export const CANCELLED: Failure = { code: "cancelled", message: "it was cancelled before it was finished." };
 
-/** Why a job that was begun too often is not begun again. */
+/** Why a job that was started too often is not started again. */
 export function gaveUp(attempts: number): Failure {
   return {
     code: "gave_up",

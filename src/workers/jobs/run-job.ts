@@ -4,27 +4,27 @@ import type { Log } from "../../lib/log.ts";
 import { oneLine } from "../../lib/quoted.ts";
 import { CANCELLED, type Job, type JobAttempt, JobValue, type Outcome, type Worker } from "./port.ts";
 
-/** Why an attempt is to end before its work has. */
+/** Why an attempt must end early. */
 export type Stop = "cancelled" | "lost" | "too long";
 
-/** How long work that was told to end may take for it. */
+/** How long work may take to end after it was told to. */
 const GRACE_MS = 10_000;
 
 export interface RunJobDeps {
   worker: Worker;
   job: Job;
-  life: Omit<JobAttempt, "signal">;
+  jobAttempt: Omit<JobAttempt, "signal">;
   /** Aborted with a `Stop` as its reason. */
   stop: AbortController;
   log: Log;
 }
 
-/** Does one job to its end, or until it is told to stop. Never rejects. */
-export async function runJob({ worker, job, life, stop, log }: RunJobDeps): Promise<Outcome> {
+/** Runs one job until it ends or is told to stop. Never rejects. */
+export async function runJob({ worker, job, jobAttempt, stop, log }: RunJobDeps): Promise<Outcome> {
   const { signal } = stop;
   const cap = setTimeout(() => stop.abort("too long" satisfies Stop), job.limits.capMs);
   const graceOver = new AbortController();
-  const working = worker.run(job, { ...life, signal }).then(outcomeOf, (error: unknown) => failureOf(error, log, job.id));
+  const working = worker.run(job, { ...jobAttempt, signal }).then(outcomeOf, (error: unknown) => failureOf(error, log, job.id));
   const overdue = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });

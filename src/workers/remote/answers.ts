@@ -6,18 +6,18 @@ import type { SandboxHeight } from "../../home/safety-config.ts";
 import type { EarlierCall, SettledCalls, TurnRequest } from "../../protocol/turns.ts";
 import type { Attempt, Blobs, Question } from "../jobs/port.ts";
 import { isDoneHere, type RemoteCalls } from "./calls.ts";
-import { sent, type Worktree } from "./code.ts";
-import { type ANSWERS, codeName, readModelCall, TurnEventTold, Wanted } from "./job-messages.ts";
+import { sendCode, type Worktree } from "./code.ts";
+import { type ANSWERS, codeName, ReportedTurnEvent, readModelCall, WorkerRequest } from "./job-messages.ts";
 
 export interface AnswersDeps {
   worktree: Worktree;
   commit: string;
   blobs: (lease: string) => Blobs;
-  /** Whether a worker can hold commands in a sandbox. */
+  /** Whether a worker can run commands in a sandbox. */
   isSandboxed: (worker: string) => Promise<boolean>;
-  /** The height that holds now for what the job belongs to. */
+  /** The sandbox height that now applies to the job's owner. */
   height: () => SandboxHeight;
-  /** What only a turn is asked. */
+  /** Only needed to answer questions about a turn. */
   turn?: { spec: SessionSpec; request: TurnRequest; calls: RemoteCalls };
 }
 
@@ -25,10 +25,10 @@ const NO_ANSWERS: SettledCalls = { beforeTurn: 0, total: 0 };
 const ALL_ANSWERS: SettledCalls = { beforeTurn: 0, total: Number.POSITIVE_INFINITY };
 
 /**
- * Which answers the model on a worker reads. Of what the daemon did for another lease it reads none, and of its own lease all,
- * unless its session had to be begun anew. What was run on a worker is gone with that worker's tree, and is run again.
+ * Which results of a call the worker's session already contains. For tools that the daemon runs: all of this lease, but none of
+ * another lease, nor any if the session had to start anew. What ran on another worker is gone with its tree, and runs again.
  */
-function settledFor({ call, tool, tried = 0, answered }: WantedCall, lease: string) {
+function settledFor({ call, tool, tried = 0, answered }: RequestedCall, lease: string) {
   return (id: string, sessionId: string): SettledCalls => {
     if (!isDoneHere(tool)) return ALL_ANSWERS;
     if (sessionId !== lease) return NO_ANSWERS;
@@ -38,14 +38,14 @@ function settledFor({ call, tool, tried = 0, answered }: WantedCall, lease: stri
   };
 }
 
-type WantedCall = Extract<Wanted, { kind: "call" }>;
-type AnswerTo = { [K in Wanted["kind"]]: z.infer<(typeof ANSWERS)[K]> };
+type RequestedCall = Extract<WorkerRequest, { kind: "call" }>;
+type AnswerTo = { [K in WorkerRequest["kind"]]: z.infer<(typeof ANSWERS)[K]> };
 
-/** Answers what a worker asks about one job, and hears what it tells. */
+/** Answers what a worker asks about one job, and receives its events. */
 export function createAnswers({ worktree, commit, blobs, isSandboxed, height, turn }: AnswersDeps) {
   let holder: { lease: string; stop: AbortController } | undefined;
 
-  /** What an earlier holder of the job asked is waited for no more. */
+  /** Stops waiting for what an earlier holder of the job asked. */
   function stopOf({ lease }: Attempt): AbortSignal {
     if (holder?.lease !== lease) {
       holder?.stop.abort(new Error("its worker was lost"));
@@ -54,11 +54,11 @@ export function createAnswers({ worktree, commit, blobs, isSandboxed, height, tu
     return turn ? AbortSignal.any([holder.stop.signal, turn.request.signal]) : holder.stop.signal;
   }
 
-  async function answer(wanted: Wanted, attempt: Attempt, asker: AbortSignal): Promise<AnswerTo[Wanted["kind"]]> {
+  async function answer(wanted: WorkerRequest, attempt: Attempt, asker: AbortSignal): Promise<AnswerTo[WorkerRequest["kind"]]> {
     const signal = AbortSignal.any([asker, stopOf(attempt)]);
     if (wanted.kind === "code")
       return {
-        bundle: await sent(worktree, commit, wanted.known, { blobs: blobs(attempt.lease), name: codeName(attempt.lease) }),
+        bundle: await sendCode(worktree, commit, wanted.known, { blobs: blobs(attempt.lease), name: codeName(attempt.lease) }),
       };
     if (!turn) throw new Error(`nothing but code is asked for checks, and not "${wanted.kind}"`);
     const { spec, request, calls } = turn;
@@ -88,10 +88,10 @@ export function createAnswers({ worktree, commit, blobs, isSandboxed, height, tu
   }
 
   return {
-    answer: ({ data, attempt, signal }: Question) => answer(Wanted.parse(data), attempt, signal),
-    hear(kind: "usage" | "delta", data: unknown): void {
+    answer: ({ data, attempt, signal }: Question) => answer(WorkerRequest.parse(data), attempt, signal),
+    receive(kind: "usage" | "delta", data: unknown): void {
       const tell = turn?.request.onEvent;
-      const event = kind === "usage" ? { kind, call: readModelCall(data) } : TurnEventTold.safeParse(data).data;
+      const event = kind === "usage" ? { kind, call: readModelCall(data) } : ReportedTurnEvent.safeParse(data).data;
       if (event) tell?.(event);
     },
     end: () => holder?.stop.abort(new Error("the job has ended")),
@@ -99,7 +99,7 @@ export function createAnswers({ worktree, commit, blobs, isSandboxed, height, tu
 }
 export type Answers = ReturnType<typeof createAnswers>;
 
-/** What the daemon did for an earlier holder of the job, and this one's session does not show. */
+/** What the daemon did for an earlier holder of the job; this holder's session does not show it. */
 function earlierCalls({ spec, request }: NonNullable<AnswersDeps["turn"]>, { lease }: Attempt): EarlierCall[] {
   const settled = (_id: string, sessionId: string) => (sessionId === lease ? ALL_ANSWERS : NO_ANSWERS);
   const asked = { owner: request.owner, attempt: firstTry(request), sessionId: lease, settled };

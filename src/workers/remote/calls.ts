@@ -4,13 +4,13 @@ import type { Redactor } from "../../lib/redact.ts";
 import type { Elsewhere, EngineTool, CallAnswer as Told, ToolInvocation } from "../../protocol/turns.ts";
 import type { ToolCalls } from "../../store/tool-calls.ts";
 import { Refusal, ToolError } from "../../tools/tool.ts";
-import type { ANSWERS, Wanted } from "./job-messages.ts";
+import type { ANSWERS, WorkerRequest } from "./job-messages.ts";
 
 type CallAnswer = z.infer<(typeof ANSWERS)["call"]>;
-type Outcome = Omit<Extract<Wanted, { kind: "outcome" }>, "kind">;
-type Asked = Omit<Extract<Wanted, { kind: "call" }>, "kind">;
+type Outcome = Omit<Extract<WorkerRequest, { kind: "outcome" }>, "kind">;
+type Asked = Omit<Extract<WorkerRequest, { kind: "call" }>, "kind">;
 
-/** All that a model on a worker can call. The worker runs the first kind; the daemon answers the second. */
+/** All tools that a model on a worker can call: the worker runs the first set, the daemon the second. */
 const RUN_BY_WORKER: ReadonlySet<string> = new Set(["shell", "shell_output", "shell_stop", "file_ops"]);
 const ANSWERED_HERE: ReadonlySet<string> = new Set([
   ...["wiki_read", "wiki_write", "wiki_search", "wiki_list", "wiki_source"],
@@ -18,19 +18,19 @@ const ANSWERED_HERE: ReadonlySet<string> = new Set([
   "todo",
 ]);
 
-/** Whether a call of a worker's model is done by the daemon itself. */
+/** Whether the daemon itself runs this tool. */
 export const isDoneHere = (tool: string): boolean => ANSWERED_HERE.has(tool);
 
-/** Where a call is made that has passed the gate, and how it is held there. */
+/** The worker that runs an approved call, and the sandbox it uses. */
 export interface CallHost {
   worker: string;
   isSandboxed: boolean;
-  /** The height that holds now for what the call belongs to. */
+  /** The sandbox height that now applies to the call's owner. */
   height: () => SandboxHeight;
 }
 
 interface Running {
-  /** What the worker is told: the answer, or to run the call itself. */
+  /** What the worker gets: the answer, or the order to run the call itself. */
   told: Promise<CallAnswer>;
   /** Takes the worker's report of a call that it ran. */
   report: (outcome: Outcome) => void;
@@ -42,13 +42,13 @@ export interface RemoteCallsDeps {
   redactor: Redactor;
 }
 
-/** Tool calls of models on workers: each passes this daemon's gate, and touches files and processes on the worker alone. */
+/** Tool calls of models on workers: each passes this daemon's gate, and touches files and processes only on the worker. */
 export function createRemoteCalls({ journal, redactor }: RemoteCallsDeps) {
   const running = new Map<string, Running>();
   const keyOf = (sessionId: string, callId: string) => JSON.stringify([sessionId, callId]);
 
   return {
-    /** Lets a call pass the gate; answers once that says no, or that the worker is to run it. */
+    /** Passes a call through the gate; resolves when the gate has answered it or told the worker to run it. */
     async call(
       tools: readonly EngineTool[],
       { call, tool, args }: Asked,
@@ -78,14 +78,14 @@ export function createRemoteCalls({ journal, redactor }: RemoteCallsDeps) {
       running.set(key, { told, report: outcome.resolve, answer });
       return told;
     },
-    /** Writes down what came of a call; the answer is what the model is to read. */
+    /** Stores the outcome of a call; returns what the model should read. */
     async outcome(sessionId: string, outcome: Outcome): Promise<Told> {
       const call = running.get(keyOf(sessionId, outcome.call));
       if (call) {
         call.report(outcome);
         return call.answer;
       }
-      // It passed the gate in an earlier life of the daemon.
+      // The call passed the gate before the daemon restarted.
       const { ok, refused } = outcome;
       const text = redactor.clean(outcome.text);
       const row = journal.latest(sessionId, outcome.call);
@@ -93,7 +93,7 @@ export function createRemoteCalls({ journal, redactor }: RemoteCallsDeps) {
       if (row?.state === "begun") journal.end(row.seq, row.kind, { state, result: text, resultHash: "", durationMs: 0 });
       return state === "refused" ? { ok, text, state } : { ok, text };
     },
-    /** What a lost worker began and nobody knows the end of. */
+    /** Ends the calls that a lost worker began, as unknown. */
     settle(owner: string): void {
       const lost = { state: "unknown" as const, result: "its worker was lost", resultHash: "", durationMs: 0 };
       for (const row of journal.callsOf(owner)) if (row.state === "begun") journal.end(row.seq, row.kind, lost);

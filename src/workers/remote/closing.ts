@@ -1,2 +1,2 @@
-/** Aborting with this leaves workers at their work: the next life of the daemon takes their results. */
+/** Aborting with this reason lets workers continue: the restarted daemon takes their results. */
 export const CLOSING = "the daemon is closing";

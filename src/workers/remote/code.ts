@@ -12,32 +12,32 @@ import { quoted } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import type { BlobRef, Blobs, JobEnd } from "../jobs/port.ts";
 
-/** A worktree of the daemon's whose work can be done on another host. */
+/** A worktree of the daemon whose work can be done on another host. */
 export interface Worktree {
   repo: Repo;
-  /** Its top. */
+  /** The top of the worktree. */
   path: string;
-  /** Where files of ours may lie for a moment. */
+  /** A folder for IO's temporary files. */
   scratch: string;
 }
 
-/** Whether all of its files travel in commits: those of submodules and of filters do not. */
+/** Whether commits carry all of its files: those of submodules and filters they do not. */
 export function canTravel({ path }: Pick<Worktree, "path">): boolean {
   if (existsSync(join(path, ".gitmodules"))) return false;
   return !/\bfilter=/.test(smallTextAt(join(path, ".gitattributes"), 1_000_000) ?? "");
 }
 
-/** Which repository it is, wherever its worktrees are. */
+/** Identifies the repository, wherever its worktrees are. */
 export const projectOf = ({ commonDir }: Pick<Repo, "commonDir">): string =>
   createHash("sha256").update(realOf(commonDir)).digest("hex").slice(0, 16);
 
-/** Jobs that end at the same time delete their refs at the same time, and git would wait for another for a second only. */
+/** Jobs that end together delete their refs together, and by default git waits only a second for another's lock. */
 const PATIENT = ["core.packedRefsTimeout=30000", "core.filesRefLockTimeout=30000"];
 
 const refOf = (job: string) => `refs/io/away/${job}`;
 
-/** The files as they are now, as a commit that stands on the branch's and is kept for as long as the job needs it. */
-export async function captured({ repo, path, scratch }: Worktree, job: string): Promise<string> {
+/** Stores the current files as a commit on top of HEAD, with a ref that keeps it as long as the job needs it. */
+export async function captureFiles({ repo, path, scratch }: Worktree, job: string): Promise<string> {
   const tree = treeOf(repo, path, "");
   const git = tree.git.with({ writable: [scratch] });
   const [head, status] = await Promise.all([
@@ -45,15 +45,15 @@ export async function captured({ repo, path, scratch }: Worktree, job: string): 
     git.must(path, ["status", "--porcelain", "--untracked-files=all"]),
   ]);
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
-  // Behind the wall a folder has its real name.
+  // In the sandbox a folder has its real path.
   const told = { on: [head], folder: realOf(scratch), message: "The files as they were" } as const;
   const commit = status === "" ? head : await pictureOf({ path, git }, told);
   await setRef(repo, refOf(job), commit);
   return commit;
 }
 
-/** What a worker lacks of a commit, put where it finds it; null where it has all of it. */
-export async function sent(
+/** Puts what the worker lacks of a commit into a blob; null if the worker has all of it. */
+export async function sendCode(
   { repo, scratch }: Worktree,
   commit: string,
   known: readonly string[],
@@ -66,8 +66,8 @@ export async function sent(
   return bytes ? blobs.put(name, bytes) : null;
 }
 
-/** Puts what came back into the worktree. Its branch is moved by whoever saves the work. */
-export async function takeOver(
+/** Puts the worker's result into the worktree. The caller that saves the work moves the branch. */
+export async function applyResult(
   { repo, path, scratch }: Worktree,
   job: { id: string; commit: string },
   end: Extract<JobEnd, { state: "done" }>,
@@ -76,7 +76,7 @@ export async function takeOver(
   const last = end.attempts.at(-1);
   if (!end.bundle || !end.commit || end.commit === job.commit || !last) return;
   const ref = `${refOf(job.id)}-${last.epoch}.${last.attempt}`;
-  // An earlier life may have taken it already, and the bundle away.
+  // The daemon may have taken the bundle, and deleted it, before a restart.
   const isHere = (await repo.git.run(repo.root, ["cat-file", "-e", `${end.commit}^{commit}`])).code === 0;
   if (!isHere || !(await isAncestor(repo.git, repo.root, job.commit, end.commit))) {
     const place = { ...repo, scratch: join(scratch, "bundles") };
@@ -84,19 +84,22 @@ export async function takeOver(
   }
   await refuseHostileTree(repo, job.commit, end.commit);
   const { git } = treeOf(repo, path, "");
-  // What the job began from is what git is to compare with, also where it was on no branch.
+  // Git must compare with the commit that the job started from, even if no branch contained it.
   await git.must(path, ["read-tree", job.commit]);
   await git.must(path, ["read-tree", "-u", "--reset", end.commit]);
   await repo.git.run(repo.root, ["update-ref", "-d", ref, end.commit], { settings: PATIENT });
 }
 
-/** How file systems spell `.git`, whatever their rules for case, hidden letters and short names. */
+/** The spellings of `.git` that file systems accept, given their rules for case, invisible letters and short names. */
 const GIT_NAME = /^(?:\.git|git~\d+)[. ]*(?::.*)?$/i;
 const UNSEEN = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
 const MOST_CHANGES = 100_000_000;
 
-/** A worker brings plain files, programs and links: no submodule, and no name that git or a file system takes for another place. */
+/**
+ * Refuses a result with anything but files, executables and links, or with a name that git or a file system takes for another
+ * path.
+ */
 async function refuseHostileTree({ git, root }: Repo, base: string, commit: string): Promise<void> {
   const options = { maxOutput: MOST_CHANGES };
   const listed = await git.must(root, ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=d", base, commit], options);
@@ -115,7 +118,7 @@ async function refuseHostileTree({ git, root }: Repo, base: string, commit: stri
   }
 }
 
-/** Lets go of what a job held. */
-export async function letGo({ repo }: Worktree, job: string): Promise<void> {
+/** Deletes the ref that kept the job's commit. */
+export async function releaseCommit({ repo }: Worktree, job: string): Promise<void> {
   await repo.git.run(repo.root, ["update-ref", "-d", refOf(job)], { settings: PATIENT });
 }

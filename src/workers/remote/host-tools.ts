@@ -15,11 +15,11 @@ import type { JobPlace } from "./projects.ts";
 export interface HostToolsDeps {
   gate: Gate;
   tools: readonly Tool[];
-  /** The tools as the daemon has them. */
+  /** The tools as the daemon described them. */
   sent: TurnSpec["tools"];
   owner: string;
   place: JobPlace;
-  life: JobAttempt;
+  jobAttempt: JobAttempt;
   /** Whether a person at the daemon may let a command out of this host's sandbox. */
   mayLeave: () => boolean;
 }
@@ -29,33 +29,36 @@ const KEPT =
 const STOP = { ok: false, text: "This work was taken over by another worker, or stopped. Stop." };
 
 /**
- * The tools of a turn on a worker. Every call goes to the daemon first, which judges it, asks whom it has to, and writes it down;
- * what is to be done on this host then passes this host's own gate and wall too.
+ * The tools of a turn on a worker. Each call first goes to the daemon, which checks it, asks for approval and records it; a call
+ * that runs here then also passes this host's own gate and sandbox.
  */
-export function createHostTools({ gate, tools, sent, owner, place, life, mayLeave }: HostToolsDeps): EngineTool[] {
-  const { cwd, stand, names } = place;
+export function createHostTools({ gate, tools, sent, owner, place, jobAttempt, mayLeave }: HostToolsDeps): EngineTool[] {
+  const { cwd, sandboxProfile, names } = place;
   const bound = (stand: SandboxProfile) => gate.bind(tools, { cwd, actor: owner, within: cwd, stand });
-  const here = bound(stand);
+  const here = bound(sandboxProfile);
 
-  /** The tool as the daemon wants it held for one call. Without a word of that, as the job came. */
+  /** The tool in the sandbox that the daemon wants for one call; by default the job's own. */
   function heldAs(tool: string, held: Held | undefined): EngineTool | undefined {
     const isFreed = held?.outside === true && mayLeave();
-    const asTold = held && bound({ ...stand, height: higherWall(held.height, stand.height), ...(isFreed && { outside: true }) });
+    const asTold =
+      held &&
+      bound({ ...sandboxProfile, height: higherWall(held.height, sandboxProfile.height), ...(isFreed && { outside: true }) });
     return (asTold ?? here).find(({ name }) => name === tool);
   }
 
-  /** Nobody could be asked about this host's keys: at the daemon, other places hold them. */
+  /** Whether a call touches this host's secrets. Nobody could approve that: the daemon's host keeps its secrets elsewhere. */
   function isPrivate(tool: string, args: Record<string, unknown>, held: Held | undefined): boolean {
-    if (tool !== "file_ops" || typeof args.path !== "string" || (held?.height ?? stand.height) === "secrets") return false;
+    if (tool !== "file_ops" || typeof args.path !== "string" || (held?.height ?? sandboxProfile.height) === "secrets")
+      return false;
     const real = realOf(locate(args.path, cwd));
     return privatePlacesAndTargets(homedir()).some((place) => isWithin(place, real));
   }
 
-  /** While the daemon sees to it, the clock of the turn stands still. */
+  /** Pauses the turn's clock while the daemon works on a question. */
   async function ask(invocation: ToolInvocation, wanted: object): Promise<unknown> {
     const goOn = invocation.pause?.();
     try {
-      return await life.ask(wanted);
+      return await jobAttempt.ask(wanted);
     } finally {
       goOn?.();
     }
@@ -64,7 +67,7 @@ export function createHostTools({ gate, tools, sent, owner, place, life, mayLeav
   async function call(tool: string, args: unknown, invocation: ToolInvocation): Promise<CallAnswer> {
     const { callId, sessionId, settled } = invocation;
     const said = invocation.lastWords?.() ?? "";
-    const tried = Math.max(0, invocation.attempt - firstTry(life.attempt));
+    const tried = Math.max(0, invocation.attempt - firstTry(jobAttempt.attempt));
     const { beforeTurn, total } = settled?.(callId, sessionId) ?? { beforeTurn: 0, total: 0 };
     const wanted = { kind: "call", call: callId, tool, args: args ?? {}, said, tried, answered: total - beforeTurn };
     const asked = ANSWERS.call.parse(await ask(invocation, wanted));

@@ -14,12 +14,12 @@ export interface InstallerDeps {
 }
 
 export interface Installing {
-  /** The tree that is to have it. */
+  /** The tree that needs the dependencies. */
   tree: Tree;
   /** The project's folder below the top, or "". */
   prefix: string;
   scratch: string;
-  /** Where what was installed is kept, by the hash of what asked for it. */
+  /** The cache of installed dependencies, by the hash of the files that ask for them. */
   kept: string;
   /** What the checkout on the daemon's host has installed. */
   names: readonly string[];
@@ -27,10 +27,10 @@ export interface Installing {
   signal: AbortSignal;
 }
 
-/** Gives a tree on a worker what the project's files ask for, once for each state of those files. */
+/** Installs what the project's files ask for into a tree on a worker, once for each state of those files. */
 export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
   return {
-    /** Answers with what could not be had, each with the reason. */
+    /** Returns what could not be installed, each with its reason. */
     async install({ tree, prefix, scratch, kept, names, stand, signal }: Installing): Promise<string[]> {
       const top = tree.path;
       const checkout = { root: top, names: [] };
@@ -49,7 +49,7 @@ export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
 }
 export type Installer = ReturnType<typeof createInstaller>;
 
-/** A Python environment has the name that the checkout's has, since the project's commands may name it. */
+/** Names the Python environment like the checkout's, because the project's commands may contain that name. */
 function asInCheckout(install: Install, names: readonly string[]): Install {
   const has = (name: string) => names.includes(join(install.folder, name));
   if (install.file !== "requirements.txt" || has(".venv") || !has("venv")) return install;

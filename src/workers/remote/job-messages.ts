@@ -12,7 +12,7 @@ import { BlobRef, Count, ReportedUsage } from "../jobs/port.ts";
 
 const Duration = z.number().min(0).max(1e11);
 const CallId = z.string().min(1).max(500);
-/** A path below the top of a worktree: no "..", no absolute path, nothing of git's own. "" is the top itself. */
+/** A path below the top of a worktree: no "..", no absolute path, no `.git`. "" is the top itself. */
 export const InnerPath = z
   .string()
   .max(4_096)
@@ -22,13 +22,13 @@ export const InnerPath = z
       path.split("/").every((part) => part !== "" && !/^(?:\.{1,2}|\.git)$/i.test(part) && !/[\0\\]/.test(part)),
     "must be a path below the worktree",
   );
-/** A folder on the daemon's host, for its name alone: no worker opens it. */
+/** A folder on the daemon's host. Only its name counts: no worker opens it. */
 const Folder = z.string().max(4_096).startsWith("/");
 const Commit = z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/);
 
-/** The folder that a job is done in, as the daemon and the model call it; its files come as commits. */
+/** The folder of a job, named as the daemon and the model know it; its files travel as commits. */
 export const PlaceSpec = z.object({
-  /** Which repository it is, for what a worker keeps of it. */
+  /** Identifies the repository in the worker's cache. */
   project: z.string().regex(/^[0-9a-f]{16}$/),
   commit: Commit,
   /** The project's folder below the top of the repository, or "". */
@@ -38,7 +38,7 @@ export const PlaceSpec = z.object({
   projectPath: Folder,
   access: z.enum(["write", "read"]),
   height: SandboxHeight.nullable(),
-  /** What the checkout has installed and git ignores. */
+  /** Installed folders of the checkout that git ignores. */
   installed: z.array(InnerPath).max(10_000),
 });
 export type PlaceSpec = z.infer<typeof PlaceSpec>;
@@ -49,7 +49,7 @@ const SentTool = z.object({
   parameters: z.record(z.string(), z.unknown()),
 });
 
-/** A turn as it travels. What it needs besides is asked for while it is done. */
+/** A turn as it travels. The worker asks for the rest while it runs. */
 export const TurnSpec = z.object({
   owner: z.string(),
   place: PlaceSpec,
@@ -60,29 +60,29 @@ export const TurnSpec = z.object({
   session: z.string().regex(/^\w[\w.-]{0,199}$/),
   /** Whether the session is kept for later turns. */
   lasting: z.boolean(),
-  /** Whether leave is asked for before each model call. */
+  /** Whether the worker must ask for permission before each model call. */
   limited: z.boolean(),
   silenceMs: z.number(),
   capMs: z.number(),
-  /** For the daemon alone. */
+  /** Only the daemon reads it. */
   spender: z.record(z.string(), z.unknown()).nullable(),
 });
 export type TurnSpec = z.infer<typeof TurnSpec>;
 
 const Argv = z.tuple([z.string()], z.string());
 
-/** Commands that are run on a tree, one after the other. */
+/** Commands to run on a tree, one after the other. */
 export const ChecksSpec = z.object({
   owner: z.string(),
   place: PlaceSpec,
-  /** `instead` is a program with arguments in place of the command; workers of earlier versions run the command all the same. */
+  /** `instead` is a program with arguments that replaces the command; older workers run the command anyway. */
   checks: z.array(z.object({ command: z.string(), cwd: InnerPath, instead: Argv.optional() })),
   deadlineMs: z.number(),
 });
 export type ChecksSpec = z.infer<typeof ChecksSpec>;
 
 const Hashes = z.array(z.string().regex(/^[0-9a-f]{16}$/)).max(MAX_COMPLAINTS);
-/** What a worker read in the output of a check, whole, before it cut that. */
+/** What a worker found in the whole output of a check, before it cut that output. */
 export const SentReading = z.object({
   tail: z.string().max(MAX_TAIL),
   reports: z
@@ -99,7 +99,7 @@ export const SentReading = z.object({
   others: Hashes.optional(),
 });
 
-/** How one of them ended. */
+/** How one check ended. */
 export const CheckEnd = z.object({
   exitCode: z.number().nullable(),
   ending: z.enum(["exited", "deadline", "aborted", "not-started"]),
@@ -107,48 +107,48 @@ export const CheckEnd = z.object({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   bytes: Count,
   durationMs: Duration,
-  /** Workers of earlier versions send none. */
+  /** Older workers send none. */
   reading: SentReading.optional(),
 });
 export type CheckEnd = z.infer<typeof CheckEnd>;
 
-/** What a worker asks while it does a turn. */
-export const Wanted = z.discriminatedUnion("kind", [
-  /** The commit of the place, short of what stands on these. */
+/** What a worker asks while it runs a job. */
+export const WorkerRequest = z.discriminatedUnion("kind", [
+  /** Asks for the job's commit; the worker already has these. */
   z.object({ kind: z.literal("code"), known: z.array(Commit).max(100) }),
   z.object({ kind: z.literal("system"), window: Count }),
-  /** What was said before, for a session that is begun anew. */
+  /** The earlier conversation, for a session that starts anew. */
   z.object({ kind: z.literal("handover"), window: Count }),
-  /** Leave for the next model call. */
+  /** Permission for the next model call. */
   z.object({ kind: z.literal("permit") }),
-  /** A call that the model made. Workers of earlier versions say nothing of `tried` and `answered`. */
+  /** A tool call of the model. Older workers do not send `tried` and `answered`. */
   z.object({
     ...{ kind: z.literal("call"), call: CallId, tool: z.string().max(200), args: z.unknown(), said: z.string() },
-    /** How often the worker's own runtime had to be begun anew in this turn. */
+    /** How often the worker's own runtime had to restart in this turn. */
     tried: z.number().int().min(0).max(9).optional(),
-    /** How many answers to calls of this id the turn held when it was last begun. */
+    /** How many answers to calls with this id the turn held when it last started. */
     answered: Count.optional(),
   }),
-  /** What came of one that was to be done on the worker. */
+  /** The outcome of a call that ran on the worker. */
   z.object({ kind: z.literal("outcome"), call: CallId, ok: z.boolean(), refused: z.boolean(), text: z.string() }),
 ]);
-export type Wanted = z.infer<typeof Wanted>;
+export type WorkerRequest = z.infer<typeof WorkerRequest>;
 
 /** How a call is held: in a sandbox of this height, or outside of it because a person allowed that. */
 const Held = z.object({ height: SandboxHeight, outside: z.boolean() });
 export type Held = z.infer<typeof Held>;
 
 const Answer = z.object({ ok: z.boolean(), text: z.string(), state: CallEnd.exclude(["done", "failed"]).exactOptional() });
-/** The answers, by what was asked. */
+/** The answers, by the kind of the question. */
 export const ANSWERS = {
   code: z.object({ bundle: BlobRef.nullable() }),
   system: z.string(),
   handover: z.string(),
   permit: z.object({ refusal: z.string().nullable() }),
-  /** "do": the call has passed the gate, and is the worker's to do with these arguments. Earlier daemons say nothing of `held`. */
+  /** "do": the call passed the gate, and the worker runs it with these arguments. Older daemons do not send `held`. */
   call: z.union([z.object({ answer: Answer }), z.object({ do: z.record(z.string(), z.unknown()), held: Held.optional() })]),
   outcome: Answer,
-} satisfies Record<Wanted["kind"], z.ZodType>;
+} satisfies Record<WorkerRequest["kind"], z.ZodType>;
 
 const Code = z.custom<TurnErrorCode>((code) => typeof code === "string");
 export const TurnValue: z.ZodType<TurnResult> = z.object({
@@ -161,7 +161,7 @@ export const TurnValue: z.ZodType<TurnResult> = z.object({
   served: z.array(z.string().max(300)).max(100),
 }) as z.ZodType<TurnResult>;
 
-const ModelCallTold = z.object({
+const ReportedModelCall = z.object({
   model: z.string().min(1).max(300),
   inputTokens: Count,
   outputTokens: Count,
@@ -170,17 +170,17 @@ const ModelCallTold = z.object({
   rehearsal: z.boolean().optional(),
 });
 
-/** What a model call used, or the reason why a worker cannot have used it. */
+/** Reads what a model call used; throws if no worker can have used that. */
 export function readModelCall(data: unknown): ModelCall {
-  const told = ModelCallTold.safeParse(data);
+  const told = ReportedModelCall.safeParse(data);
   if (!told.success) throw new UserError(`its worker reported a use of its model that cannot be: ${explainIssues(told.error)}.`);
   return told.data as ModelCall;
 }
 
 export const MAX_NOTICE = 2_000;
 
-/** What is heard of a turn on a worker while it runs. */
-export const TurnEventTold = z.discriminatedUnion("kind", [
+/** Events of a turn on a worker while it runs. */
+export const ReportedTurnEvent = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("delta"), text: z.string() }),
   z.object({ kind: z.literal("restarted") }),
   z.object({
@@ -196,11 +196,11 @@ export const TurnEventTold = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("notice"), text: z.string().max(MAX_NOTICE) }),
 ]) satisfies z.ZodType<Exclude<TurnEvent, { kind: "usage" }>>;
 
-/** What an attempt is sent, and what it leaves, under these names. */
+/** The names of the blobs that carry code to an attempt and its result back. */
 export const codeName = (lease: string): string => `code-${lease}`;
 export const leftName = (lease: string): string => `left-${lease}`;
 
-/** The id of the job for a turn or for checks: the same for every life of the daemon, safe in a subject, and still to be read. */
+/** The id of the job for a turn or for checks: stable across restarts, safe in a subject, and readable. */
 export function jobIdOf(owner: string, again: number): string {
   const plain = owner.replace(/[^\w-]/g, "_");
   const hash = createHash("sha256").update(owner).digest("hex").slice(0, 12);

@@ -20,26 +20,26 @@ export interface RemoteWorkDeps {
   store: Store;
   redactor: Redactor;
   log: Log;
-  /** Workers on other hosts, where there are any now and they are to be used. */
+  /** The dispatcher, if there is a cluster now and it is enabled. */
   dispatcher: () => Dispatcher | undefined;
-  /** Whether work waits for a worker where none is there. */
+  /** Whether work waits for a worker if none is available. */
   waits: () => boolean;
-  /** The workers that a project wants: "any", or a label. */
+  /** The pool that a project wants: "any", or a label. */
   poolOf: (projectPath: string) => string;
-  /** The height of the sandbox that holds now for work that asks for at least this one. */
+  /** The sandbox height that now applies to work that asks for at least this one. */
   height: RemoteJob["height"];
-  /** Writes down what a model call cost whom. */
+  /** Charges a model call to its spender. */
   spend: (spender: Spender, call: ModelCall) => void;
 }
 
-/** Has turns and checks done by workers on other hosts, as if they were done here. */
+/** Has turns and checks done by workers on other hosts, with the same interface as local work. */
 export function createWorkOnWorkers({ store, redactor, log, dispatcher, waits, poolOf, height, spend }: RemoteWorkDeps) {
   const calls = createRemoteCalls({ journal: createToolCalls(store), redactor });
   const live = new Map<string, Answers>();
   const attached = new WeakSet<Dispatcher>();
   const turns = createRemoteTurns({ live, calls, state: createState(store), poolOf, height, log });
 
-  /** Hears of every job, also of those that an earlier life sent out, for as long as the dispatcher is open. */
+  /** Listens to all jobs, including those sent before a restart, as long as the dispatcher is open. */
   function attach(to: Dispatcher): void {
     if (attached.has(to)) return;
     attached.add(to);
@@ -47,15 +47,15 @@ export function createWorkOnWorkers({ store, redactor, log, dispatcher, waits, p
     to.listen(({ job, body }) => {
       if (body.kind !== "usage" && body.kind !== "delta") return;
       const answers = live.get(job);
-      if (answers) return answers.hear(body.kind, body.data);
+      if (answers) return answers.receive(body.kind, body.data);
       const spender = body.kind === "usage" && to.job(job)?.spec.spender;
-      // What is done for a run that nobody has taken up again yet costs the same.
+      // Usage for a run that nobody has resumed yet is charged all the same.
       if (spender) spend(spender as Spender, readModelCall(body.data));
     });
   }
 
-  /** The dispatcher, if a worker is to do it: one that was sent out before, or one for which somebody is there. */
-  async function wayFor(place: RemoteFolder, sentBefore: (to: Dispatcher) => boolean): Promise<Dispatcher | undefined> {
+  /** The dispatcher, if a worker should do the work: because it was sent before, or a worker is available. */
+  async function dispatcherFor(place: RemoteFolder, sentBefore: (to: Dispatcher) => boolean): Promise<Dispatcher | undefined> {
     const to = dispatcher();
     if (!to) return undefined;
     attach(to);
@@ -67,19 +67,19 @@ export function createWorkOnWorkers({ store, redactor, log, dispatcher, waits, p
 
   return {
     attach,
-    /** On a worker where one is to be had, and else here. */
+    /** Runs the turn on a worker if one is available, else here. */
     async turn(place: RemoteFolder, { local, ...turn }: RemoteTurn & { local: Session }): Promise<TurnResult> {
       const { request } = turn;
-      const isOut = (to: Dispatcher) => request.interrupted !== undefined && lastOf(to, request.owner) > 0;
-      const to = await wayFor(place, isOut);
+      const wasSent = (to: Dispatcher) => request.interrupted !== undefined && lastOf(to, request.owner) > 0;
+      const to = await dispatcherFor(place, wasSent);
       return to ? turns.run(to, place, turn) : local.run(request);
     },
-    /** Runs commands on a worker, on the files as they are; undefined where that is to be done here. */
+    /** Runs commands on a worker, on the current files; undefined if they must run here. */
     async checks(
       place: RemoteFolder,
       { owner, checks, deadlineMs, signal }: Pick<ChecksSpec, "owner" | "checks" | "deadlineMs"> & { signal: AbortSignal },
     ): Promise<{ ends: CheckEnd[]; worker: string | undefined } | undefined> {
-      const to = await wayFor(place, () => false);
+      const to = await dispatcherFor(place, () => false);
       if (!to) return undefined;
       const id = jobIdOf(owner, lastOf(to, owner) + 1);
       const job = (where: PlaceSpec) => {

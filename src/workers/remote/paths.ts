@@ -1,13 +1,13 @@
 import type { PlaceSpec } from "./job-messages.ts";
 
-/** The arguments of tools that name a place; others, such as a file's text, are as the model wrote them. */
+/** The tool arguments that contain paths; others, such as a file's text, stay as the model wrote them. */
 const NAMING = new Set(["path", "to", "command", "working_dir"]);
-/** How a text begins that goes on with the name before it: that is then another one. */
+/** Text that continues the name before it, which makes it another name. */
 const GOES_ON = /^(?:[\w-]|\.\w)/;
 
 type Names = readonly (readonly [from: string, to: string])[];
 
-/** The names of folders on the daemon's host, which the model knows, and of the ones that stand for them here. */
+/** Translates between folder names on the daemon's host, which the model knows, and those on this host. */
 export function createPathNames(
   { cwd, projectPath, prefix }: Pick<PlaceSpec, "cwd" | "projectPath" | "prefix">,
   top: string,
@@ -24,7 +24,7 @@ export function createPathNames(
     [top, topThere],
   ]);
   return {
-    /** As this host calls it. */
+    /** Translates to this host's names. */
     args: (given: Record<string, unknown>): Record<string, unknown> =>
       Object.fromEntries(
         Object.entries(given).map(([name, value]) => [
@@ -32,7 +32,7 @@ export function createPathNames(
           typeof value === "string" && NAMING.has(name) ? renamed(value, inward) : value,
         ]),
       ),
-    /** As the daemon and the model call it. */
+    /** Translates to the names that the daemon and the model know. */
     text: (said: string): string => renamed(said, outward),
   };
 }
@@ -40,7 +40,7 @@ export type PathNames = ReturnType<typeof createPathNames>;
 
 const longestFirst = (names: Names): Names => [...names].sort(([a], [b]) => b.length - a.length);
 
-/** Puts each name in place of the other once: what was put there is not looked at again. */
+/** Replaces each name once: replacements are not searched again. */
 function renamed(text: string, [first, ...others]: Names): string {
   if (!first) return text;
   const [from, to] = first;

@@ -16,29 +16,29 @@ import { createPathNames, type PathNames } from "./paths.ts";
 
 export interface ProjectsDeps {
   git: Git;
-  /** Where projects are kept; outside the data folder, so that git and commands may see them. */
+  /** Where projects are kept: outside the data folder, so that git and commands can see them. */
   folder: string;
   installer: Installer;
   log: Log;
 }
 
-/** A folder with the files of a job, for as long as it is done. */
+/** A folder with a job's files, as long as the job runs. */
 export interface JobPlace {
   cwd: string;
-  stand: SandboxProfile;
+  sandboxProfile: SandboxProfile;
   names: PathNames;
-  /** What the project's files ask for and could not be installed, each with the reason. */
+  /** Dependencies that could not be installed, each with its reason. */
   missing: string[];
-  /** What was left in it, as a commit that stands on the one it began from, and what brings that to the daemon. */
+  /** Commits what the job left, on top of its starting commit, and bundles it for the daemon. */
   save(message: string): Promise<{ commit: string; tree: string; bundle?: Uint8Array }>;
   close(): Promise<void>;
 }
 
-/** How many of the commits that a worker has it names when it asks for another. */
+/** How many of its commits a worker names when it asks for another. */
 const KNOWN = 20;
 const KEPT = "refs/io/kept/";
 
-/** A folder below a worktree, made where it is missing; refused where a link of the repository leads out of it. */
+/** A folder below a worktree, created if missing; refused if a link of the repository leads out of it. */
 export function innerFolder(top: string, inner: string): string {
   const path = join(top, InnerPath.parse(inner));
   if (realOf(path) !== join(realOf(top), inner))
@@ -47,12 +47,12 @@ export function innerFolder(top: string, inner: string): string {
   return path;
 }
 
-/** What a worker keeps of projects: their commits and what was installed, never a branch. */
+/** A worker's cache of projects: their commits and installed dependencies, never a branch. */
 export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
   const last = new Map<string, Promise<unknown>>();
 
-  /** One thing at a time with a project's commits. */
-  function alone<T>(project: string, work: () => Promise<T>): Promise<T> {
+  /** Runs one task at a time per key, because tasks share a project's commits. */
+  function serialize<T>(project: string, work: () => Promise<T>): Promise<T> {
     const now = (last.get(project) ?? Promise.resolve()).then(work);
     last.set(
       project,
@@ -72,7 +72,7 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
     return { ...repo, git: repo.git.with({ writable: [writable] }) };
   }
 
-  /** Asks for what is missing of a commit, short of what is here. */
+  /** Downloads what this worker lacks of a commit. */
   async function fetch(repo: Repo, scratch: string, commit: string, { ask, blobs }: JobAttempt): Promise<void> {
     const { git: own, root } = repo;
     if ((await own.run(root, ["cat-file", "-e", `${commit}^{commit}`])).code === 0) return;
@@ -85,14 +85,14 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
   }
 
   return {
-    async open(place: PlaceSpec, job: string, life: JobAttempt): Promise<JobPlace> {
+    async open(place: PlaceSpec, job: string, jobAttempt: JobAttempt): Promise<JobPlace> {
       const { project, commit, prefix, height, access, installed } = place;
-      const own = join(folder, project, "jobs", `${job}.${life.attempt.epoch}.${life.attempt.attempt}`);
+      const own = join(folder, project, "jobs", `${job}.${jobAttempt.attempt.epoch}.${jobAttempt.attempt.attempt}`);
       const path = join(own, "worktrees", "job");
       mkdirSync(own, { recursive: true, mode: 0o700 });
-      const branch = `io/${job}.${life.attempt.lease}`;
+      const branch = `io/${job}.${jobAttempt.attempt.lease}`;
       const close = () =>
-        alone(project, async () => {
+        serialize(project, async () => {
           const found = await repoOf(project, own);
           await removeWorktree(found, path, branch, { evenWithWork: true });
           await found.git.run(found.root, ["update-ref", "-d", `refs/heads/${branch}`]);
@@ -105,9 +105,9 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
       return { ...(await prepared), close };
 
       async function prepare(): Promise<Omit<JobPlace, "close">> {
-        const repo = await alone(project, async () => {
+        const repo = await serialize(project, async () => {
           const found = await repoOf(project, own);
-          await fetch(found, join(own, "bundles"), commit, life);
+          await fetch(found, join(own, "bundles"), commit, jobAttempt);
           await addWorktree(found, { path, branch, base: commit });
           return found;
         });
@@ -122,14 +122,14 @@ export function createProjects({ git, folder, installer, log }: ProjectsDeps) {
           kept,
           names: installed,
           stand: sandboxProfile(cwd),
-          signal: life.signal,
+          signal: jobAttempt.signal,
         };
-        // What one job installs is there for the next.
-        const missing = await alone(`${project} installed`, () => installer.install(installing));
+        // Later jobs reuse what one job installs.
+        const missing = await serialize(`${project} installed`, () => installer.install(installing));
         const names = createPathNames(place, path, cwd);
         return {
           cwd,
-          stand: { ...sandboxProfile(cwd), access },
+          sandboxProfile: { ...sandboxProfile(cwd), access },
           names,
           missing: missing.map(names.text),
           async save(message) {

@@ -7,15 +7,15 @@ import { PROTOCOL } from "../jobs/port.ts";
 import { type Answers, createAnswers } from "./answers.ts";
 import type { RemoteCalls } from "./calls.ts";
 import { CLOSING } from "./closing.ts";
-import { captured, letGo, projectOf, takeOver, type Worktree } from "./code.ts";
+import { applyResult, captureFiles, projectOf, releaseCommit, type Worktree } from "./code.ts";
 import { InnerPath, type PlaceSpec } from "./job-messages.ts";
 
-/** A folder in which work can be done here or elsewhere. */
+/** A folder whose work can be done here or on a worker. */
 export interface RemoteFolder extends Worktree, Pick<PlaceSpec, "cwd" | "projectPath" | "access" | "height" | "installed"> {}
 
 const MAX_ATTEMPTS = 5;
 const LOOK_MS = 1_000;
-/** The turn itself knows how long it may take; a person may be waited for in it. */
+/** The turn enforces its own time limit; it may also wait for a person. */
 const CAP_MS = 14 * 86_400_000;
 
 export interface RemoteJob {
@@ -26,23 +26,30 @@ export interface RemoteJob {
   signal: AbortSignal;
   job: (place: PlaceSpec) => Pick<Job, "kind" | "spec">;
   silenceMs: number;
-  /** The height that holds now for work that asks for at least this one. */
+  /** The sandbox height that now applies to work that asks for at least this one. */
   height: (asked: SandboxHeight | undefined) => SandboxHeight;
   turn?: { spec: SessionSpec; request: TurnRequest; calls: RemoteCalls };
 }
 
-/** Sends a job out, or finds it, and waits for its end; what it left is in the worktree then. */
-export async function runRemoteJob(live: Map<string, Answers>, errand: RemoteJob): Promise<JobEnd | "closing" | "host gone"> {
-  const { to, place, id, signal, job, silenceMs, height, turn } = errand;
+/** Submits a job, or finds it if it was submitted, and waits for its end; its result is then in the worktree. */
+export async function runRemoteJob(live: Map<string, Answers>, remoteJob: RemoteJob): Promise<JobEnd | "closing" | "host gone"> {
+  const { to, place, id, signal, job, silenceMs, height, turn } = remoteJob;
   const known = to.job(id);
-  const pool = known?.pool ?? errand.pool;
-  const commit = (known?.spec.place as PlaceSpec | undefined)?.commit ?? (await captured(place, id));
-  const held = () => height(place.height ?? undefined);
+  const pool = known?.pool ?? remoteJob.pool;
+  const commit = (known?.spec.place as PlaceSpec | undefined)?.commit ?? (await captureFiles(place, id));
+  const currentHeight = () => height(place.height ?? undefined);
   const isSandboxed = async (worker: string) => {
     const wall = (await to.workers()).find(({ name }) => name === worker)?.wall ?? "none";
     return wall !== "none";
   };
-  const answers = createAnswers({ worktree: place, commit, blobs: to.blobs, isSandboxed, height: held, ...(turn && { turn }) });
+  const answers = createAnswers({
+    worktree: place,
+    commit,
+    blobs: to.blobs,
+    isSandboxed,
+    height: currentHeight,
+    ...(turn && { turn }),
+  });
   live.set(id, answers);
   const over = new AbortController();
   const cancel = () => {
@@ -57,8 +64,8 @@ export async function runRemoteJob(live: Map<string, Answers>, errand: RemoteJob
       cwd,
       projectPath,
       access,
-      height: held(),
-      // What has a name that could lead elsewhere is not installed there.
+      height: currentHeight(),
+      // A name that could lead outside is not installed on the worker.
       installed: installed.filter((name) => InnerPath.safeParse(name).success),
     };
     const limits = { leaseMs: to.leaseMs, silenceMs, capMs: CAP_MS, maxAttempts: MAX_ATTEMPTS };
@@ -67,8 +74,8 @@ export async function runRemoteJob(live: Map<string, Answers>, errand: RemoteJob
     if (signal.aborted) cancel();
     const end = await Promise.race([to.ended(id), closing(signal), hostGone(to, pool, over.signal)]);
     if (end === "host gone") await to.cancel(id);
-    if (typeof end === "object" && end.state === "done") await takeOver(place, { id, commit }, end, to.blobs);
-    if (end !== "closing") await letGo(place, id);
+    if (typeof end === "object" && end.state === "done") await applyResult(place, { id, commit }, end, to.blobs);
+    if (end !== "closing") await releaseCommit(place, id);
     for (const { lease } of typeof end === "object" ? end.attempts : []) to.forgetBlobs(lease);
     return end;
   } finally {
@@ -87,7 +94,7 @@ function closing(signal: AbortSignal): Promise<"closing"> {
   });
 }
 
-/** Resolves when a job waits for one host and that has been away for longer than its lease. */
+/** Resolves when the job needs one host that has been away for longer than its lease. */
 async function hostGone(to: Dispatcher, pool: string, over: AbortSignal): Promise<"host gone"> {
   const [, worker] = /^host-(.+)$/.exec(pool) ?? [];
   let missing = 0;

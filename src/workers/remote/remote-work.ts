@@ -3,11 +3,11 @@ import type { RemoteWorkDeps, WorkOnWorkers } from "./on-workers.ts";
 import type { RemoteFolder } from "./remote-job.ts";
 
 export interface WorkPlace {
-  /** The session as it is used here, or on a worker where one is to be had. */
+  /** A session that runs on a worker if one is available, else here. */
   session(spec: SessionSpec, local: Session, options: { lasting: boolean }): Session;
 }
 
-/** Work that is done here, or on other hosts where there are any. Nothing of those is loaded before there is a cluster. */
+/** Work that runs here, or on other hosts if there are any. The code for workers loads only when there is a cluster. */
 export function createRemoteWork(deps: RemoteWorkDeps) {
   let loaded: WorkOnWorkers | undefined;
   const load = async (): Promise<WorkOnWorkers> => {
@@ -17,16 +17,16 @@ export function createRemoteWork(deps: RemoteWorkDeps) {
   };
 
   return {
-    /** Hears of what an earlier life sent out. */
+    /** Starts listening to jobs sent before a restart. */
     async start(): Promise<void> {
       const to = deps.dispatcher();
       if (to) (await load()).attach(to);
     },
-    /** The place is asked for when a turn begins; without one it is done here. */
+    /** Asks for the place when a turn begins; without one the turn runs here. */
     at: (placeNow: () => RemoteFolder | undefined): WorkPlace => ({
       session: (spec, local, { lasting }) => ({
         id: spec.id,
-        // Where it will be used is not known yet; a worker makes it with the first turn.
+        // It is not known yet where the session will run; a worker creates it with the first turn.
         prepare: async () => (deps.dispatcher() ? undefined : local.prepare()),
         async run(request) {
           const place = deps.dispatcher() && placeNow();

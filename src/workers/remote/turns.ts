@@ -15,7 +15,7 @@ export interface RemoteTurnsDeps {
   live: Map<string, Answers>;
   calls: RemoteCalls;
   state: State;
-  /** The workers that a project wants: "any", or a label. */
+  /** The pool that a project wants: "any", or a label. */
   poolOf: (projectPath: string) => string;
   height: RemoteJob["height"];
   log: Log;
@@ -24,22 +24,22 @@ export interface RemoteTurnsDeps {
 export interface RemoteTurn {
   spec: SessionSpec;
   request: TurnRequest;
-  /** Whether the session is kept for later turns, on the worker that has it. */
+  /** Whether the session is kept for later turns, on its worker. */
   lasting: boolean;
 }
 
-/** The number under which something was sent out last; 0 if it never was. */
+/** The number of the owner's latest job; 0 if there was none. */
 export function lastOf(to: Dispatcher, owner: string): number {
   let number = 0;
   while (to.job(jobIdOf(owner, number + 1))) number += 1;
   return number;
 }
 
-/** Turns that workers take. */
+/** Turns that run on workers. */
 export function createRemoteTurns({ live, calls, state, poolOf, height, log }: RemoteTurnsDeps) {
   const homeOf = (session: string) => `away-session:${session}`;
 
-  /** A lasting session stays where it is for as long as that host is there. */
+  /** The pool of the host that keeps a lasting session, as long as that host is available. */
   async function hostOf(to: Dispatcher, session: string): Promise<string | undefined> {
     const worker = state.get(homeOf(session));
     if (worker === undefined) return undefined;
@@ -47,11 +47,11 @@ export function createRemoteTurns({ live, calls, state, poolOf, height, log }: R
     return isThere ? `host-${worker}` : undefined;
   }
 
-  /** What became of a turn; undefined where it is to be sent out again. */
+  /** The result of a turn; undefined if the turn must be sent again. */
   function resultOf(end: JobEnd, { spec, request, lasting }: RemoteTurn, isOld: boolean): TurnResult | undefined {
     const worker = end.attempts.at(-1)?.worker;
     const trail = { ...(worker !== undefined && { worker }), workerAttempts: Math.max(1, end.attempts.length) };
-    // An earlier life gave it up.
+    // It was given up before the restart.
     if (end.state === "cancelled" && !request.signal.aborted && isOld) return undefined;
     if (end.state === "cancelled") return { ...failed("aborted", "aborted", end.error.message), ...trail };
     if (end.state === "failed") return { ...failed("failed", "internal", end.error.message), ...trail };
@@ -75,8 +75,8 @@ export function createRemoteTurns({ live, calls, state, poolOf, height, log }: R
         for (let again = request.interrupted && last > 0 ? last : last + 1; ; again += 1) {
           const pool = (lasting && (await hostOf(to, spec.id))) || poolOf(place.projectPath);
           const id = jobIdOf(owner, again);
-          const errand: RemoteJob = { to, place, id, pool, signal, job, silenceMs, height, turn: { spec, request, calls } };
-          const end = await runRemoteJob(live, errand);
+          const remoteJob: RemoteJob = { to, place, id, pool, signal, job, silenceMs, height, turn: { spec, request, calls } };
+          const end = await runRemoteJob(live, remoteJob);
           if (end === "closing") return failed("aborted", "aborted", CLOSING);
           calls.settle(owner);
           if (end === "host gone") {
@@ -85,7 +85,7 @@ export function createRemoteTurns({ live, calls, state, poolOf, height, log }: R
             continue;
           }
           const result = resultOf(end, turn, again === last);
-          // What was written down call by call is what was used, whatever the worker adds it up to.
+          // The sum of the recorded calls is the usage, whatever total the worker reports.
           if (result) return again === last ? result : { ...result, usage: heard };
         }
       } catch (error) {

@@ -143,7 +143,7 @@ test("an event that comes twice is told once, and one that its listener could no
     heard.push(seq);
   });
   const attempt = { epoch: 1, attempt: 1, lease: "one", worker: "w1" };
-  const tell = (seq: number) => jobs.tell({ job: "j", ...attempt, seq, body: { kind: "intent", call: "c", data: null } });
+  const tell = (seq: number) => jobs.publish({ job: "j", ...attempt, seq, body: { kind: "intent", call: "c", data: null } });
   expect(() => tell(1)).toThrow("busy");
   isDeaf = false;
   for (const seq of [1, 1, 2, 1]) tell(seq);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRepo } from "../../../src/git/repository.ts";
 import { addWorktree } from "../../../src/git/worktrees.ts";
-import { captured } from "../../../src/workers/remote/code.ts";
+import { captureFiles } from "../../../src/workers/remote/code.ts";
 import { testGit } from "../../support/git.ts";
 import { temporaryFolder } from "../../support/home.ts";
 
@@ -26,7 +26,7 @@ test("the files of trees that are sent side by side are each tree's own, and not
     await addWorktree(repo, { ...stream, base: "HEAD" });
     writeFileSync(join(stream.path, "own.txt"), `${stream.branch}\n`);
   }
-  const commits = await Promise.all(streams.map((stream) => captured({ repo, scratch, ...stream }, stream.branch.slice(3))));
+  const commits = await Promise.all(streams.map((stream) => captureFiles({ repo, scratch, ...stream }, stream.branch.slice(3))));
   expect(commits.map((commit) => git(root, "show", `${commit}:own.txt`))).toEqual(streams.map(({ branch }) => branch));
   expect(commits.map((commit) => git(root, "show", `${commit}:base.txt`))).toEqual(streams.map(() => "base"));
   expect(readdirSync(scratch)).toEqual([]);

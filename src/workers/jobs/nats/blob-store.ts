@@ -16,16 +16,16 @@ import { UserError } from "../../../lib/errors.ts";
 import { readPlainAt } from "../../../lib/pinned/read.ts";
 import type { BlobRef, Blobs } from "../port.ts";
 
-/** The most that a blob may be: more is a repository that wants another way. */
+/** The largest blob; a larger repository needs another way to travel. */
 export const MAX_BYTES = 512 * 1024 * 1024;
-/** The most that one attempt may send. */
+/** The most that one attempt may upload. */
 const MAX_SENT = 2 * MAX_BYTES;
 const MAX_FILES = 10_000;
-/** How much of a blob travels in one message; servers take a million bytes in one unless told otherwise. */
+/** Blobs travel in pieces of this size; servers accept messages of a million bytes by default. */
 export const PIECE = 512 * 1024;
 const KEPT_MS = 7 * 86_400_000;
 
-/** Bytes that travel beside jobs: files of the daemon's own, a folder for each lease. */
+/** The daemon's files that travel with jobs, one folder per lease. */
 export function createBlobStore(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const sent = new Map<string, number>();
@@ -38,7 +38,7 @@ export function createBlobStore(folder: string) {
   }
 
   return {
-    /** A piece of a blob that a worker sends; answers with how much of it is there. */
+    /** Stores a piece that a worker uploads; returns how many bytes are stored now. */
     add(lease: string, name: string, at: number, bytes: Uint8Array): number {
       make(lease);
       const file = fileOf(lease, name);
@@ -56,7 +56,7 @@ export function createBlobStore(folder: string) {
         closeSync(handle);
       }
     },
-    /** A piece of a blob for a worker, with the size of the whole; undefined where there is none. */
+    /** Reads a piece for a worker, with the size of the whole blob; undefined if there is no such blob. */
     piece(lease: string, name: string, at: number): { bytes: Uint8Array; size: number } | undefined {
       if (!existsSync(fileOf(lease, name))) return undefined;
       const handle = openSync(fileOf(lease, name), "r");
@@ -69,7 +69,7 @@ export function createBlobStore(folder: string) {
         closeSync(handle);
       }
     },
-    /** The daemon's own view of what travels for a lease. */
+    /** The daemon's own view of a lease's blobs. */
     of: (lease: string): Blobs => ({
       async put(name, bytes) {
         refuseLarge(bytes);
@@ -87,7 +87,7 @@ export function createBlobStore(folder: string) {
         return checked(ref, "absent" in read ? undefined : read.bytes);
       },
     }),
-    /** Takes away everything that travelled for a lease. */
+    /** Deletes everything of a lease. */
     clear(lease: string): void {
       sent.delete(lease);
       rmSync(folderOf(lease), { recursive: true, force: true });
@@ -103,18 +103,18 @@ export function refuseLarge({ length }: Uint8Array): void {
 
 export const refOf = (name: string, bytes: Uint8Array): BlobRef => ({ name, sha256: hashOf(bytes), size: bytes.length });
 
-/** The bytes, if they are the ones that were meant. */
+/** Returns the bytes if they match the reference; throws otherwise. */
 export function checked({ sha256, size }: BlobRef, bytes: Uint8Array | undefined): Uint8Array {
   if (!bytes || bytes.length !== size || hashOf(bytes) !== sha256)
     throw new UserError("What arrived is not what was sent: the bytes do not have the hash that the record names.");
   return bytes;
 }
 
-/** Names come from workers. */
+/** Workers choose the names, so only a hash becomes a file name. */
 const nameOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 40);
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** What an earlier life never took away. */
+/** Deletes what an earlier daemon left behind. */
 function prune(folder: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);

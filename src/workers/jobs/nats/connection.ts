@@ -7,25 +7,25 @@ import { authenticatorOf } from "./nkey.ts";
 export const ClusterAccess = z.object({
   servers: z.array(z.string()).min(1),
   nkeySeed: z.string(),
-  /** The authority that the servers must be signed by, as PEM text; without it the system's hold. */
+  /** The authority that must have signed the server's certificate, as PEM text; by default the system's authorities. */
   tls: z.object({ ca: z.string() }).optional(),
   /** The worker's name, or "daemon". */
   name: z.string(),
 });
 export type ClusterAccess = z.infer<typeof ClusterAccess>;
 
-/** Below this a user hears the answers to its own questions, and nobody else's. */
+/** Answers to a user's questions arrive below this subject, which only that user may read. */
 export const inboxOf = (name: string): string => `_INBOX_${name}`;
 
 export interface ConnectOptions {
-  /** Whether a connection that was lost is made again. */
+  /** Whether to reconnect after losing the connection. */
   reconnect?: boolean;
-  /** Goes on trying where the server refuses the key: it may be about to learn of it. */
+  /** Keeps trying when the server refuses the key, because the server may be about to learn it. */
   patient?: boolean;
   timeoutMs?: number;
 }
 
-/** Connects, or rejects where that is not possible now. */
+/** Connects, or rejects if that is impossible now. */
 export function connectTo(
   { servers, nkeySeed, tls, name }: ClusterAccess,
   { reconnect = true, patient = false, timeoutMs = 5_000 }: ConnectOptions = {},
@@ -52,8 +52,8 @@ const TRY_MS = 2_000;
 const PAUSE_MS = 50;
 
 /**
- * One connection that is not made again when it is lost. A handshake that falls into the moment in which the server reads
- * its users anew is never answered, so a silent server is asked again; one that is about to learn of the key, also when it refuses.
+ * Opens one connection that does not reconnect. The server never answers a handshake that arrives while it reloads its users, so
+ * a silent server is tried again; with `untilKnown`, so is one that refuses the key.
  */
 export async function connectOnce(access: ClusterAccess, withinMs: number, { untilKnown = false } = {}): Promise<NatsConnection> {
   const until = performance.now() + withinMs;
@@ -67,12 +67,12 @@ export async function connectOnce(access: ClusterAccess, withinMs: number, { unt
   }
 }
 
-/** Whether the server turned the key away. */
+/** Whether the server rejected the key. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError;
 }
 
-/** What a message says; undefined, which every schema refuses, where it is no JSON. */
+/** The parsed message; undefined, which every schema rejects, if it is not JSON. */
 export function jsonOf(message: { json<T>(): T }): unknown {
   try {
     return message.json();

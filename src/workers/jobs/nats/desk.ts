@@ -7,8 +7,8 @@ import { QuestionHead } from "./messages.ts";
 import { isUserKey, nkeyOf, signingKeyOf, verifyingKeyOf } from "./nkey.ts";
 import { claimedHead, newNonce, seal, unseal } from "./sealed.ts";
 
-/** A question that its worker has signed, once. */
-export interface Heard {
+/** A question whose signature and number were verified. */
+export interface VerifiedQuestion {
   worker: string;
   kind: string;
   data: unknown;
@@ -17,28 +17,30 @@ export interface Heard {
 }
 
 export interface DeskDeps {
-  /** The seed of the daemon's key, whose public half every worker was given when it joined. */
+  /** The seed of the daemon's key; every worker received the public half when it joined. */
   seed: string;
-  /** The key of a worker that was let in. */
+  /** The public key of an admitted worker. */
   keyOf: (worker: string) => string | undefined;
 }
 
-/** Sessions of one worker that count: it may have a connection more for a moment. */
+/** Valid sessions per worker: it may briefly have a second connection. */
 const MOST_SESSIONS = 8;
 const MOST_BYTES = 1_000_000;
 
-/** The key that a message names as its own, which may be anybody's. */
+/** The key that a message claims as its sender's; anybody could claim it. */
 function senderOf(message: Uint8Array): string | undefined {
   const from = QuestionHead.safeParse(claimedHead(message)).data?.from;
   return from !== undefined && isUserKey(from) ? from : undefined;
 }
 
-/** The daemon's side of every exchange: takes what a worker has signed for it, and signs each answer for that question alone. */
+/**
+ * The daemon's side of every exchange: verifies the questions that workers sign, and signs each answer for that question alone.
+ */
 export function createDesk({ seed, keyOf }: DeskDeps) {
   const { publicKey } = nkeyOf(seed);
   const own = signingKeyOf(seed);
   const keys = new Map<string, KeyObject>();
-  /** The last number of each session, by worker and key. */
+  /** The last number of each session, by the worker's key. */
   const sessions = new Map<string, Map<string, number>>();
 
   function keyFor(worker: string): { text: string; key: KeyObject } | undefined {
@@ -59,7 +61,7 @@ export function createDesk({ seed, keyOf }: DeskDeps) {
 
   return {
     publicKey,
-    /** Tells whoever signed this why it is not wanted; nothing of it is believed. */
+    /** Tells the signer of a message why it is refused, without trusting anything in the message. */
     refuse(
       worker: string,
       message: Pick<Msg, "data" | "reply" | "respond">,
@@ -71,8 +73,10 @@ export function createDesk({ seed, keyOf }: DeskDeps) {
       const { nonce, protocol } = found.head;
       message.respond(seal(own, { protocol, from: publicKey, to: from, re: nonce, data: whyNot(found.head) }));
     },
-    /** What a worker of this name said; undefined where it did not sign it, it is for another, or it was heard before. */
-    open(worker: string, message: Pick<Msg, "data" | "reply" | "respond">): Heard | undefined {
+    /**
+     * A worker's verified question; undefined if the worker did not sign it, it is for another daemon, or it was received before.
+     */
+    open(worker: string, message: Pick<Msg, "data" | "reply" | "respond">): VerifiedQuestion | undefined {
       const known = message.data.length <= MOST_BYTES ? keyFor(worker) : undefined;
       const found = known && unseal(known.key, QuestionHead, message.data);
       if (!found || found.head.from !== known.text || found.head.to !== publicKey || found.head.protocol !== PROTOCOL)
@@ -80,7 +84,7 @@ export function createDesk({ seed, keyOf }: DeskDeps) {
       const { nonce, session, number, kind, data } = found.head;
       const respond = (more: object, bytes?: Uint8Array) => {
         const head = { protocol: PROTOCOL, from: publicKey, to: known.text, re: nonce, data: null, ...more };
-        // An answer goes to who asked, whatever the question names.
+        // Answers only into the worker's own inbox, whatever reply subject the question names.
         if (message.reply?.startsWith(`${inboxOf(worker)}.`)) message.respond(seal(own, head, bytes));
       };
       const last = sessions.get(known.text)?.get(session);

@@ -13,28 +13,28 @@ import { openSession, type Session } from "./session.ts";
 
 export interface NatsDeps {
   store: Store;
-  /** Everybody who was let in, as they are now. */
+  /** All admitted workers, as they are now. */
   workers: () => readonly WorkerInfo[];
-  /** Where bytes lie that travel with jobs. */
+  /** The folder for blobs that travel with jobs. */
   folder: string;
   log: Log;
-  /** How long a worker may be silent before another takes its job over. */
+  /** How long a worker may be silent before another takes over its job. */
   leaseMs?: number | undefined;
 }
 
-/** One that outlives connections: without any, jobs are kept in the table and wait. */
+/** A dispatcher that outlives connections: without one, jobs wait in the table. */
 export interface NatsDispatcher extends Dispatcher {
-  /** Works through this connection until it is left; that does not close it. One at a time. */
+  /** Serves workers through this connection until `leave`, which does not close it. One connection at a time. */
   attend(connection: NatsConnection, desk: Desk): { leave(): void };
-  /** Has others begin what this worker had under way; whatever it still says of it is refused. */
+  /** Frees this worker's jobs for others; whatever it still reports of them is refused. */
   takeBackFrom(worker: string): void;
 }
 
 const LEASE_MS = 60_000;
-/** How long a worker has to hear that a job is not wanted any more. */
+/** How long a worker has to learn that a job is cancelled. */
 const HEAR_MS = 1_500;
 
-/** Has jobs done by workers on other hosts. The database here is the truth; the server between keeps nothing. */
+/** Has jobs done by workers on other hosts. The daemon's database is the source of truth; the NATS server stores nothing. */
 export function createNatsDispatcher({ store, workers, folder, log, leaseMs = LEASE_MS }: NatsDeps): NatsDispatcher {
   const jobs = createJobs(store);
   const blobs = createBlobStore(folder);
@@ -54,8 +54,8 @@ export function createNatsDispatcher({ store, workers, folder, log, leaseMs = LE
     last?.session.close();
   }
 
-  /** Whether the worker of a job has heard that it is to end it. */
-  async function toldHolder(lease: NonNullable<ReturnType<typeof leases.ofJob>>): Promise<boolean> {
+  /** Whether the worker has learned that its job is cancelled. */
+  async function tellWorkerToCancel(lease: NonNullable<ReturnType<typeof leases.ofJob>>): Promise<boolean> {
     const heard = new Promise<true>((tell) => {
       lease.cancel = () => tell(true);
     });
@@ -75,7 +75,7 @@ export function createNatsDispatcher({ store, workers, folder, log, leaseMs = LE
           if (type === "disconnect") isConnected = false;
           if (type !== "reconnect") continue;
           isConnected = true;
-          // Whoever was told that no daemon listens has gone on.
+          // Workers that were told that no daemon listens kept working.
           leases.restore();
         }
       })();
@@ -102,7 +102,7 @@ export function createNatsDispatcher({ store, workers, folder, log, leaseMs = LE
       const open = jobs.find(id);
       if (!open) return "gone";
       const lease = leases.ofJob(id);
-      if (lease?.isBegun && (await toldHolder(lease))) return "reached";
+      if (lease?.isBegun && (await tellWorkerToCancel(lease))) return "reached";
       if (lease) leases.drop(lease.attempt.lease);
       jobs.end(id, open.job.epoch, { state: "cancelled", error: CANCELLED });
       const last = open.attempts.at(-1);

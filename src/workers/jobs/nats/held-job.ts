@@ -8,14 +8,14 @@ import type { Link } from "./link.ts";
 import { ANSWERS, type AnswerTo } from "./messages.ts";
 import { carry, uncarry } from "./questions.ts";
 
-/** A holder is heard of this often within its lease. */
-const BEATS = 4;
+/** How often a worker renews its lease within the lease time. */
+const BEATS_PER_LEASE = 4;
 const RETRY_MS = 250;
-/** The daemon says that a question is being seen to after four seconds. */
+/** The daemon answers "pending" after four seconds. */
 const ASK_MS = 8_000;
-/** For how long what a lost job used is still reported. */
-const OWED_MS = 15_000;
-/** A result larger than this travels beside its report. */
+/** How long the worker keeps trying to report the usage of a lost job. */
+const USAGE_RETRY_MS = 15_000;
+/** A larger result travels as a blob. */
 const MAX_RESULT = 128 * 1024;
 
 export interface HeldJobDeps {
@@ -25,25 +25,25 @@ export interface HeldJobDeps {
   log: Log;
 }
 
-/** A job that this worker holds, for as long as the daemon says so. */
+/** A job that this worker holds as long as the daemon agrees. */
 export interface HeldJob {
   attempt: Attempt;
-  /** Aborted with a `Stop` when it is to end. */
+  /** Aborted with a `Stop` when the job must end. */
   stop: AbortController;
   blobs: Blobs;
   tell(body: Delta): void;
   record(body: Lasting): Promise<void>;
   ask(data: unknown): Promise<unknown>;
-  /** Reports the end once all that was recorded is on the daemon's disk. */
+  /** Reports the end, once everything recorded is on the daemon's disk. */
   complete(outcome: Outcome): Promise<"accepted" | "refused">;
-  /** Asks at once whether the job is still wanted. */
+  /** Asks now whether the job is still wanted. */
   look(): void;
-  /** Gives the job back so that another may begin it at once; nothing of it may be under way here any more. */
+  /** Gives the job back so that another worker can start it at once; nothing of it may still run here. */
   release(): Promise<void>;
   letGo(): void;
 }
 
-/** Takes a job on that the daemon has given; undefined where it is another's by now. */
+/** Takes on a job that the daemon granted; undefined if it belongs to another worker by now. */
 export async function holdJob({ link, job, attempt, log }: HeldJobDeps): Promise<HeldJob | undefined> {
   const { leaseMs } = job.limits;
   const { lease } = attempt;
@@ -63,11 +63,11 @@ export async function holdJob({ link, job, attempt, log }: HeldJobDeps): Promise
     return answer === undefined ? undefined : { answer: answer as AnswerTo<K>, bytes: answered.bytes };
   }
 
-  /** Undefined where the daemon did not say. */
+  /** Undefined if the daemon did not answer. */
   async function beat(): Promise<AnswerTo<"beat">["state"] | undefined> {
     const asked = performance.now();
-    const answered = await link.ask("beat", { lease }, { timeoutMs: Math.max(500, leaseMs / BEATS) });
-    // A daemon that is away gives the job to nobody else, and its next life waits for a whole lease.
+    const answered = await link.ask("beat", { lease }, { timeoutMs: Math.max(500, leaseMs / BEATS_PER_LEASE) });
+    // A daemon that is away grants the job to nobody else, and after its restart it waits for a whole lease.
     if (answered === "away") lastOk = asked;
     if (typeof answered === "string") return undefined;
     const { data } = ANSWERS.beat.safeParse(answered.data);
@@ -82,7 +82,7 @@ export async function holdJob({ link, job, attempt, log }: HeldJobDeps): Promise
     if (state === "cancelled") end("cancelled");
   }
 
-  // Only now it is begun: what was given may have waited here for long.
+  // The first beat starts the job: the grant may have waited here for long.
   let first = await beat();
   while (first === undefined && performance.now() - lastOk < leaseMs && !link.connection.isClosed()) {
     await sleep(RETRY_MS);
@@ -91,7 +91,7 @@ export async function holdJob({ link, job, attempt, log }: HeldJobDeps): Promise
   if (first === undefined || first === "lost") return undefined;
   if (first === "cancelled") end("cancelled");
 
-  const beating = setInterval(() => void look(), leaseMs / BEATS);
+  const beating = setInterval(() => void look(), leaseMs / BEATS_PER_LEASE);
   const watchdog = setInterval(
     () => {
       if (performance.now() - lastOk > leaseMs) end("lost");
@@ -175,20 +175,20 @@ interface RecordsDeps {
   isClosed: () => boolean;
 }
 
-/** Lasting events, one after the other, each until it is on the daemon's disk. */
+/** Sends lasting events one after the other, each until it is on the daemon's disk. */
 function createRecords({ ask, job, stop, log, isClosed }: RecordsDeps) {
   let last: Promise<unknown> = Promise.resolve();
 
   async function tell(seq: number, body: Lasting): Promise<void> {
-    const isOwed = body.kind === "usage";
+    const isUsage = body.kind === "usage";
     let until = Number.POSITIVE_INFINITY;
     for (;;) {
-      if (stop.signal.aborted && !isOwed) throw stop.signal.reason;
-      if (stop.signal.reason === "lost") until = Math.min(until, performance.now() + OWED_MS);
+      if (stop.signal.aborted && !isUsage) throw stop.signal.reason;
+      if (stop.signal.reason === "lost") until = Math.min(until, performance.now() + USAGE_RETRY_MS);
       const state = (await ask("record", { job: job.id, seq, body }))?.answer.state;
       if (state === "told") return;
       if (state === "lost" || isClosed() || performance.now() > until) {
-        if (isOwed) log.error("what a model call used could not be reported", { job: job.id, usage: body.data });
+        if (isUsage) log.error("what a model call used could not be reported", { job: job.id, usage: body.data });
         if (state === "lost") stop.abort("lost" satisfies Stop);
         throw new Error("the job is another's by now");
       }
@@ -206,7 +206,7 @@ function createRecords({ ask, job, stop, log, isClosed }: RecordsDeps) {
   };
 }
 
-/** Bytes of one attempt, sent to the daemon and fetched from it piece by piece. */
+/** The blobs of one attempt, uploaded to the daemon and downloaded from it in pieces. */
 function createSentBlobs(ask: Ask, signal: AbortSignal): Blobs {
   async function untilAnswered<K extends "put" | "get">(kind: K, data: object, bytes?: Uint8Array) {
     for (;;) {
@@ -242,7 +242,7 @@ function createSentBlobs(ask: Ask, signal: AbortSignal): Blobs {
   };
 }
 
-/** The end as it travels: in the message, or beside it where it is large. */
+/** The outcome as it travels: in the message, or as a blob if it is large. */
 async function reported(outcome: Outcome, blobs: Blobs) {
   const text = JSON.stringify(outcome);
   if (text.length <= MAX_RESULT) return { value: outcome };
@@ -254,7 +254,7 @@ async function reported(outcome: Outcome, blobs: Blobs) {
   }
 }
 
-/** What is under way is left alone once the job is to end. */
+/** Waits for the work, or rejects as soon as the job must end. */
 function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stopped = () => reject(signal.reason);

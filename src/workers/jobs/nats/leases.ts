@@ -3,40 +3,43 @@ import type { Log } from "../../../lib/log.ts";
 import type { Jobs } from "../jobs.ts";
 import { type Attempt, CANCELLED, gaveUp, type Job } from "../port.ts";
 
-/** A job that a worker was given. */
+/** A job that was granted to a worker. */
 export interface Lease {
   job: Job;
   attempt: Attempt;
   earlier: Attempt[];
-  /** Whether its worker has taken it on: only then it counts as begun, and is in the database. */
+  /** Whether the worker has started it: only then is the attempt in the database. */
   isBegun: boolean;
-  /** When its worker was last heard of, by the clock that nobody sets. */
+  /** When the worker last contacted the daemon, by the monotonic clock. */
   heardAt: number;
-  /** Set when the job is not wanted any more; called once its worker knows. */
+  /** Set when the job was cancelled; called once its worker knows. */
   cancel: (() => void) | undefined;
 }
 
 export interface LeasesDeps {
   jobs: Jobs;
   log: Log;
-  /** A job is free again. */
+  /** Called when a job can be granted again. */
   onFree: () => void;
 }
 
-/** A worker counts its lease from before it asked, the daemon from when it heard; this much more is for what lies between. */
+/**
+ * A worker measures its lease from before it asked, the daemon from when it received the question; this factor covers the
+ * difference.
+ */
 const GRACE = 1.25;
-/** How long a job that was given may take to be taken on. */
+/** How long a worker may take to start a granted job. */
 const BEGIN_MS = 10_000;
-const LOOKS = 10;
+const CHECKS_PER_LEASE = 10;
 
-/** Who has which job. The database has every one that was begun, so the next life of the daemon knows them too. */
+/** Who holds which job. Started attempts are in the database too, so a restarted daemon knows them. */
 export function createLeases({ jobs, log, onFree }: LeasesDeps) {
   const leases = new Map<string, Lease>();
-  let lookedAt = performance.now();
+  let lastCheckAt = performance.now();
 
   const ofJob = (id: string) => [...leases.values()].find(({ job }) => job.id === id);
 
-  /** The end of an attempt that came to nothing: another begins the job. */
+  /** Ends an attempt that came to nothing, so that another worker can start the job. */
   function lose({ job, attempt, isBegun, cancel }: Lease): void {
     leases.delete(attempt.lease);
     if (isBegun) jobs.note(job.id, { ...attempt, end: "lease_expired" });
@@ -48,20 +51,20 @@ export function createLeases({ jobs, log, onFree }: LeasesDeps) {
   return {
     ofJob,
     lose,
-    /** What a worker holds under this lease; undefined where that is not its own. Being asked is being heard of. */
+    /** The worker's own lease with this id, or undefined. Asking counts as a sign of life. */
     find(lease: string, worker: string): Lease | undefined {
       const found = leases.get(lease);
       if (!found || found.attempt.worker !== worker || jobs.openEpoch(found.job.id) !== found.job.epoch) return undefined;
       found.heardAt = performance.now();
       return found;
     },
-    /** Takes a job on: from here it is on record. */
+    /** Records that the worker has started the job. */
     begin(lease: Lease): void {
       if (lease.isBegun) return;
       jobs.note(lease.job.id, lease.attempt);
       lease.isBegun = true;
     },
-    /** Gives the oldest job of these pools that nobody has. */
+    /** Grants the oldest free job of these pools. */
     grant(worker: string, pools: readonly string[]): Lease | undefined {
       if (pools.length === 0) return undefined;
       const given = new Set([...leases.values()].map(({ job }) => job.id));
@@ -78,14 +81,14 @@ export function createLeases({ jobs, log, onFree }: LeasesDeps) {
       }
       return undefined;
     },
-    /** What a worker was given and does not have: it never arrived, or its worker was started anew. */
+    /** Drops leases that the worker does not have: the grant never arrived, or the worker was restarted. */
     dropMissing(worker: string, held: readonly string[]): void {
       for (const each of [...leases.values()])
         if (each.attempt.worker === worker && !held.includes(each.attempt.lease)) lose(each);
     },
-    /** Over, in whatever way. */
+    /** Forgets a lease, however it ended. */
     drop: (lease: string) => void leases.delete(lease),
-    /** What earlier lives gave to workers, each of which is given the whole time to be heard of. */
+    /** Restores the leases of earlier daemons, each with its whole time to be renewed. */
     restore(): void {
       for (const { job, attempts } of jobs.open()) {
         const attempt = attempts.at(-1);
@@ -97,20 +100,20 @@ export function createLeases({ jobs, log, onFree }: LeasesDeps) {
             ...{ job, attempt, earlier: attempts.slice(0, -1), isBegun: true, heardAt: performance.now(), cancel: undefined },
           });
       }
-      lookedAt = performance.now();
+      lastCheckAt = performance.now();
     },
     /**
-     * Looks now and again for workers that are silent. Time in which this process stood still, or had no connection, does
-     * not count: nobody could be given their jobs meanwhile.
+     * Regularly ends the leases of silent workers. Time in which this process was suspended or disconnected does not count,
+     * because workers could not renew then.
      */
     watch(leaseMs: number, isConnected: () => boolean): NodeJS.Timeout {
-      const everyMs = Math.max(20, leaseMs / LOOKS);
+      const everyMs = Math.max(20, leaseMs / CHECKS_PER_LEASE);
       return setInterval(() => {
         const now = performance.now();
-        const stoodStillMs = isConnected() ? Math.max(0, now - lookedAt - 2 * everyMs) : now - lookedAt;
-        lookedAt = now;
+        const pausedMs = isConnected() ? Math.max(0, now - lastCheckAt - 2 * everyMs) : now - lastCheckAt;
+        lastCheckAt = now;
         for (const each of [...leases.values()]) {
-          each.heardAt += stoodStillMs;
+          each.heardAt += pausedMs;
           const leaseOver = each.job.limits.leaseMs * GRACE;
           if (now - each.heardAt > (each.isBegun ? leaseOver : Math.min(BEGIN_MS, leaseOver))) lose(each);
         }

@@ -9,17 +9,17 @@ import { newNonce, seal, unseal } from "./sealed.ts";
 export interface LinkDeps {
   connection: NatsConnection;
   access: Pick<ClusterAccess, "name" | "nkeySeed">;
-  /** The daemon's public key, as it was given when this worker joined. */
+  /** The daemon's public key, received when this worker joined. */
   daemon: string;
 }
 
-/** "away": the server says that no daemon listens. "silent": nothing that the daemon signed came in time. */
+/** "away": the server says that no daemon listens. "silent": no answer signed by the daemon came in time. */
 export type Answered = { data: unknown; bytes: Uint8Array } | "away" | "silent";
 
 const TIMEOUT_MS = 2_000;
 const HELLOS = 3;
 
-/** The worker's side of every exchange: it obeys nothing but the daemon's signed answers to its own questions. */
+/** The worker's side of every exchange: it obeys only the daemon's signed answers to its own questions. */
 export function createLink({ connection, access, daemon }: LinkDeps) {
   const { publicKey } = nkeyOf(access.nkeySeed);
   const own = signingKeyOf(access.nkeySeed);
@@ -70,7 +70,7 @@ export function createLink({ connection, access, daemon }: LinkDeps) {
       }
       return "silent";
     },
-    /** Said once, and not again if it is lost. */
+    /** Sent once and never repeated. */
     tell(kind: string, data: unknown): void {
       if (!connection.isClosed() && session !== "") connection.publish(fromWorker(access.name), sealed(kind, data).message);
     },

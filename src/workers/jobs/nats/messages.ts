@@ -6,14 +6,14 @@ const Key = z.string().length(56);
 const Nonce = z.string().min(1).max(64);
 const Lease = z.string().regex(/^[0-9a-f-]{36}$/);
 
-/** What every question of a worker begins with. */
+/** The head of every question from a worker. */
 export const QuestionHead = z.object({
   protocol: z.number().int(),
   from: Key,
   to: Key,
-  /** Random: the answer names it, so that an answer to another question, or an older one, is none to this. */
+  /** Random; the answer repeats it, so that no other or older answer fits. */
   nonce: Nonce,
-  /** Given by the daemon, one for each of its lives; with a number that grows, nothing can be said twice. */
+  /** Issued by the daemon and valid until it restarts; together with the rising number it prevents replays. */
   session: z.string().max(64),
   number: z.number().int().positive(),
   kind: z.string().max(40),
@@ -25,12 +25,12 @@ export const AnswerHead = z.object({
   to: Key,
   /** The nonce of the question. */
   re: Nonce,
-  /** Set where the session of the question is none: ask again with this one. */
+  /** Set if the session of the question is unknown: ask again with this one. */
   session: z.string().max(64).optional(),
   data: z.unknown(),
 });
 
-/** Plain data, or the name of a blob of the job where it is too much for a message. */
+/** Plain data, or a blob of the job if it is too large for a message. */
 export const Carried = z.union([z.object({ value: z.unknown() }), z.object({ blob: BlobRef })]);
 export type Carried = z.infer<typeof Carried>;
 
@@ -39,11 +39,11 @@ const Outcome = z.discriminatedUnion("state", [
   z.object({ state: z.enum(["failed", "cancelled"]), error: Failure }),
 ]);
 
-/** What a worker asks, by kind. Apart from "next" each question is about one lease, which must be the asker's. */
+/** What a worker asks, by kind. Every question but "next" is about one lease, which must be the asker's. */
 export const QUESTIONS = {
-  /** The next job, with the leases that it has: any other that it was given never arrived. */
+  /** Asks for the next job and lists the leases that the worker has: other grants never arrived. */
   next: z.object({ held: z.array(Lease).max(10_000) }),
-  /** Whether the job is still its own. The first time it takes the job on. */
+  /** Asks whether the job is still its own. The first beat starts the job. */
   beat: z.object({ lease: Lease }),
   ask: z.object({ lease: Lease, number: z.number().int().positive(), data: Carried }),
   record: z.object({ lease: Lease, job: Token, seq: z.number().int().positive(), body: EventBody }),
@@ -61,17 +61,17 @@ export const ANSWERS = {
   next: z.object({ grant: z.object({ job: Job, attempt: Attempt, earlier: z.array(Attempt) }).nullable() }),
   beat: z.object({ state: z.enum(["held", "cancelled", "lost"]) }),
   ask: z.discriminatedUnion("state", [
-    /** It is being seen to: ask again. */
+    /** Still being worked on: ask again. */
     z.object({ state: z.literal("pending") }),
     z.object({ state: z.literal("answered"), data: Carried }),
     z.object({ state: z.literal("failed"), message: z.string() }),
     z.object({ state: z.literal("lost") }),
   ]),
-  /** "again": nobody can write it down just now. */
+  /** "again": the daemon cannot store it just now. */
   record: z.object({ state: z.enum(["told", "again", "lost"]) }),
   end: z.object({ state: z.enum(["accepted", "refused"]) }),
   release: z.object({ state: z.enum(["accepted", "refused"]) }),
-  /** How much of the blob is there now. */
+  /** How many bytes of the blob are stored now. */
   put: z.object({ have: z.number().int(), lost: z.boolean() }),
   get: z.object({ size: z.number().int().nullable() }),
 } satisfies Record<Exclude<Kind, "delta">, z.ZodType>;

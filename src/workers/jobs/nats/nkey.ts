@@ -1,14 +1,14 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import type { Authenticator } from "@nats-io/transport-node";
 
-/** A key by which a user of the server proves who it is. */
+/** A key pair with which a user of the server proves its identity. */
 export interface Nkey {
   publicKey: string;
   /** The secret. */
   seed: string;
 }
 
-// The library's own keys are computed in JavaScript, which holds the event loop for a tenth of a second; Node's take none.
+// The library computes its keys in JavaScript, which blocks the event loop for a tenth of a second; Node's native keys do not.
 
 export function createNkey(): Nkey {
   const { privateKey } = generateKeyPairSync("ed25519");
@@ -16,47 +16,47 @@ export function createNkey(): Nkey {
   return nkeyOf(checkedText(Buffer.concat([USER_SEED, raw])));
 }
 
-/** Throws where the text is no seed. */
+/** Throws if the text is not a seed. */
 export function nkeyOf(seed: string): Nkey {
   const der = createPublicKey(signingKeyOf(seed)).export({ format: "der", type: "spki" });
   return { publicKey: checkedText(Buffer.concat([USER, der.subarray(-KEY_BYTES)])), seed };
 }
 
-/** Whether this is the public key of a user. */
+/** Whether the text is a user's public key. */
 export function isUserKey(text: string): boolean {
   return keyIn(text, USER) !== undefined;
 }
 
-/** Proves to the server who is there, by signing what it asks for. */
+/** Proves this user's identity by signing the nonce that the server sends. */
 export function authenticatorOf(seed: string): Authenticator {
   const { publicKey } = nkeyOf(seed);
   const key = signingKeyOf(seed);
   return (nonce) => ({ nkey: publicKey, sig: nonce ? sign(null, Buffer.from(nonce), key).toString("base64") : "" });
 }
 
-/** How DER begins for an Ed25519 key; the 32 bytes of the key follow. */
+/** The DER prefix of an Ed25519 key; the 32 bytes of the key follow. */
 const PRIVATE_DER = Buffer.from("302e020100300506032b657004220420", "hex");
 const PUBLIC_DER = Buffer.from("302a300506032b6570032100", "hex");
 const KEY_BYTES = 32;
-/** How a user's public key and its seed begin: as the letters U and SU. */
+/** The prefixes of a user's public key and seed: in base32 they read U and SU. */
 const USER = Buffer.from([20 << 3]);
 const USER_SEED = Buffer.from([(18 << 3) | (USER[0]! >> 5), (USER[0]! & 31) << 3]);
 
-/** Throws where the text is no seed. */
+/** Throws if the text is not a seed. */
 export function signingKeyOf(seed: string): KeyObject {
   const raw = keyIn(seed, USER_SEED);
   if (!raw) throw new Error("this is no seed of a user's nkey");
   return createPrivateKey({ key: Buffer.concat([PRIVATE_DER, raw]), format: "der", type: "pkcs8" });
 }
 
-/** Throws where the text is no public key of a user. */
+/** Throws if the text is not a user's public key. */
 export function verifyingKeyOf(publicKey: string): KeyObject {
   const raw = keyIn(publicKey, USER);
   if (!raw) throw new Error("this is no public key of a user's nkey");
   return createPublicKey({ key: Buffer.concat([PUBLIC_DER, raw]), format: "der", type: "spki" });
 }
 
-/** The 32 bytes in a text that begins like this and ends with the right checksum. */
+/** The 32 key bytes of a text with this prefix and a correct checksum. */
 function keyIn(text: string, prefix: Buffer): Buffer | undefined {
   const length = prefix.length + KEY_BYTES;
   if (text.length !== Math.ceil(((length + 2) * 8) / 5) || !/^[A-Z2-7]+$/.test(text)) return undefined;
@@ -65,14 +65,14 @@ function keyIn(text: string, prefix: Buffer): Buffer | undefined {
   return bytes.subarray(prefix.length);
 }
 
-/** In base32, with its checksum. */
+/** Encodes the bytes with their checksum as base32. */
 function checkedText(bytes: Buffer): string {
   const sum = Buffer.alloc(2);
   sum.writeUInt16LE(checksum(bytes));
   return toBase32(Buffer.concat([bytes, sum]));
 }
 
-/** CRC-16 as XMODEM has it. */
+/** CRC-16/XMODEM. */
 function checksum(bytes: Buffer): number {
   let sum = 0;
   for (const byte of bytes) {

@@ -8,11 +8,11 @@ import type { AnswerTo, Carried } from "./messages.ts";
 
 type Answered = AnswerTo<"ask">;
 
-/** The most that travels within a message. */
+/** The largest text inside a message. */
 const MAX_TEXT = 200_000;
-/** How long an answer is waited for before the asker is told that it is being seen to. */
+/** How long a worker waits for an answer before it gets "pending". */
 const PENDING_MS = 4_000;
-/** How long after that it may take until it is asked again. */
+/** How long a worker may then take to ask again. */
 const SILENT_MS = 5_000;
 const MOST_KEPT = 200;
 
@@ -22,19 +22,19 @@ export interface AnsweringDeps {
   log: Log;
 }
 
-/** A question that is being seen to. */
-interface Seen {
+/** A question that is being answered. */
+interface PendingQuestion {
   answer: Promise<Answered>;
   asker: AbortController;
-  /** Runs while the asker is expected to ask again. */
+  /** Fires if the worker does not ask again. */
   silence: NodeJS.Timeout | undefined;
 }
 
-/** Answers what workers ask about their jobs: each question is seen to once, however often it is asked. */
+/** Answers what workers ask about their jobs: each question is processed once, however often it is repeated. */
 export function createAnswering({ jobs, blobs, log }: AnsweringDeps) {
-  const seen = new Map<string, Map<number, Seen>>();
+  const questions = new Map<string, Map<number, PendingQuestion>>();
 
-  async function see({ job, attempt }: Lease, data: Carried, number: number, signal: AbortSignal): Promise<Answered> {
+  async function answerOnce({ job, attempt }: Lease, data: Carried, number: number, signal: AbortSignal): Promise<Answered> {
     const own = blobs(attempt.lease);
     try {
       const answered = jobs.answer({ job, attempt, signal, data: await uncarry(data, own) });
@@ -46,17 +46,17 @@ export function createAnswering({ jobs, blobs, log }: AnsweringDeps) {
     }
   }
 
-  function find(lease: Lease, number: number, data: Carried): Seen {
+  function find(lease: Lease, number: number, data: Carried): PendingQuestion {
     const key = lease.attempt.lease;
-    const ofLease = seen.get(key) ?? new Map<number, Seen>();
+    const ofLease = questions.get(key) ?? new Map<number, PendingQuestion>();
     const known = ofLease.get(number);
     clearTimeout(known?.silence);
     if (known) return known;
     const asker = new AbortController();
-    const now: Seen = { asker, silence: undefined, answer: see(lease, data, number, asker.signal) };
-    seen.set(key, ofLease.set(number, now));
+    const now: PendingQuestion = { asker, silence: undefined, answer: answerOnce(lease, data, number, asker.signal) };
+    questions.set(key, ofLease.set(number, now));
     void now.answer.then(({ state }) => state === "pending" && ofLease.delete(number));
-    // A worker asks one thing after the other, or a few side by side: what is long answered is not asked again.
+    // A worker asks one question at a time, or a few in parallel: it never repeats an old one.
     if (ofLease.size > MOST_KEPT) ofLease.delete(ofLease.keys().next().value!);
     return now;
   }
@@ -69,17 +69,17 @@ export function createAnswering({ jobs, blobs, log }: AnsweringDeps) {
       pending.catch(() => undefined);
       const answered = await Promise.race([question.answer, pending]);
       late.abort();
-      // Nobody asks again: what was wanted is waited for no more, and begun anew should the asker come back.
+      // The worker stopped asking: abort, and start again if it comes back.
       const giveUp = () => {
         question.asker.abort(new Error("its worker is not heard of any more"));
-        const ofLease = seen.get(lease.attempt.lease);
+        const ofLease = questions.get(lease.attempt.lease);
         if (ofLease?.get(number) === question) ofLease.delete(number);
       };
       if (answered.state === "pending") question.silence = setTimeout(giveUp, SILENT_MS).unref();
       return answered;
     },
-    /** The lease is over. */
-    forget: (lease: string) => void seen.delete(lease),
+    /** Call when the lease is over. */
+    forget: (lease: string) => void questions.delete(lease),
   };
 }
 

@@ -7,8 +7,8 @@ export interface Rights {
 }
 
 /**
- * All that a worker may do at the server: speak to the daemon under its own name, and hear the daemon's answers. It has no
- * right to JetStream: the server would answer a direct read to whatever subject the worker names, with bytes of its choice.
+ * A worker's permissions at the server: talk to the daemon under its own name, and read the daemon's answers. It has no access to
+ * JetStream, because the server would answer a direct read to any subject that the worker names, with bytes of its choice.
  */
 export function workerRights(name: string): Rights {
   return { publish: [presenceSubject(name), fromWorker(name)], subscribe: [`${inboxOf(name)}.>`, wakeSubject(name)] };

@@ -2,10 +2,9 @@ import { type KeyObject, randomBytes, sign, verify } from "node:crypto";
 import type { z } from "zod";
 
 /**
- * A signed message: a mark, the signature, one line of JSON, and bytes that belong to it.
- *
- * The keys are the same nkeys that prove to the server who is there, and a server chooses the text that it has signed for
- * that. Such a text is always UTF-8, in which the byte of the mark never occurs, so no server can have a message signed.
+ * A signed message: a marker byte, the signature, one line of JSON, and bytes that belong to it. The same nkeys authenticate to
+ * the server, which chooses the text that they sign for that. Such text is always UTF-8, which never contains the marker byte, so
+ * no server can obtain a signed message.
  */
 const MARK = Buffer.from([0xff]);
 const SIGNATURE_BYTES = 64;
@@ -21,18 +20,18 @@ export function seal(key: KeyObject, head: object, bytes: Uint8Array = new Uint8
 
 export const isSealed = (message: Uint8Array): boolean => message[0] === MARK[0];
 
-/** What a message claims to say, whoever signed it. */
+/** What a message claims to say; the signature is not verified. */
 export function claimedHead(message: Uint8Array): unknown {
   const content = Buffer.from(message.subarray(1 + SIGNATURE_BYTES));
   try {
     return isSealed(message) ? JSON.parse(content.subarray(0, content.indexOf(NEWLINE)).toString("utf8")) : undefined;
   } catch {
-    // No JSON.
+    // Not JSON.
     return undefined;
   }
 }
 
-/** What a message says, if this key signed it and it fits the schema. */
+/** The content of a message, if this key signed it and it fits the schema. */
 export function unseal<T>(key: KeyObject, schema: z.ZodType<T>, message: Uint8Array): { head: T; bytes: Uint8Array } | undefined {
   if (!isSealed(message) || message.length <= 1 + SIGNATURE_BYTES) return undefined;
   const [signature, content] = [message.subarray(1, 1 + SIGNATURE_BYTES), message.subarray(1 + SIGNATURE_BYTES)];
@@ -42,7 +41,7 @@ export function unseal<T>(key: KeyObject, schema: z.ZodType<T>, message: Uint8Ar
     const { data: head } = schema.safeParse(JSON.parse(Buffer.from(content.subarray(0, end)).toString("utf8")));
     return head === undefined ? undefined : { head, bytes: content.subarray(end + 1) };
   } catch {
-    // Signed, but no JSON: as good as nothing.
+    // Signed, but not JSON: treated like an unsigned message.
     return undefined;
   }
 }

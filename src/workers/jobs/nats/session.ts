@@ -6,7 +6,7 @@ import { explainIssues } from "../../../lib/validation.ts";
 import type { Jobs } from "../jobs.ts";
 import { PROTOCOL } from "../port.ts";
 import type { BlobStore } from "./blob-store.ts";
-import type { Desk, Heard } from "./desk.ts";
+import type { Desk, VerifiedQuestion } from "./desk.ts";
 import type { Lease, Leases } from "./leases.ts";
 import { type AnswerTo, type Kind, QUESTIONS, ReportedOutcome } from "./messages.ts";
 import { fromWorker } from "./names.ts";
@@ -19,14 +19,14 @@ export interface SessionDeps {
   jobs: Jobs;
   leases: Leases;
   blobs: BlobStore;
-  /** The pools whose jobs a worker is given now; none where it is drained, or not known. */
+  /** The pools whose jobs a worker may get now; none if it is draining or unknown. */
   poolsFor: (worker: string) => readonly string[];
   log: Log;
 }
 
 /** How long a worker waits for a job before it is told that there is none. */
 const POLL_MS = 3_000;
-/** Questions of one worker that are seen to at the same time; more are left for its next try. */
+/** Questions of one worker that are processed at the same time; the worker retries the others. */
 const MOST_AT_ONCE = 500;
 
 type Asked<K extends Kind> = z.infer<(typeof QUESTIONS)[K]>;
@@ -35,11 +35,11 @@ interface Poll {
   give(lease: Lease | undefined): void;
 }
 
-/** Workers that wait for a job. */
+/** Long polls of workers that wait for a job. */
 function createPolls({ leases, poolsFor }: Pick<SessionDeps, "leases" | "poolsFor">) {
   let polls: Poll[] = [];
 
-  /** Hands out what is free, to who has waited longest. */
+  /** Grants free jobs to the workers that have waited longest. */
   function handOut(): void {
     for (const poll of [...polls]) {
       const lease = leases.grant(poll.worker, poolsFor(poll.worker));
@@ -48,7 +48,7 @@ function createPolls({ leases, poolsFor }: Pick<SessionDeps, "leases" | "poolsFo
   }
 
   function next(worker: string, { held }: Asked<"next">): Promise<Lease | undefined> {
-    // Whoever asks anew has given up what it asked before.
+    // A worker that asks again has given up its earlier poll.
     for (const old of polls.filter((each) => each.worker === worker)) old.give(undefined);
     leases.dropMissing(worker, held);
     return new Promise((give) => {
@@ -77,7 +77,7 @@ function createPolls({ leases, poolsFor }: Pick<SessionDeps, "leases" | "poolsFo
 
 type ReportsDeps = Pick<SessionDeps, "jobs" | "leases" | "blobs" | "log"> & { onOver: (lease: string) => void };
 
-/** What workers report of the jobs that they hold. */
+/** Handles what workers report of the jobs that they hold. */
 function createReports({ jobs, leases, blobs, log, onOver }: ReportsDeps) {
   function beat(lease: Lease | undefined): AnswerTo<"beat"> {
     if (!lease) return { state: "lost" };
@@ -88,15 +88,15 @@ function createReports({ jobs, leases, blobs, log, onOver }: ReportsDeps) {
 
   function record(worker: string, { lease, job, seq, body }: Asked<"record">): AnswerTo<"record"> {
     const held = leases.find(lease, worker);
-    // What a model call cost is owed, also by an attempt that was lost meanwhile.
+    // Usage counts even for an attempt that was lost meanwhile.
     const past = body.kind === "usage" ? jobs.attempts(job).find((each) => each.lease === lease) : undefined;
     const attempt = held?.job.id === job ? held.attempt : past;
     if (!attempt || attempt.worker !== worker || (held && !held.isBegun)) return { state: "lost" };
-    // A daemon that has just started has nobody yet who could write it down.
-    if (!jobs.isHeard()) return { state: "again" };
+    // A daemon that has just started has no listener yet that could store it.
+    if (!jobs.hasListeners()) return { state: "again" };
     try {
       const { end: _end, ...from } = attempt;
-      jobs.tell({ job, ...from, seq, body });
+      jobs.publish({ job, ...from, seq, body });
       return { state: "told" };
     } catch (error) {
       if (!(error instanceof UserError)) {
@@ -120,7 +120,7 @@ function createReports({ jobs, leases, blobs, log, onOver }: ReportsDeps) {
     const lease = leases.find(id, worker);
     if (!lease?.isBegun) return { state: "refused" };
     const reported = "value" in outcome ? outcome.value : await resultIn(lease, outcome.blob);
-    // It may have been lost while its result was read.
+    // The lease may have been lost while the result was read.
     if (leases.find(id, worker) !== lease) return { state: "refused" };
     return { state: finish(lease, reported) ? "accepted" : "refused" };
   }
@@ -147,8 +147,8 @@ function createReports({ jobs, leases, blobs, log, onOver }: ReportsDeps) {
     }
   }
 
-  /** A question that is none ends the job that it is about, if that is its asker's: it would be asked for ever. */
-  function misunderstood({ worker, kind, data }: Heard, why: string): void {
+  /** Ends the asker's job after a malformed question, which it would otherwise repeat for ever. */
+  function rejectMalformed({ worker, kind, data }: VerifiedQuestion, why: string): void {
     log.error("a worker's question is not understood", { worker, kind, why });
     const id = typeof data === "object" && data !== null && "lease" in data ? String(data.lease) : "";
     const lease = leases.find(id, worker);
@@ -156,30 +156,30 @@ function createReports({ jobs, leases, blobs, log, onOver }: ReportsDeps) {
     if (lease?.isBegun && kind !== "delta") finish(lease, { state: "failed", error: { code: "bad_report", message } });
   }
 
-  return { beat, record, end, put, misunderstood };
+  return { beat, record, end, put, rejectMalformed };
 }
 
-/** The daemon's side of one connection. Workers ask, and each is answered about its own jobs alone. */
+/** The daemon's side of one connection: answers each worker about its own jobs only. */
 export function openSession({ connection: nc, desk, jobs, leases, blobs, poolsFor, log }: SessionDeps) {
   const answering = createAnswering({ jobs, blobs: blobs.of, log });
   const polls = createPolls({ leases, poolsFor });
-  const { beat, record, end, put, misunderstood } = createReports({ jobs, leases, blobs, log, onOver: answering.forget });
+  const { beat, record, end, put, rejectMalformed } = createReports({ jobs, leases, blobs, log, onOver: answering.forget });
   const underWay = new Map<string, number>();
 
-  /** The job as it travels: with a spec too large for a message beside it. */
+  /** The grant as it travels: a spec that is too large for a message becomes a blob. */
   async function granted({ job, attempt, earlier }: Lease): Promise<AnswerTo<"next">["grant"]> {
     const spec = await carry(job.spec, blobs.of(attempt.lease), "spec");
     const sent = "blob" in spec ? { ...job, spec: {}, specAt: spec.blob } : job;
     return { job: { ...sent, protocol: PROTOCOL }, attempt, earlier };
   }
 
-  async function see(heard: Heard): Promise<void> {
+  async function handle(heard: VerifiedQuestion): Promise<void> {
     const { worker, answer } = heard;
     const kind = heard.kind as Kind;
     const parsed = Object.hasOwn(QUESTIONS, kind) ? QUESTIONS[kind].safeParse(heard.data) : undefined;
     if (!parsed?.success) {
-      misunderstood(heard, parsed ? explainIssues(parsed.error) : "there is no such question");
-      // Its asker is to stop.
+      rejectMalformed(heard, parsed ? explainIssues(parsed.error) : "there is no such question");
+      // Tells the asker to stop.
       if (kind === "end" || kind === "release") answer({ state: "refused" } satisfies AnswerTo<"end">);
       else if (kind === "put") answer({ have: 0, lost: true } satisfies AnswerTo<"put">);
       else if (kind !== "delta") answer({ state: "lost" } satisfies AnswerTo<"beat">);
@@ -202,7 +202,7 @@ export function openSession({ connection: nc, desk, jobs, leases, blobs, poolsFo
       case "delta":
         if (lease?.isBegun) {
           const { seq, data } = asked("delta");
-          jobs.tell({ job: lease.job.id, ...lease.attempt, seq, body: { kind: "delta", data } });
+          jobs.publish({ job: lease.job.id, ...lease.attempt, seq, body: { kind: "delta", data } });
         }
         return;
       case "end":
@@ -228,8 +228,8 @@ export function openSession({ connection: nc, desk, jobs, leases, blobs, poolsFo
       const heard = error || atOnce >= MOST_AT_ONCE ? undefined : desk.open(worker, message);
       if (!heard) return;
       underWay.set(worker, atOnce + 1);
-      // Not answered at all: it is asked again.
-      see(heard)
+      // No answer at all makes the worker ask again.
+      handle(heard)
         .catch((failure: unknown) =>
           log.warn("a worker's question is left for its next try", { worker, error: messageOf(failure) }),
         )

@@ -8,29 +8,29 @@ import { ANSWERS, type AnswerTo } from "./messages.ts";
 import { wakeSubject } from "./names.ts";
 
 export interface WorkerHostDeps {
-  /** Its connection stays open when the host is closed. */
+  /** Its connection stays open when the worker closes. */
   link: Link;
   capacity: number;
   worker: Worker;
   log: Log;
-  /** Told when it has more or less to do than before. */
+  /** Called when the number of running jobs changes. */
   onChange?: () => void;
 }
 
-/** A worker that takes jobs from the daemon, for as long as it is open. */
+/** Takes jobs from the daemon as long as it is open. */
 export interface WorkerHost {
-  /** How many jobs are under way. */
+  /** How many jobs are running. */
   running(): number;
-  /** Takes no more, and resolves when what it has is finished. */
+  /** Takes no more jobs; resolves when the running ones are finished. */
   drain(): Promise<void>;
-  /** Lets go of what it has, which goes to another; resolves when everything that it started has ended. */
+  /** Gives its jobs back to the daemon; resolves when everything that it started has ended. */
   close(): Promise<void>;
 }
 
-/** The daemon answers within three seconds, also where it has nothing. */
+/** The daemon answers within three seconds, even if it has no job. */
 const NEXT_MS = 6_000;
 const RETRY_MS = 250;
-/** However often a worker is woken up, it looks no more often than this. */
+/** Minimum time between two looks, however often the worker is woken. */
 const LOOK_MS = 50;
 
 type Grant = NonNullable<AnswerTo<"next">["grant"]>;
@@ -52,12 +52,12 @@ export function openWorker({ link, capacity, worker, log, onChange = () => undef
     onChange();
     const { tell, record, ask, blobs, stop } = held;
     const whole: Worker = {
-      async run({ specAt, ...rest }, life) {
-        if (!specAt) return worker.run(rest, life);
-        return worker.run({ ...rest, spec: JSON.parse(new TextDecoder().decode(await blobs.get(specAt))) }, life);
+      async run({ specAt, ...rest }, jobAttempt) {
+        if (!specAt) return worker.run(rest, jobAttempt);
+        return worker.run({ ...rest, spec: JSON.parse(new TextDecoder().decode(await blobs.get(specAt))) }, jobAttempt);
       },
     };
-    const outcome = await runJob({ worker: whole, job, life: { attempt, earlier, tell, record, ask, blobs }, stop, log });
+    const outcome = await runJob({ worker: whole, job, jobAttempt: { attempt, earlier, tell, record, ask, blobs }, stop, log });
     if (closed) return nc.isClosed() ? undefined : held.release();
     if (stop.signal.reason === "lost") return log.warn("a job was lost to another worker, or to the daemon", { job: job.id });
     if ((await held.complete(outcome)) === "refused") log.warn("a result came too late and was refused", { job: job.id });
@@ -88,7 +88,7 @@ export function openWorker({ link, capacity, worker, log, onChange = () => undef
       const grant = typeof answered === "string" ? undefined : ANSWERS.next.safeParse(answered.data).data?.grant;
       if (typeof answered === "string" && !isClosed()) await sleep(RETRY_MS);
       if (!grant) continue;
-      const why = misfit(grant, name);
+      const why = problemWith(grant, name);
       if (why !== undefined) log.error("a job is not in order and is left alone", { job: grant.job.id, why });
       else take(grant);
     }
@@ -110,7 +110,7 @@ export function openWorker({ link, capacity, worker, log, onChange = () => undef
     async drain() {
       draining = true;
       free.tell();
-      // What is given meanwhile is begun.
+      // A job that is granted meanwhile is still done.
       await pulling;
       await Promise.all(works);
       if (!nc.isClosed()) await nc.flush();
@@ -127,15 +127,15 @@ export function openWorker({ link, capacity, worker, log, onChange = () => undef
   };
 }
 
-/** What is not as it should be with a job, though the daemon signed it. */
-function misfit({ job, attempt, earlier }: Grant, name: string): string | undefined {
+/** What is wrong with a grant, though the daemon signed it. */
+function problemWith({ job, attempt, earlier }: Grant, name: string): string | undefined {
   if (!Job.safeParse(job).success || !Attempt.safeParse(attempt).success) return "it cannot be read";
   if (attempt.worker !== name) return "it is for another worker";
   if (attempt.epoch !== job.epoch || attempt.attempt !== earlier.length + 1) return "its numbers do not agree";
   return undefined;
 }
 
-/** Lets several wait for the next time that something changes. */
+/** Lets several callers wait for the next change. */
 function createSignal() {
   let waiting: (() => void)[] = [];
   return {
