@@ -2,10 +2,12 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { jsonTrouble } from "../lib/input-budget.ts";
 import { LONGEST_MESSAGE, MESSAGE_BUDGET } from "./message-budget.ts";
 
-/** Where an event of a stream ends. */
+/** The end of a server-sent event. */
 const EVENT_END = /\r\n\r\n|\n\n|\r\r/g;
 
-/** An answer, or a message of a stream, that is too long or has too many parts breaks off with a sentence: reading it would silence everybody. */
+/**
+ * A `fetch` that limits the length and structure of what a server sends: parsing more would block the event loop for everybody.
+ */
 export const boundedFetch: FetchLike = async (url, init) => {
   const response = await fetch(url, init);
   if (!response.body) return response;
@@ -16,14 +18,14 @@ export const boundedFetch: FetchLike = async (url, init) => {
   let length = 0;
   let tail = "";
 
-  /** Hands on what is whole, once it was weighed. */
-  function handOn(text: string, controller: TransformStreamDefaultController<Uint8Array>): void {
+  /** Passes complete messages on, if they are within the limits. */
+  function forward(text: string, controller: TransformStreamDefaultController<Uint8Array>): void {
     const messages = isStream ? text.split(EVENT_END).map(dataOf) : [text];
     const troubles = messages.map((message) => jsonTrouble(message, MESSAGE_BUDGET));
     const trouble = troubles.find((each) => each !== undefined);
     if (trouble === undefined) controller.enqueue(encoder.encode(text));
     else if (!isStream) controller.error(new Error(`the server sent a message that ${trouble}`));
-    // A stream that broke off would be taken up again, and nobody told.
+    // Breaking off a stream would make the client reconnect without reporting the problem.
     else for (const [at, message] of messages.entries()) controller.enqueue(encoder.encode(eventOf(message, troubles[at])));
   }
 
@@ -33,7 +35,7 @@ export const boundedFetch: FetchLike = async (url, init) => {
         const text = decoder.decode(chunk, { stream: true });
         waiting.push(text);
         length += text.length;
-        // An event may end in the middle of two pieces.
+        // The end of an event may be split across two chunks.
         const seen = tail + text;
         tail = seen.slice(-3);
         const end = isStream ? [...seen.matchAll(EVENT_END)].at(-1) : undefined;
@@ -43,20 +45,20 @@ export const boundedFetch: FetchLike = async (url, init) => {
           waiting = [whole.slice(whole.length - left)];
           length = left;
           tail = waiting[0]!.slice(-3);
-          handOn(whole.slice(0, whole.length - left), controller);
+          forward(whole.slice(0, whole.length - left), controller);
         }
         if (length > LONGEST_MESSAGE)
           controller.error(new Error(`the server sent more than ${LONGEST_MESSAGE / 1e6} MB at once`));
       },
       flush(controller) {
-        handOn(waiting.join("") + decoder.decode(), controller);
+        forward(waiting.join("") + decoder.decode(), controller);
       },
     }),
   );
   return new Response(bounded, { status: response.status, statusText: response.statusText, headers: response.headers });
 };
 
-/** The message that an event of a stream brings. */
+/** The data of a server-sent event. */
 function dataOf(event: string): string {
   return event
     .split(/\r\n|\r|\n/)
@@ -64,7 +66,7 @@ function dataOf(event: string): string {
     .join("\n");
 }
 
-/** A message of a stream, or what is told in its place to whoever waits for it. */
+/** An event of the stream, or an error in its place for the caller that waits for it. */
 function eventOf(message: string, trouble: string | undefined): string {
   const id = trouble === undefined ? undefined : /"id"\s{0,9}:\s{0,9}(\d{1,15})/.exec(message)?.[1];
   const error = { code: -32603, message: `it sent a message that ${trouble}` };

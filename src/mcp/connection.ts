@@ -11,24 +11,24 @@ export interface ServerTool {
   name: string;
   description: string;
   inputSchema: Record<string, unknown>;
-  /** Of all of it. */
+  /** The hash of all fields above. */
   hash: string;
 }
 
-/** The tools of a server that can be offered, and what was left out. */
+/** The tools of a server that can be offered, and notes on those left out. */
 export interface ToolList {
   tools: ServerTool[];
   notes: string[];
 }
 
-/** A server that answers. */
+/** An open connection to a server. */
 export interface Connection {
   protocol: string;
   pid: number | null;
-  /** Its tools; only these, where some are named. */
+  /** The server's tools, or only the wanted ones. */
   list(signal: AbortSignal, wanted: readonly string[] | undefined): Promise<ToolList>;
   call(name: string, args: Record<string, unknown>, options: CallOptions): Promise<CallResult>;
-  /** Whether a call failed because nobody is at the other end any more, or nobody who knows this connection. */
+  /** Whether a call failed because the server is gone or no longer knows this connection. */
   isLost(error: unknown): boolean;
   wantsLogin(error: unknown): boolean;
   close(): Promise<void>;
@@ -43,32 +43,32 @@ export interface CallOptions {
 export interface ConnectDeps {
   transport: () => Transport;
   version: string;
-  /** The folder that a server of a project may work in. */
+  /** The folder that a project's server may work in. */
   root: string | null;
   signal: AbortSignal;
-  /** It ended or was lost by itself. */
+  /** Called when the connection ends by itself. */
   onEnd: (why: string) => void;
-  /** It says that its tools have changed. */
+  /** Called when the server reports that its tools changed. */
   onToolsChanged: () => void;
 }
 
 /** A start that takes longer has failed. */
 export const START_MS = 10_000;
 const PROBE_MS = 3_000;
-/** How many tools of one server are looked at, and how long their texts may be together. */
+/** The most tools of one server that are read, and the total length of their descriptions and schemas. */
 export const MOST_TOOLS = 128;
 const MOST_PAGES = 20;
 const LONGEST_LIST = 60_000;
 const LONGEST_DESCRIPTION = 1_500;
-/** A call that goes on telling of its progress may take this long all the same. */
+/** The longest that a call may take, even while it reports progress. */
 export const LONGEST_CALL_MS = 3_600_000;
 
-/** Connects to a server and agrees on a version of the protocol, the newest that both know. */
+/** Connects to a server with the newest protocol version that both support. */
 export async function connect(deps: ConnectDeps): Promise<Connection> {
   try {
     return await open(deps, "auto");
   } catch (error) {
-    // Some old servers end when they are asked anything before the handshake.
+    // Some old servers exit when they receive anything before the handshake.
     const isOld = error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed && !deps.signal.aborted;
     if (!isOld) throw error;
     return open(deps, "legacy");
@@ -83,7 +83,7 @@ async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connect
     {
       capabilities: root === null ? {} : { roots: {} },
       versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
-      // Schemas of servers are not compiled here: one could be made to take for ever.
+      // Servers' schemas are not compiled: a malicious one could take for ever.
       jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
       inputRequired: { autoFulfill: false },
     },
@@ -141,14 +141,14 @@ async function open(deps: ConnectDeps, mode: "auto" | "legacy"): Promise<Connect
   };
 }
 
-/** Why a connection is not there any more, in the words of whoever ended it. */
+/** Why a connection ended, as the program reported it. */
 function whyEnded(transport: Transport): string {
   if (!(transport instanceof StdioTransport)) return "the connection was lost";
   const said = transport.lastErrors();
   return [transport.ending ?? "it ended", said && `It printed: ${said}`].filter(Boolean).join(". ");
 }
 
-/** A program that has ended says more than that it does not answer. */
+/** Prefers the reason why a program ended to the SDK's time-out. */
 function explained(error: unknown, transport: Transport): unknown {
   if (transport instanceof StdioTransport && transport.ending !== undefined && transport.ending !== STOPPED)
     return new Error(whyEnded(transport), { cause: error });
@@ -157,7 +157,7 @@ function explained(error: unknown, transport: Transport): unknown {
   return error;
 }
 
-/** Every tool that can be offered, page by page, until there are too many. */
+/** Reads all tools that can be offered, page by page, until there are too many. */
 async function listTools(client: Client, signal: AbortSignal, wanted: readonly string[] | undefined): Promise<ToolList> {
   if (!client.getServerCapabilities()?.tools) return { tools: [], notes: ["it offers no tools"] };
   const tools = new Map<string, ServerTool>();
@@ -194,7 +194,7 @@ const describedBy = (tool: Omit<ServerTool, "hash">): ServerTool => ({
   hash: createHash("sha256").update(canonical(tool)).digest("hex"),
 });
 
-/** Whether a server wants a login, or another one than it was shown. */
+/** Whether a server requires a login, or rejects the current one. */
 export function isLoginError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { data, status } = error as Error & { data?: { status?: unknown }; status?: unknown };

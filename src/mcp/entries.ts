@@ -9,22 +9,22 @@ import { explainIssues } from "../lib/validation.ts";
 import { canonical } from "../tools/audit.ts";
 import { withoutComments } from "./json-with-comments.ts";
 
-/** One server as somebody wrote it down. */
+/** One configured server. */
 export interface Entry {
-  /** Tells it from every other, over restarts. */
+  /** Identifies it, even after a restart. */
   key: string;
   name: string;
   from: "config" | "project" | "vscode" | "acp";
-  /** The folder whose file names it, or of the editor's session; null for one of config.json. */
+  /** The project folder of its file or editor session; null for a server of config.json. */
   project: string | null;
-  /** Undefined where what is written makes no sense, which `trouble` explains. */
+  /** Undefined if the configuration is invalid; `trouble` then says why. */
   config: McpServerConfig | undefined;
   trouble?: string;
-  /** Of what is run or reached, as it is written: another hash is another server. */
+  /** Hash of the program or address: with another hash it is another server. */
   hash: string;
 }
 
-/** The files of a project that name servers, and the key that holds them. */
+/** The files of a project that configure servers, and their key. */
 const FILES = [
   { from: "project", name: ".mcp.json", key: "mcpServers" },
   { from: "vscode", name: join(".vscode", "mcp.json"), key: "servers" },
@@ -40,7 +40,7 @@ export function configEntries(servers: Record<string, McpServerConfig>): Entry[]
   }));
 }
 
-/** The servers that the files of a project's folder name; of two with one name the one of `.mcp.json`. */
+/** The servers that a project's files configure; `.mcp.json` wins if a name occurs twice. */
 export function projectEntries(folder: string): Entry[] {
   const found = new Map<string, Entry>();
   for (const { from, name: file, key } of FILES) {
@@ -60,18 +60,18 @@ function serversIn(text: string, key: string): Record<string, unknown> {
   return isRecord(servers) ? servers : {};
 }
 
-/** Other programs keep keys of their own in these files. */
+/** Other programs store keys of their own in these files. */
 function entryOf(written: unknown): Pick<Entry, "config" | "trouble" | "hash"> {
   const known = isRecord(written) ? Object.fromEntries(Object.entries(written).filter(([name]) => KNOWN.has(name))) : written;
   const read = McpServerConfig.safeParse(known);
   const hash = sha256(canonical(known) ?? "");
   if (!read.success) return { config: undefined, trouble: explainIssues(read.error), hash };
-  // What only reads is for a person to say, and so are limits.
+  // Only the user may say which tools just read, and switch a server off.
   return { config: { ...read.data, read: [], disabled: undefined }, hash };
 }
 const KNOWN = new Set(["type", "command", "args", "env", "cwd", "url", "headers", "oauth", "tools", "timeout"]);
 
-/** What is started or reached with every variable filled in, and the values that came from variables. */
+/** The program or address of a server, with every variable filled in. */
 export interface Target {
   command: string | undefined;
   args: string[];
@@ -81,7 +81,7 @@ export interface Target {
   headers: Record<string, string>;
 }
 
-/** Fills in `${VAR}`, `${VAR:-x}`, `${env:VAR}` and `${workspaceFolder}`. Throws a UserError that names what is not set. */
+/** Fills in `${VAR}`, `${VAR:-x}`, `${env:VAR}` and `${workspaceFolder}`. Throws a UserError that names an unset variable. */
 export function fillIn({ config, project, from }: Entry, env: NodeJS.ProcessEnv): Target {
   if (!config) throw new UserError("It is not written as a server should be.");
   const fill = (text: string) =>
@@ -99,7 +99,7 @@ export function fillIn({ config, project, from }: Entry, env: NodeJS.ProcessEnv)
   };
 }
 
-/** A program that is named by its place in the project. */
+/** Resolves a program that is named relative to the project. */
 function commandAt(command: string, project: string | null): string {
   return project !== null && /^\.{1,2}\//.test(command) ? resolve(project, command) : command;
 }
@@ -117,7 +117,7 @@ function filledIn(inside: string, project: string | null, env: NodeJS.ProcessEnv
   return value;
 }
 
-/** The names of the variables that an entry is given or uses, for a person to see. */
+/** The names of the variables that an entry sets or uses, shown to the user. */
 export function variablesOf({ config }: Entry): string[] {
   if (!config) return [];
   const texts = [config.command ?? "", config.url ?? "", config.cwd ?? "", ...config.args];
@@ -128,14 +128,14 @@ export function variablesOf({ config }: Entry): string[] {
   return [...new Set([...Object.keys(config.env), ...Object.keys(config.headers), ...used])];
 }
 
-/** What a change of makes it another server. */
+/** Covers everything whose change makes it another server. */
 function hashOf({ command, args, env, cwd, url, headers }: McpServerConfig): string {
   return sha256(canonical({ command, args, env: Object.keys(env), cwd, url, headers: Object.keys(headers) }));
 }
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
 
-/** The folders in which a project's files are looked for: where the work is, and the checkout it is in. */
+/** The folders whose files may configure servers: the working folder, and its checkout. */
 export function projectFolders(folder: string, repository: string | undefined): string[] {
   return [...new Set([folder, ...(repository === undefined ? [] : [dirname(repository)])])];
 }

@@ -1,7 +1,7 @@
-/** JSON as editors write it, without its comments and the commas before a closing bracket. What stands in strings stays. */
+/** Removes comments and trailing commas from JSON as editors write it; strings stay unchanged. */
 export function withoutComments(text: string): string {
   const parts: string[] = [];
-  /** The last comma, while nothing but space and comments has followed it. */
+  /** The index of the last comma, if only whitespace and comments followed it. */
   let comma: number | undefined;
   for (let at = 0; at < text.length; ) {
     const two = text.slice(at, at + 2);

@@ -5,8 +5,8 @@ import type { ServerTool, ToolList } from "./connection.ts";
 import type { Entry } from "./entries.ts";
 import { plain } from "./results.ts";
 
-/** What is kept of a server between two lives: the tools that a person, or the first start, accepted. */
-interface Kept {
+/** What is stored of a server: the tools that a person, or the first start, accepted. */
+interface StoredTools {
   hash: string;
   tools: ServerTool[];
 }
@@ -18,23 +18,23 @@ export interface KnownToolsDeps {
   log: Log;
 }
 
-/** What is known of a server's tools: those that were accepted, and those that it has now. */
+/** A server's accepted tools, and its current ones. */
 export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
   const key = () => `mcp.tools:${entry().key}`;
   let accepted = keptTools();
-  /** Unknown while there is no connection. */
+  /** Undefined without a connection. */
   let current: ServerTool[] | undefined;
   let notes: string[] = [];
 
   function keptTools(): ServerTool[] | undefined {
     const text = state.get(key());
-    const kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
+    const kept = text === undefined ? undefined : (JSON.parse(text) as StoredTools);
     return kept?.hash === entry().hash ? kept.tools : undefined;
   }
 
   function keep(tools: ServerTool[]): void {
     accepted = tools;
-    state.set(key(), JSON.stringify({ hash: entry().hash, tools } satisfies Kept));
+    state.set(key(), JSON.stringify({ hash: entry().hash, tools } satisfies StoredTools));
   }
 
   const isIn = (tools: readonly ServerTool[] | undefined, tool: ServerTool) =>
@@ -42,7 +42,7 @@ export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
   const withheld = () => (current ?? []).filter((tool) => !isIn(accepted, tool)).map(({ name }) => name);
 
   return {
-    /** The first list is accepted as it is: it came with the server that a person chose. */
+    /** Accepts the first list without asking: it came with the server that a person chose. */
     learn({ tools, notes: told }: ToolList): void {
       current = tools;
       notes = told.map((note) => clean(plain(note)));
@@ -55,7 +55,7 @@ export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
       current = undefined;
     },
     isThere: (tool: ServerTool) => isIn(current, tool),
-    /** What may be offered to a model; without a connection, all that was accepted. */
+    /** The tools that a model may get; without a connection, all accepted ones. */
     offered(): ServerTool[] {
       const wanted = entry().config?.tools;
       const known = (accepted ?? []).filter(({ name }) => wanted?.includes(name) ?? true);
@@ -70,8 +70,8 @@ export function createKnownTools({ entry, state, clean, log }: KnownToolsDeps) {
         state.delete(key());
       }
     },
-    /** What a person should know of them. */
-    tell(): string | null {
+    /** What the user should know about the tools. */
+    describe(): string | null {
       const held = withheld();
       const names = held.slice(0, 10).map((name) => named(name, 60));
       const more = held.length > names.length ? ` and ${held.length - names.length} more` : "";

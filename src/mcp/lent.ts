@@ -9,7 +9,7 @@ import type { Entry } from "./entries.ts";
 import type { Pool } from "./pool.ts";
 import { detailsOf } from "./view.ts";
 
-/** Servers that nobody used for this long are ended; an editor that is still there lends them again. */
+/** Servers that were unused for this long are stopped; an editor that is still open lends them again. */
 const IDLE_MS = 3_600_000;
 
 interface Loan {
@@ -19,19 +19,19 @@ interface Loan {
 
 export interface LentDeps {
   pool: Pick<Pool, "of" | "drop">;
-  /** Whether a person has switched it on for good. */
+  /** Whether a person has enabled it permanently. */
   isTrusted: (entry: Entry) => boolean;
-  /** Whether a conversation may have servers started; in the mode plan none is. */
+  /** Whether a conversation may start servers; in plan mode it may not. */
   mayStart: (conversation: string) => boolean;
 }
 
 /**
- * The servers that an editor brings along for a conversation. They are kept in memory alone. An editor is a program: what it
- * brings is started once a person has seen it, here for this conversation or by `io mcp enable` for good.
+ * The MCP servers that an editor lends to a conversation, kept only in memory. An editor is a program, so its servers start only
+ * after a person has allowed them: for this conversation, or permanently with `io mcp enable`.
  */
 export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
   const loans = new Map<string, Loan>();
-  /** What a person allowed for one conversation, by the hash of what is run or reached. */
+  /** The hashes that a person allowed for one conversation. */
   const allowed = new Map<string, Set<string>>();
   const isAllowed = (conversation: string, { hash }: Entry) => allowed.get(conversation)?.has(hash) === true;
   const isOn = (conversation: string, entry: Entry) =>
@@ -55,7 +55,7 @@ export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
       return mayStart(conversation) ? shown : { ...shown, state: "off", detail: "nothing is started in the mode plan" };
     }
     const server = pool.of(entry);
-    // An editor brings a server as it is now: nobody has to accept that its tools are others than last time.
+    // An editor lends a server in its current version, so nobody has to accept changed tools.
     if (server.status().state === "off") server.accept();
     await server.start();
     return detailsOf(entry, "on", server);
@@ -63,13 +63,13 @@ export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
   const all = (): Entry[] => [...loans.values()].flatMap(({ entries }) => entries);
 
   return {
-    /** Takes what an editor brings along for a conversation, and waits for the start of what a person has seen before. */
+    /** Takes the servers that an editor lends to a conversation, and waits for those that a person has allowed to start. */
     async lend(conversation: string, folder: string, given: Record<string, McpServerConfig>): Promise<McpServerDetails[]> {
       const entries = lentEntries(realOf(folder), given);
       set(conversation, entries);
       return Promise.all(entries.map((entry) => begin(conversation, entry)));
     },
-    /** A person has seen what would be started, and allows it for this conversation. */
+    /** Allows a server for this conversation, after a person has seen what would be started. */
     async allow(conversation: string, name: string, hash: string): Promise<McpServerDetails> {
       const entry = loans.get(conversation)?.entries.find((each) => each.name === name);
       if (!entry) throw missing(`No editor has brought an MCP server ${quoted(name, 80)} to this conversation.`);
@@ -79,7 +79,7 @@ export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
       return begin(conversation, entry);
     },
     isAllowedAnywhere: (entry: Entry): boolean => [...loans.keys()].some((conversation) => isOn(conversation, entry)),
-    /** Nobody's leave for it counts any more. */
+    /** Revokes every permission for a server. */
     disallow({ hash }: Entry): void {
       for (const hashes of allowed.values()) hashes.delete(hash);
     },
@@ -87,9 +87,9 @@ export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
       set(conversation, []);
       allowed.delete(conversation);
     },
-    /** Each server once, whoever has it. */
+    /** Every lent server once. */
     all: (): Entry[] => [...new Map(all().map((entry) => [entry.key, entry])).values()],
-    /** Those of a conversation, which is at work now, that may run. */
+    /** The servers that may run for an active conversation. */
     to(conversation: string | undefined): Entry[] {
       const loan = conversation === undefined ? undefined : loans.get(conversation);
       loan?.timer.refresh();
@@ -102,7 +102,7 @@ export function createLent({ pool, isTrusted, mayStart }: LentDeps) {
   };
 }
 
-/** What an editor said, as it stands: no variable is filled in, and what only reads is for the user to say. */
+/** The editor's entries unchanged: no variable is filled in, and no tool counts as read-only. */
 function lentEntries(folder: string, servers: Record<string, McpServerConfig>): Entry[] {
   return Object.entries(servers).map(([name, given]) => {
     const config = { ...given, read: [], disabled: undefined };

@@ -9,7 +9,7 @@ import { plain } from "./results.ts";
 export interface LinkDeps {
   entry: () => Entry;
   version: string;
-  /** What speaks to the server, made anew for each start. Rejects with a UserError that says why it cannot be. */
+  /** Opens a new transport for each start. Rejects with a UserError that gives the reason. */
   openTransport: (entry: Entry) => Promise<() => Transport>;
   onTools: (list: ToolList) => void;
   onEnd: () => void;
@@ -18,21 +18,21 @@ export interface LinkDeps {
   now?: (() => number) | undefined;
 }
 
-/** Why a server is not there. */
+/** Why a server is unavailable. */
 export interface Failure {
   why: string;
   needsLogin: boolean;
-  /** When it may be tried again. */
+  /** When the next attempt is allowed. */
   retryAt: number;
 }
 
 const LONGEST_WAIT_MS = 60_000;
-/** One that ends sooner after its start is not well. */
+/** A server that ran this long started properly. */
 const WELL_AFTER_MS = 60_000;
 const LONGEST_WHY = 600;
 const REFRESH_MS = 300;
 
-/** The connection to one server, made when it is needed, with longer and longer pauses after failures. */
+/** The connection to one server, opened when needed, with backoff after failures. */
 export function createLink({ entry, version, openTransport, onTools, onEnd, clean, log, now = Date.now }: LinkDeps) {
   let connection: Connection | undefined;
   let starting: Promise<Connection> | undefined;
@@ -49,7 +49,7 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
     if (readySince > 0 && now() - readySince > WELL_AFTER_MS) failures = 0;
     readySince = 0;
     failures += 1;
-    // The first time it is tried again at once.
+    // The first retry happens at once.
     const wait = failures === 1 ? 0 : Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (failures - 2));
     failure = { why: oneLine(clean(plain(why)), LONGEST_WHY), needsLogin, retryAt: now() + wait };
     log.warn("an MCP server is not there", { server: entry().name, why: failure.why });
@@ -68,7 +68,7 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
           if (connection === made) ended(why);
         },
         onToolsChanged: () => {
-          // However often a server says so.
+          // One refresh answers several notifications.
           refreshing ??= setTimeout(() => void refresh(), REFRESH_MS).unref();
         },
       });
@@ -107,14 +107,14 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
     connection: () => connection,
     isStarting: () => starting !== undefined,
     failure: () => failure,
-    /** What it failed for has been mended. */
-    forgive(): void {
+    /** Resets the failures after their cause was fixed. */
+    resetFailures(): void {
       failure = undefined;
       failures = 0;
     },
-    /** How long it is still left alone after a failure. */
+    /** How long to wait before the next attempt. */
     waitMs: () => (connection || starting ? 0 : Math.max(0, (failure?.retryAt ?? 0) - now())),
-    /** The connection, made now if there is none. */
+    /** Returns the connection, opening it if necessary. */
     ensure(): Promise<Connection> {
       if (connection) return Promise.resolve(connection);
       starting ??= begin().finally(() => {
@@ -123,22 +123,22 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
       return starting;
     },
     refresh,
-    /** Gives up a connection over which a call failed, so that the next one makes another. */
+    /** Drops a connection after a failed call, so that the next call opens another. */
     lost(given: Connection, error: unknown): void {
       if (connection !== given || !given.isLost(error)) return;
       void given.close().catch(() => undefined);
       if (given.wantsLogin(error)) ended(wantsLogin(), true);
       else ended(causesOf(error));
     },
-    /** Ends the connection, which is no failure. */
+    /** Closes the connection without counting a failure. */
     async drop(): Promise<void> {
       const before = connection;
       connection = undefined;
       onEnd();
       await before?.close().catch(() => undefined);
     },
-    /** It has done what it was asked to. */
-    isWell(): void {
+    /** Resets the failure count after a successful call. */
+    succeeded(): void {
       failures = 0;
     },
     async close(): Promise<void> {
@@ -151,7 +151,7 @@ export function createLink({ entry, version, openTransport, onTools, onEnd, clea
   };
 }
 
-/** What went wrong, with what that came from where it says more, as behind "fetch failed". */
+/** The error message, with its cause if that says more, as behind "fetch failed". */
 function causesOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const told = messageOf(error);

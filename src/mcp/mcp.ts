@@ -14,18 +14,18 @@ import { serverTools } from "./tools.ts";
 import { detailsOf, type Trust, viewOf } from "./view.ts";
 
 export interface McpDeps extends PoolDeps {
-  /** The servers of config.json, as it is now. */
+  /** The current servers of config.json. */
   servers: () => Record<string, McpServerConfig>;
-  /** Writes into config.json whether a server of it is switched off. */
+  /** Sets in config.json whether a server is disabled. */
   setDisabled: (name: string, disabled: boolean) => void;
-  /** Whether what an editor brings to a conversation may be started there. */
+  /** Whether a conversation may start the servers that an editor lends. */
   mayStart: (conversation: string) => boolean;
   logins: Logins;
-  /** Where a server is, with every variable filled in. */
+  /** The address of a server, with every variable filled in. */
   addressOf: (entry: Entry) => string;
 }
 
-/** The user's MCP servers: those of config.json, and those of projects that a person has switched on. */
+/** The user's MCP servers: those of config.json, of projects and of editors, if a person enabled them. */
 export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, ...deps }: McpDeps) {
   const { state } = deps;
   const pool = createPool(deps);
@@ -33,7 +33,7 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
   const lent = createLent({ pool, isTrusted, mayStart });
   let isClosed = false;
 
-  /** What is written down for these folders of a project, what an editor lends, and config.json, which wins. */
+  /** The servers configured for these folders, lent by an editor, or in config.json, which wins. */
   function entriesIn(folders: readonly string[], lentHere: readonly Entry[] = []): Entry[] {
     const found = new Map(configEntries(servers()).map((entry) => [entry.name, entry]));
     for (const entry of [...lentHere, ...folders.flatMap((folder) => projectEntries(realOf(folder)))])
@@ -50,7 +50,7 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
   const isOn = (entry: Entry) => entry.config !== undefined && trustIn(entry) === "on";
   const serverOf = (entry: Entry) => (isOn(entry) ? pool.of(entry) : undefined);
 
-  /** Ends what the files of these folders no longer name, or name as something else than a person has seen. */
+  /** Stops servers that these folders no longer configure, or configure differently from what a person has seen. */
   function endUntrusted(folders: readonly string[]): void {
     const places = folders.map((folder) => realOf(folder));
     const own = pool
@@ -65,7 +65,7 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
     for (const { key } of own) if (!trusted.includes(key)) pool.drop(key);
   }
 
-  /** Those that are on. What has not been started yet is, in the background. */
+  /** The enabled servers; starts those that have not been started, in the background. */
   function running(folders: readonly string[], conversation?: string) {
     if (isClosed) return [];
     endUntrusted(folders);
@@ -75,7 +75,7 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
       .map((entry) => {
         const server = pool.of(entry);
         const { state: now } = server.status();
-        // One with tools is started again when one of them is called.
+        // A failed server with known tools starts again when one of them is called.
         if (now === "off" || (now === "failed" && server.offered().length === 0)) void server.start();
         return server;
       });
@@ -91,20 +91,20 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
   const details = (entry: Entry) => detailsOf(entry, trustIn(entry), serverOf(entry));
 
   return {
-    /** The tools for work in these folders, and of this conversation: at once, from what is known of each server. */
+    /** The tools for work in these folders and this conversation: available at once, from what is known of each server. */
     toolsFor: (folders: readonly string[], conversation?: string): Tool[] => serverTools(running(folders, conversation)),
     lend: lent.lend,
     allowLent: lent.allow,
     takeBack: lent.takeBack,
-    /** The servers of config.json and of these projects. */
+    /** The servers of config.json, these projects, and editors. */
     list(projects: readonly string[]): McpServer[] {
       endUntrusted(projects);
-      // Two projects may have a server of the same name.
+      // Two projects may have servers with the same name.
       const found = [[], ...projects.map((project) => [project])].flatMap((folders) => entriesIn(folders));
       return [...new Map([...found, ...lent.all()].map((entry) => [entry.key, entry])).values()].map(view);
     },
     show: (name: string, project?: string): McpServerDetails => details(find(name, project)),
-    /** Switches a server on as it was shown, accepts its tools as they are, and waits for its start. */
+    /** Enables a server as it was shown, accepts its current tools, and waits for its start. */
     async enable(name: string, { project, hash }: { project?: string | undefined; hash?: string | undefined }) {
       const entry = find(name, project);
       checkShown(entry, hash);
@@ -124,14 +124,14 @@ export function createMcp({ servers, setDisabled, mayStart, logins, addressOf, .
       pool.drop(entry.key);
       return view(find(name, project));
     },
-    /** Starts a server that is on, and tells how that went. */
+    /** Starts a server if it is enabled; returns how that went. */
     async test(name: string, project?: string): Promise<McpServerDetails> {
       const entry = find(name, project);
       await serverOf(entry)?.start();
       return details(entry);
     },
     ...loginsOn({ logins, addressOf, find, isOn, serverOf, details }),
-    /** Starts and ends what config.json says now. */
+    /** Starts and stops servers to match the current config.json. */
     follow(): void {
       const wanted = configEntries(servers()).filter(isOn);
       for (const { from, key } of pool.all().map((server) => server.entry()))
@@ -152,7 +152,7 @@ function noSuchServer(name: string, project: string | undefined): UserError {
   return missing(`There is no such server: ${where} MCP server ${quoted(name, 80)}.`);
 }
 
-/** Only what a person was shown is switched on. */
+/** Only what a person was shown can be enabled. */
 function checkShown(entry: Entry, hash: string | undefined): void {
   if (entry.project !== null && hash === undefined)
     throw new UserError("Say by its hash which version of the server was shown to a person.");
@@ -168,17 +168,17 @@ interface LoginParts extends Pick<McpDeps, "logins" | "addressOf"> {
   details: (entry: Entry) => McpServerDetails;
 }
 
-/** Logging in to servers and out again. */
+/** Logging in to servers, and out. */
 function loginsOn({ logins, addressOf, find, isOn, serverOf, details }: LoginParts) {
   return {
-    /** Where a person logs in to a server. */
+    /** Returns the address where a person logs in. */
     async login(name: string, project?: string): Promise<{ url: string }> {
       const entry = find(name, project);
       if (!isOn(entry)) throw conflict("This server is not switched on.");
       if (entry.config?.url === undefined) throw new UserError("Only a server with an address has a login.");
       return { url: await logins.begin(entry, addressOf(entry)) };
     },
-    /** Takes what a browser brought back from a login. */
+    /** Finishes a login with what the browser brought back. */
     async loggedIn(given: URLSearchParams): Promise<void> {
       const entry = await logins.finish(given);
       await serverOf(entry)?.reconnect();
@@ -194,5 +194,5 @@ function loginsOn({ logins, addressOf, find, isOn, serverOf, details }: LoginPar
 
 const trustKey = ({ key }: Entry) => `mcp.trust:${key}`;
 
-/** What the environment of every server of a data folder holds, so that those left behind are found. */
+/** An environment variable that marks every server of a data folder, so that leftover ones can be found. */
 export const markOf = (home: string): string => `IO_MCP=${createHash("sha256").update(realOf(home)).digest("hex").slice(0, 24)}`;

@@ -1,4 +1,4 @@
-/** One message of a server's. A longer one ends the server, or the answer that it came in. */
+/** The longest message of a server. A longer one ends the server, or the response that contained it. */
 export const LONGEST_MESSAGE = 4_000_000;
-/** How much structure a message may have: to read more would silence everybody else. */
+/** The most structure of a message: parsing more would block the event loop for everybody. */
 export const MESSAGE_BUDGET = { depth: 64, entries: 40_000 };

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Providers take no longer names of tools. */
+/** Providers accept no longer tool names. */
 const LONGEST = 64;
 
 /**
- * The name under which a model is offered a server's tool. The server's part never holds two underscores in a row, so that a
- * rule for `mcp__a__*` is about the server `a` alone. `isTaken` is asked so that no two tools share a name.
+ * The name under which a model gets a server's tool. The server's part never contains two underscores in a row, so a rule for
+ * `mcp__a__*` matches only the server `a`. `isTaken` prevents two tools from sharing a name.
  */
 export function toolName(server: string, tool: string, isTaken: (name: string) => boolean = () => false): string {
   const plain = `mcp__${serverPart(server)}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`;

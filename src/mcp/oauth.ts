@@ -14,19 +14,19 @@ import type { Entry } from "./entries.ts";
 
 export interface LoginsDeps {
   state: State;
-  /** Where a browser comes back to. */
+  /** Where the browser returns after the login. */
   callbackUrl: () => string;
-  /** Remembers a secret, so that nobody is told it. */
+  /** Redacts a secret from then on. */
   hide: (secret: string | undefined) => void;
   now?: () => number;
 }
 
-/** What is kept of a login: who IO is to the server, and its tokens. */
-interface Kept {
+/** What is stored of a login: IO's registration with the server, and its tokens. */
+interface StoredLogin {
   client?: StoredOAuthClientInformation | undefined;
   tokens?: StoredOAuthTokens | undefined;
   discovery?: OAuthDiscoveryState | undefined;
-  /** A registration counts for one address to come back to. */
+  /** The redirect URL that the registration is valid for. */
   redirectUrl?: string;
 }
 
@@ -41,16 +41,16 @@ interface Attempt {
 
 const PATIENCE_MS = 600_000;
 
-/** The logins of servers that ask for one. */
+/** The OAuth logins of servers. */
 export function createLogins({ state, callbackUrl, hide, now = Date.now }: LoginsDeps) {
-  /** By the word that comes back with the browser; each is good once. */
+  /** By the `state` that the browser brings back; each can be used once. */
   const attempts = new Map<string, Attempt>();
-  const read = (entry: Entry): Kept => JSON.parse(state.get(keyOf(entry)) ?? "{}") as Kept;
-  const keep = (entry: Entry, changes: Kept) => state.set(keyOf(entry), JSON.stringify({ ...read(entry), ...changes }));
+  const read = (entry: Entry): StoredLogin => JSON.parse(state.get(keyOf(entry)) ?? "{}") as StoredLogin;
+  const keep = (entry: Entry, changes: StoredLogin) => state.set(keyOf(entry), JSON.stringify({ ...read(entry), ...changes }));
 
-  /** Outside of an attempt nobody is sent anywhere: a login that does not hold any more is asked for anew by a person. */
-  function providerFor(entry: Entry, word?: string): OAuthClientProvider {
-    const attempt = () => (word === undefined ? undefined : attempts.get(word));
+  /** Opens no login outside of an attempt: only a person starts a new one when the old one has expired. */
+  function providerFor(entry: Entry, nonce?: string): OAuthClientProvider {
+    const attempt = () => (nonce === undefined ? undefined : attempts.get(nonce));
     const { clientId, scopes } = entry.config?.oauth ?? {};
     return {
       get redirectUrl() {
@@ -63,7 +63,7 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
           ...(scopes && { scope: scopes.join(" ") }),
         };
       },
-      state: () => word ?? "",
+      state: () => nonce ?? "",
       clientInformation: () => (clientId === undefined ? read(entry).client : { client_id: clientId }),
       saveClientInformation: (client) => keep(entry, { client, redirectUrl: callbackUrl() }),
       tokens() {
@@ -97,41 +97,41 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
   }
 
   return {
-    /** What gives a connection its token; undefined for a server that nobody has logged in to. */
+    /** Gives a connection its token; undefined for a server without a login. */
     providerOf: (entry: Entry) => (read(entry).tokens === undefined ? undefined : providerFor(entry)),
-    /** Asks the server where a person logs in. The answer is waited for ten minutes. */
+    /** Asks the server where a person logs in. The attempt is valid for ten minutes. */
     async begin(entry: Entry, url: string): Promise<string> {
-      for (const [word, { until }] of attempts) if (until < now()) attempts.delete(word);
+      for (const [nonce, { until }] of attempts) if (until < now()) attempts.delete(nonce);
       const before = read(entry);
       state.set(
         keyOf(entry),
         JSON.stringify(before.redirectUrl === callbackUrl() ? { client: before.client, redirectUrl: before.redirectUrl } : {}),
       );
-      const word = randomBytes(24).toString("base64url");
+      const nonce = randomBytes(24).toString("base64url");
       const attempt: Attempt = { entry, verifier: "", until: now() + PATIENCE_MS };
-      attempts.set(word, attempt);
+      attempts.set(nonce, attempt);
       const { Client, StreamableHTTPClientTransport: Transport } = await import("@modelcontextprotocol/client");
-      attempt.transport = new Transport(new URL(url), { authProvider: providerFor(entry, word), fetch: boundedFetch });
+      attempt.transport = new Transport(new URL(url), { authProvider: providerFor(entry, nonce), fetch: boundedFetch });
       const client = new Client({ name: "io", version: "1" });
       try {
         await client.connect(attempt.transport, { timeout: 20_000 });
       } catch (error) {
         if (attempt.url !== undefined && isWebPage(attempt.url)) return attempt.url.href;
-        attempts.delete(word);
+        attempts.delete(nonce);
         if (attempt.url !== undefined)
           throw unavailable(
             `The login was not begun: this server wants it at ${quoted(attempt.url.href.split("?", 1)[0]!, 200)}, which is no web page (http or https).`,
           );
         throw unavailable(`The login could not be begun: ${oneLine(messageOf(error), 400)}`);
       }
-      attempts.delete(word);
+      attempts.delete(nonce);
       await client.close();
       throw conflict("This server needs no login.");
     },
-    /** Ends an attempt with what the browser brought back; the answer is whose it was. */
+    /** Finishes a login with what the browser brought back; returns the server's entry. */
     async finish(given: URLSearchParams): Promise<Entry> {
-      const word = given.get("state") ?? "";
-      const attempt = attempts.get(word);
+      const nonce = given.get("state") ?? "";
+      const attempt = attempts.get(nonce);
       if (!attempt?.transport || attempt.until < now())
         throw new UserError("Nobody waits for this login any more. Begin again: io mcp login <name>");
       try {
@@ -139,7 +139,7 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
       } catch (error) {
         throw new UserError(`The login failed: ${oneLine(messageOf(error), 400)}`);
       } finally {
-        attempts.delete(word);
+        attempts.delete(nonce);
       }
       return attempt.entry;
     },
@@ -148,7 +148,7 @@ export function createLogins({ state, callbackUrl, hide, now = Date.now }: Login
 }
 export type Logins = ReturnType<typeof createLogins>;
 
-/** A server names the address; a browser must not be led to a file or to another program by it. */
+/** The server chooses the address, which must not lead the browser to a file or another program. */
 const isWebPage = ({ protocol, username, password }: URL) => /^https?:$/.test(protocol) && username === "" && password === "";
 
 const keyOf = ({ key, hash }: Entry) => `mcp.oauth:${key}:${hash}`;

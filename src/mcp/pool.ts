@@ -2,24 +2,24 @@ import type { Entry } from "./entries.ts";
 import { createServer, type Server, type ServerDeps } from "./server.ts";
 
 export interface PoolDeps extends Omit<ServerDeps, "entry"> {
-  /** Ends servers that an earlier life or this one left behind. */
+  /** Stops servers that this daemon or an earlier one left behind. */
   endLeftovers: () => Promise<void>;
 }
 
-/** The servers of this life, by what is written down for each. */
+/** The servers of this process, one per entry. */
 export function createPool({ endLeftovers, openTransport, ...deps }: PoolDeps) {
   const servers = new Map<string, Server>();
   let leftovers: Promise<void> | undefined;
 
-  /** Once, before the first server of this life is started. */
-  const openAlone = async (entry: Entry) => {
+  /** Stops leftover servers once, before the first server starts. */
+  const openAfterCleanup = async (entry: Entry) => {
     leftovers ??= endLeftovers();
     await leftovers;
     return openTransport(entry);
   };
 
   return {
-    /** The server of an entry; one that was another until now is ended. */
+    /** The server of an entry; stops a different server with the same key. */
     of(entry: Entry): Server {
       const known = servers.get(entry.key);
       if (known?.entry().hash === entry.hash) {
@@ -27,7 +27,7 @@ export function createPool({ endLeftovers, openTransport, ...deps }: PoolDeps) {
         return known;
       }
       if (known) void known.close();
-      const made = createServer({ ...deps, entry, openTransport: openAlone });
+      const made = createServer({ ...deps, entry, openTransport: openAfterCleanup });
       servers.set(entry.key, made);
       return made;
     },

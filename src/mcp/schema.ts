@@ -7,12 +7,12 @@ export type JsonSchema = Record<string, unknown>;
 /** A larger schema is not shown to a model. */
 const MOST_CHARACTERS = 20_000;
 const BUDGET = { depth: 24, entries: 2_000 };
-/** How many parts of a value are held against parts of a schema: one that refers to itself must not cost more. */
+/** The most comparisons of a value with a schema, which limits the cost of recursive schemas. */
 const MOST_STEPS = 20_000;
 const DEEPEST = 64;
 const MOST_FINDINGS = 5;
 
-/** Why a tool cannot be offered with this schema; undefined for one that can. */
+/** Why a tool with this schema cannot be offered; undefined if it can. */
 export function schemaTrouble(schema: unknown): string | undefined {
   if (!isRecord(schema)) return "has no input schema";
   if (schema.type !== "object") return "takes something other than an object";
@@ -22,8 +22,8 @@ export function schemaTrouble(schema: unknown): string | undefined {
 }
 
 /**
- * What is wrong with arguments, in sentences. Patterns and formats are not looked at: a server's pattern could take for ever.
- * Whatever the schema leaves open stays open, and what this does not know the server itself has to refuse.
+ * Describes in sentences what is wrong with arguments. It ignores patterns and formats, because a server's pattern could take for
+ * ever; keywords that it does not know are left to the server.
  */
 export function findMismatches(schema: JsonSchema, args: unknown): string[] {
   const findings: string[] = [];
@@ -35,7 +35,7 @@ export function findMismatches(schema: JsonSchema, args: unknown): string[] {
 function createCheck(root: JsonSchema) {
   let steps = 0;
   let depth = 0;
-  /** Says whether it fits; what does not is added to the findings. Past the limits everything fits. */
+  /** Whether the value fits; adds what does not to the findings. Beyond the limits everything fits. */
   function check(schema: unknown, value: unknown, path: string, findings: string[]): boolean {
     steps += 1;
     if (depth > DEEPEST) return true;
@@ -101,7 +101,7 @@ function checkLimits(schema: JsonSchema, value: unknown, say: (text: string) => 
 const isUnder = (value: number, limit: unknown) => typeof limit === "number" && value < limit;
 const isOver = (value: number, limit: unknown) => typeof limit === "number" && value > limit;
 
-/** A part of the same schema, by a reference such as `#/$defs/point`. */
+/** The part of the schema that a reference such as `#/$defs/point` names. */
 function resolve(root: JsonSchema, reference: string): unknown {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return undefined;

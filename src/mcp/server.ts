@@ -20,7 +20,7 @@ export interface Calling {
   onProgress?: (text: string) => void;
 }
 
-/** One server over its starts and ends. */
+/** One server across its starts and stops. */
 export function createServer({ entry: first, version, openTransport, now, state, clean, log }: ServerDeps) {
   let entry = first;
   const current = () => entry;
@@ -32,8 +32,8 @@ export function createServer({ entry: first, version, openTransport, now, state,
   });
   const label = () => named(entry.name, 80);
 
-  /** Waits until it is there, or says to the model why it is not. */
-  async function reach(signal: AbortSignal): Promise<Connection> {
+  /** Returns the connection, or tells the model why there is none. */
+  async function connect(signal: AbortSignal): Promise<Connection> {
     const wait = link.waitMs();
     const why = () => link.failure()?.why ?? "nobody knows why";
     if (wait > 0)
@@ -52,7 +52,7 @@ export function createServer({ entry: first, version, openTransport, now, state,
         `The MCP server ${label()} ended while it worked: ${link.failure()?.why ?? "nobody knows why"} Whether the call had an effect is not known: look before you do it again. IO starts the server again when it is next called.`,
       );
     const why = oneLine(clean(plain(messageOf(error))), 600);
-    // The server itself said no, so it knows what it did.
+    // The server itself refused, so it knows what it did.
     if (isProtocolError(error)) return new ToolError(`The MCP server ${label()} refused the call: ${why}`);
     return new UnknownOutcome(
       `The MCP server ${label()} gave no answer that IO can use: ${why} Whether the call had an effect is not known.`,
@@ -61,18 +61,18 @@ export function createServer({ entry: first, version, openTransport, now, state,
 
   return {
     entry: current,
-    /** Follows a change that leaves it the same server. */
+    /** Applies a configuration change that leaves it the same server. */
     replace(next: Entry): void {
       entry = next;
       void link.refresh();
     },
-    /** Starts it if it is not there. Never rejects: what went wrong is its state. */
+    /** Starts the server if it is not connected. Never rejects: `status` shows what went wrong. */
     async start(): Promise<void> {
       if (link.waitMs() === 0) await link.ensure().catch(() => undefined);
     },
     status(): { state: McpState; detail: string | null; protocol: string | null } {
       const connection = link.connection();
-      if (connection) return { state: "ready", detail: tools.tell(), protocol: connection.protocol };
+      if (connection) return { state: "ready", detail: tools.describe(), protocol: connection.protocol };
       if (link.isStarting()) return { state: "starting", detail: null, protocol: null };
       const failure = link.failure();
       if (!failure) return { state: "off", detail: null, protocol: null };
@@ -80,10 +80,10 @@ export function createServer({ entry: first, version, openTransport, now, state,
     },
     offered: tools.offered,
     withheld: tools.withheld,
-    /** A person has seen its tools as they are. */
+    /** Accepts the current tools after a person has seen them. */
     accept: tools.accept,
     async call(tool: ServerTool, args: Record<string, unknown>, { signal, onProgress }: Calling): Promise<CallResult> {
-      const connection = await reach(signal);
+      const connection = await connect(signal);
       if (!tools.isThere(tool))
         throw new ToolError(
           `The MCP server ${label()} has changed or removed this tool, so it was not called. The user can look with: io mcp test ${entry.name}`,
@@ -92,7 +92,7 @@ export function createServer({ entry: first, version, openTransport, now, state,
         const timeoutMs = entry.config?.timeout ?? DEFAULT_TIMEOUT_MS;
         const told = onProgress && ((text: string) => onProgress(`${oneLine(plain(text), 300)}\n`));
         const result = await connection.call(tool.name, args, { signal, timeoutMs, ...(told && { onProgress: told }) });
-        link.isWell();
+        link.succeeded();
         return result;
       } catch (error) {
         signal.throwIfAborted();
@@ -100,11 +100,11 @@ export function createServer({ entry: first, version, openTransport, now, state,
         throw whyFailed(error, link.connection() === connection);
       }
     },
-    /** A person has logged in, or out: it is connected to anew. */
+    /** Reconnects after a person has logged in or out. */
     async reconnect(): Promise<void> {
       const connection = link.connection();
       if (connection) await link.drop();
-      link.forgive();
+      link.resetFailures();
       await link.ensure().catch(() => undefined);
     },
     close: link.close,
@@ -112,7 +112,7 @@ export function createServer({ entry: first, version, openTransport, now, state,
 }
 export type Server = ReturnType<typeof createServer>;
 
-/** By its name, without loading the SDK. */
+/** Checks the name, to avoid loading the SDK. */
 const isProtocolError = (error: unknown) => error instanceof Error && error.name === "ProtocolError";
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -7,12 +7,12 @@ import { jsonTrouble } from "../lib/input-budget.ts";
 import { killGroup } from "../process/exec.ts";
 import { LONGEST_MESSAGE, MESSAGE_BUDGET } from "./message-budget.ts";
 
-/** How much of what a server prints as errors is kept, for whoever asks why it ended. */
+/** How many characters of a server's stderr are kept, to explain why it ended. */
 const KEPT_ERRORS = 2_000;
-/** How long a server may take to end once its input has. */
+/** How long a server may take to end after its stdin was closed. */
 const GRACE_MS = 1_000;
 
-/** How one ended that was told to. */
+/** The ending of a server that was stopped on purpose. */
 export const STOPPED = "it was stopped";
 
 export interface ProgramSpec {
@@ -21,17 +21,17 @@ export interface ProgramSpec {
   env: NodeJS.ProcessEnv;
 }
 
-/** A server that is a program of ours: a process group of its own, which ends with the connection. */
+/** A server that IO starts as a program, in its own process group, which ends with the connection. */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: Transport["onmessage"];
-  /** That it has both of these tells the SDK that it speaks to a program. */
+  /** The SDK recognizes a program by its having both `stderr` and `pid`. */
   readonly stderr = null;
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
-  /** Why it ended, if it did so by itself. */
+  /** Why the server ended, if it has. */
   ending: string | undefined;
 
   readonly #spec: ProgramSpec;
@@ -43,7 +43,7 @@ export class StdioTransport implements Transport {
     this.#spec = spec;
   }
 
-  /** The last that it printed as errors. */
+  /** The end of its stderr. */
   lastErrors(): string {
     return this.#errors.trim();
   }
@@ -63,9 +63,9 @@ export class StdioTransport implements Transport {
         child.once("error", () => ended());
         child.once("exit", (code, signal) => {
           this.ending ??= signal ? `it was ended by ${signal}` : `it ended with the exit code ${code}`;
-          // What it started must not go on without it.
+          // Its child processes must end with it.
           killGroup(child.pid);
-          // What it said last is heard first.
+          // Delivers its last output first.
           setImmediate(() => {
             child.stdout?.destroy();
             child.stderr?.destroy();
@@ -92,7 +92,7 @@ export class StdioTransport implements Transport {
       const [first = "", ...lines] = decoder.write(chunk).split("\n");
       for (const [index, piece] of [first, ...lines].entries()) {
         if (index > 0) {
-          this.#hear(pieces.join(""));
+          this.#receive(pieces.join(""));
           pieces = [];
           length = 0;
         }
@@ -103,7 +103,7 @@ export class StdioTransport implements Transport {
     });
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     if (line.trim() === "" || this.ending !== undefined) return;
     const trouble = jsonTrouble(line, MESSAGE_BUDGET);
     if (trouble !== undefined) {
@@ -113,7 +113,7 @@ export class StdioTransport implements Transport {
     try {
       this.onmessage?.(parseJSONRPCMessage(JSON.parse(line)));
     } catch (error) {
-      // Many programs print a greeting where only messages belong.
+      // Many programs print a greeting to stdout, where only messages belong.
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -132,7 +132,7 @@ export class StdioTransport implements Transport {
     });
   }
 
-  /** Ends the input and gives it a moment, then ends the whole process group. */
+  /** Closes stdin, waits a moment, then kills the whole process group. */
   async close(): Promise<void> {
     const child = this.#child;
     if (!child || child.pid === undefined) return;

@@ -3,16 +3,16 @@ import { named, oneLine } from "../lib/quoted.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
 import type { ServerTool } from "./connection.ts";
 import { toolName } from "./names.ts";
-import { plain, tellResult } from "./results.ts";
+import { formatResult, plain } from "./results.ts";
 import { findMismatches } from "./schema.ts";
 import type { Server } from "./server.ts";
 
-/** A call may go on for as long as its server tells of progress; the server's own time-out counts before this. */
+/** The longest that a call may take while it reports progress; the server's own time-out applies first. */
 const LONGEST_CALL_MS = 3_600_000;
-/** For a server that has to be started first. */
+/** Extra time for a server that must be started first. */
 const START_ALLOWANCE_MS = 15_000;
 
-/** What the servers offer, as tools of IO's own, so that every call passes the gate. */
+/** The servers' tools as tools of IO, so that every call passes the gate. */
 export function serverTools(servers: readonly Server[]): Tool[] {
   const taken = new Set<string>();
   return servers.flatMap((server) =>
@@ -34,12 +34,12 @@ function asTool(name: string, server: Server, offered: ServerTool): Tool {
     schema: z.looseObject({}).superRefine((args, context) => {
       for (const message of findMismatches(offered.inputSchema, args)) context.addIssue({ code: "custom", message });
     }),
-    // What the server itself says about that counts for nothing.
+    // The server's own read-only hints do not count.
     kind: entry.config?.read.includes(offered.name) ? "read" : "effect",
     deadlineMs: LONGEST_CALL_MS + START_ALLOWANCE_MS,
     async run(args, { signal, onOutput }) {
       const result = await server.call(offered, args, { signal, ...(onOutput && { onProgress: onOutput }) });
-      const told = tellResult(result);
+      const told = formatResult(result);
       if (result.isError) throw new ToolError(`The MCP server ${named(entry.name, 80)} says that it failed:\n${told}`);
       return told;
     },

@@ -10,18 +10,18 @@ import { type Entry, fillIn, type Target } from "./entries.ts";
 import type { Logins } from "./oauth.ts";
 
 export interface TransportDeps {
-  /** The data folder, which no server sees. */
+  /** The data folder, which servers must not use as their working folder. */
   home: string;
   env: NodeJS.ProcessEnv;
   wrap: Wrap;
-  /** Tells the servers of this home from all other processes. */
+  /** Marks the servers of this home among all processes. */
   mark: string;
-  /** Remembers a secret, so that nobody is told it. */
+  /** Redacts a secret from then on. */
   hide: (secret: string) => void;
   logins: Pick<Logins, "providerOf">;
 }
 
-/** What speaks to a server: a program in a process group of its own, or an address. */
+/** Opens the transport to a server: a program in its own process group, or an address. */
 export function createTransports({ home, env, wrap, mark, hide, logins }: TransportDeps) {
   async function program(entry: Entry, { command = "", args, env: given, cwd }: Target): Promise<() => Transport> {
     const folder = cwd ?? entry.project ?? ownFolder(env, home);
@@ -53,23 +53,23 @@ export function createTransports({ home, env, wrap, mark, hide, logins }: Transp
   };
 }
 
-/** The user's home, unless that is IO's own folder. */
+/** The user's home, unless it lies in the data folder. */
 function ownFolder({ HOME }: NodeJS.ProcessEnv, home: string): string {
   return HOME && isFolder(HOME) && !isWithin(realOf(home), realOf(HOME)) ? HOME : tmpdir();
 }
 
-/** A path, an address without a login, a number or plain words: nothing that has to be hidden. */
+/** A path, an address without a login, a number or plain words: nothing to redact. */
 const HARMLESS = /^(?:[~.]{0,2}\/[^\s]*|https?:\/\/[^@\s]*|[\d.:]+|[A-Za-z]+(?:[ ,_-][A-Za-z]+)*)$/;
 const HARMLESS_HEADER = /^(?:accept|content-type|user-agent)/i;
 const SECRET_NAME = /token|secret|passw|key|credential|auth|cookie/i;
 
-/** The values that nobody may be told: those of variables and headers that look like secrets, and what was filled in. */
+/** The values to redact: of variables and headers that look like secrets, and those filled in from variables. */
 function secretsOf({ config }: Entry, target: Target): string[] {
   const isSecret = (name: string, value: string) => SECRET_NAME.test(name) || !HARMLESS.test(value);
   const given = Object.entries(target.env).filter(([name, value]) => isSecret(name, value));
   const sent = Object.entries(target.headers).filter(([name]) => !HARMLESS_HEADER.test(name));
   const values = [...given, ...sent].flatMap(([, value]) => [value, value.replace(/^\S+ (?=\S{8,}$)/, "")]);
-  // An argument or address that had a variable in it.
+  // Arguments that contained a variable.
   const filled = target.args.filter((arg, index) => arg !== config?.args[index] && !HARMLESS.test(arg));
   return [...values, ...filled];
 }

@@ -3,10 +3,10 @@ import { type Entry, variablesOf } from "./entries.ts";
 import type { Server } from "./server.ts";
 import { serverTools } from "./tools.ts";
 
-/** Whether a server is switched on, and if not, whether it was as it was written then. */
+/** Whether a server is enabled; "changed" if its configuration differs from the one that was enabled. */
 export type Trust = "on" | "off" | "changed";
 
-/** A server as it is listed; `server` is given for one that is on. */
+/** A server for the list; pass `server` only if it is enabled. */
 export function viewOf(entry: Entry, trust: Trust, server: Server | undefined): McpServer {
   const { name, from, project, config } = entry;
   const transport = config?.url === undefined ? "stdio" : config.type === "sse" ? "sse" : "http";
@@ -19,7 +19,7 @@ export function viewOf(entry: Entry, trust: Trust, server: Server | undefined): 
   return { ...about, ...nothing, state: "untrusted", detail: `${why}; io mcp enable ${name} --project ${project} shows it` };
 }
 
-/** The same with what would be run or reached. */
+/** The same, with the program or address that would be used. */
 export function detailsOf(entry: Entry, trust: Trust, server: Server | undefined): McpServerDetails {
   const { config, hash } = entry;
   return {
