@@ -21,7 +21,7 @@ export interface Question {
 export interface Announcement {
   news: string;
   level: NewsLevel;
-  /** The same for the same news. */
+  /** Identifies the news, so that it is delivered once. */
   key: string;
   to: Source;
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { approvalLine, tellApproval } from "../protocol/approval-text.ts";
+import { approvalLine, formatApproval } from "../protocol/approval-text.ts";
 import type { Approval, KeptRule } from "../protocol/approvals.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -30,7 +30,7 @@ export function approvalCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (id: string, options: Json) => {
       const shown = await shell.client().request<Approval>("GET", at(id));
-      shell.print(shown, () => tellApproval(shown, ANSWERS), options);
+      shell.print(shown, () => formatApproval(shown, ANSWERS), options);
     });
 
   approval

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { BackgroundCommand, BackgroundList, BackgroundOutput } from "../protocol/background.ts";
-import { tellAllBackground, tellBackground, tellStopped } from "../protocol/background-text.ts";
+import { formatAllBackground, formatBackground, formatStopped } from "../protocol/background-text.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
 const at = (id: string) => `/api/background/${encodeURIComponent(id)}`;
@@ -16,7 +16,7 @@ export function backgroundCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async ({ all, json }: Json & { all?: boolean }) => {
       const list = await shell.client().request<BackgroundList>("GET", `/api/background${all ? "" : "?state=running"}`);
-      shell.print(list, () => tellAllBackground(list.items), { json });
+      shell.print(list, () => formatAllBackground(list.items), { json });
     });
 
   background
@@ -28,7 +28,7 @@ export function backgroundCommands(program: Command, shell: Shell): void {
     .action(async (id: string, { lines, json }: Json & { lines: string }) => {
       const path = `${at(id)}?lines=${encodeURIComponent(lines)}`;
       const shown = await shell.client().request<BackgroundOutput>("GET", path);
-      shell.print(shown, () => tellBackground(shown), { json });
+      shell.print(shown, () => formatBackground(shown), { json });
     });
 
   background
@@ -38,6 +38,6 @@ export function backgroundCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (id: string, options: Json) => {
       const stopped = await shell.client().request<BackgroundCommand>("POST", `${at(id)}/stop`);
-      shell.print(stopped, () => tellStopped(stopped), options);
+      shell.print(stopped, () => formatStopped(stopped), options);
     });
 }

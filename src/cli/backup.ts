@@ -31,7 +31,7 @@ export function backupCommands(program: Command, shell: Shell): void {
       const { paths } = shell;
       checkPlace(paths, file);
       const made = await whileWorking(shell, "backing up", (tell) => {
-        const onProgress = (done: Progress) => tell(told(done));
+        const onProgress = (done: Progress) => tell(formatProgress(done));
         return throughOwner(shell, {
           ask(client) {
             const snapshot = (target: string, options: SnapshotOptions) =>
@@ -63,13 +63,13 @@ export function backupCommands(program: Command, shell: Shell): void {
       if (isFull && !yes) await confirm(shell, `${home} is not empty. Put it aside and restore the backup in its place?`, yes);
       leaveOnInterrupt();
       const made = await whileWorking(shell, "restoring", (tell) =>
-        restore({ paths: shell.paths, file, replace: isFull, onProgress: (done) => tell(told(done)) }),
+        restore({ paths: shell.paths, file, replace: isFull, onProgress: (done) => tell(formatProgress(done)) }),
       );
       const text = [
         `${made.home} is as ${made.from} was at ${made.createdAt} (${made.files} files).`,
         ...(made.aside === null ? [] : [`What was there before is in ${made.aside}.`]),
         // A worktree legitimately links to what its checkout has installed.
-        ...toldLinks(made.linksOutside.filter(({ path }) => !path.startsWith("runs/"))),
+        ...formatLinks(made.linksOutside.filter(({ path }) => !path.startsWith("runs/"))),
         '"io start" takes up what was under way then. Let only one of the two homes work on the same projects.',
       ];
       shell.print(made, text.join("\n"), { json });
@@ -79,14 +79,14 @@ export function backupCommands(program: Command, shell: Shell): void {
 const MOST_LINKS = 5;
 
 /** Links in a backup can make IO write elsewhere, so the restoring person should see them. */
-function toldLinks(links: readonly { path: string; target: string }[]): string[] {
+function formatLinks(links: readonly { path: string; target: string }[]): string[] {
   if (links.length === 0) return [];
   const shown = links.slice(0, MOST_LINKS).map(({ path, target }) => `${named(path)} -> ${named(target)}`);
   const more = links.length > MOST_LINKS ? ` and ${links.length - MOST_LINKS} more` : "";
   return [`Links in it that lead outside of the data folder: ${shown.join(", ")}${more}.`];
 }
 
-function told({ step, files, bytes }: Progress): string {
+function formatProgress({ step, files, bytes }: Progress): string {
   return `${step} ${files} files, ${sizeText(bytes)}`;
 }
 

@@ -16,7 +16,7 @@ export function budgetCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (options: Json) => {
       const report = await shell.client().request<BudgetReport>("GET", "/api/budgets");
-      shell.print(report, () => tell(report), options);
+      shell.print(report, () => format(report), options);
     });
 
   budget
@@ -35,13 +35,13 @@ export function budgetCommands(program: Command, shell: Shell): void {
       const before = (await client.request<BudgetReport>("GET", "/api/budgets")).limits[kind];
       const limits = off ? {} : { [kind]: { ...before, ...given } };
       const report = await client.request<BudgetReport>("PUT", `/api/budgets?kind=${kind}`, limits);
-      shell.print(report, () => tell(report), { json });
+      shell.print(report, () => format(report), { json });
     });
 }
 
-function tell({ limits, items }: BudgetReport): string {
-  const set = BudgetKind.options.flatMap((kind) => (limits[kind] ? [`${kind}: ${tellLimit(limits[kind])}`] : []));
-  const rows = items.flatMap((item) => AMOUNTS.filter((amount) => isTold(item, amount)).map((amount) => rowOf(item, amount)));
+function format({ limits, items }: BudgetReport): string {
+  const set = BudgetKind.options.flatMap((kind) => (limits[kind] ? [`${kind}: ${formatLimit(limits[kind])}`] : []));
+  const rows = items.flatMap((item) => AMOUNTS.filter((amount) => isShown(item, amount)).map((amount) => rowOf(item, amount)));
   const waiting = items.filter(({ approval }) => approval !== null);
   const unpriced = [...new Set(items.filter(({ limit }) => limit.money !== undefined).flatMap((item) => item.unpriced))];
   return [
@@ -58,7 +58,7 @@ function tell({ limits, items }: BudgetReport): string {
 }
 
 /** A budget without a limit shows only its tokens. */
-function isTold({ limit }: BudgetUse, amount: Amount): boolean {
+function isShown({ limit }: BudgetUse, amount: Amount): boolean {
   return limit[amount] !== undefined || (Object.keys(limit).length === 0 && amount === "tokens");
 }
 
@@ -67,7 +67,7 @@ function rowOf({ kind, name, limit, used, left }: BudgetUse, amount: Amount): st
   return [`${kind} ${name}`, amount, inNumbers(used[amount]), orNone(limit[amount]), orNone(left[amount])];
 }
 
-function tellLimit(limit: Limit): string {
+function formatLimit(limit: Limit): string {
   return AMOUNTS.flatMap((amount) => (limit[amount] === undefined ? [] : [`${inNumbers(limit[amount])} ${amount}`])).join(", ");
 }
 

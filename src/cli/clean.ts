@@ -45,8 +45,8 @@ async function clean(shell: Shell, ids: readonly string[], options: CleanOptions
     });
   const found = await ask(ids, true);
   if (options.dryRun || (found.items.length === 0 && !found.changes))
-    return shell.print(found, () => tell(found, "would be removed"), options);
-  if (!options.yes) shell.note(tell(found, "to remove"));
+    return shell.print(found, () => format(found, "would be removed"), options);
+  if (!options.yes) shell.note(format(found, "to remove"));
   await confirm(
     shell,
     `Remove this (${sizeText(found.bytes)}) for good? Runs that failed or were cancelled cannot be resumed then.`,
@@ -56,10 +56,10 @@ async function clean(shell: Shell, ids: readonly string[], options: CleanOptions
     found.items.map(({ run }) => run),
     false,
   );
-  shell.print(removed, () => tell(removed, "removed"), options);
+  shell.print(removed, () => format(removed, "removed"), options);
 }
 
-function tell({ items, bytes, changes = 0 }: Cleaned, what: string): string {
+function format({ items, bytes, changes = 0 }: Cleaned, what: string): string {
   const undo = changes === 0 ? [] : [`${changes} ${changes === 1 ? "record" : "records"} for undo ${what}.`];
   if (items.length === 0) return undo.join("") || "Runs have left nothing that could be removed.";
   const lines = items.flatMap((item) => [

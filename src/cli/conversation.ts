@@ -48,7 +48,7 @@ export function conversationCommands(program: Command, shell: Shell): void {
       // Fails if the conversation does not exist, which an empty list of messages would not show.
       const info = await client.request<ConversationInfo>("GET", pathOf(name));
       const page = await client.request<Messages>("GET", `/api/messages?${query}`);
-      shell.print(page, () => tell(info, page), { json });
+      shell.print(page, () => format(info, page), { json });
     });
 
   conversation
@@ -144,7 +144,7 @@ function line({
   ].join("  ");
 }
 
-function tell({ name, folder }: ConversationInfo, { items, next }: Messages): string {
+function format({ name, folder }: ConversationInfo, { items, next }: Messages): string {
   if (items.length === 0) return `Nothing more was said in "${name}"${folder === null ? "" : ` (${folder})`}.`;
   const earlier = next === undefined ? [] : [`(there is more; go on with --before ${next})`];
   return [...earlier, ...[...items].reverse().map(exchange)].join("\n\n");

@@ -31,7 +31,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .action(async (options: { foreground?: boolean; selfEdit?: boolean; json?: boolean }) => {
       if (options.foreground) return serve(shell, options);
       const running = shell.daemon();
-      if (running && (await stays(shell))) return tellStart(shell, options, running);
+      if (running && (await stays(shell))) return printStart(shell, options, running);
       if (running)
         throw new UserError(`A daemon already runs on ${shell.paths.home} (pid ${running.pid}, port ${running.port}).`);
       await startAndTell(shell, options);
@@ -52,7 +52,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
     .option("--self-edit", "let IO change its own code, for this life only")
     .option("--json", "print one JSON document")
     .action(async (options: { selfEdit?: boolean; json?: boolean }) => {
-      await tellStart(shell, options, await restartDaemon(shell, options.selfEdit === true));
+      await printStart(shell, options, await restartDaemon(shell, options.selfEdit === true));
     });
 
   program
@@ -68,7 +68,7 @@ export function daemonCommands(program: Command, shell: Shell): void {
 
 async function startAndTell(shell: Shell, options: { selfEdit?: boolean; json?: boolean }): Promise<void> {
   const started = await whileWorking(shell, "starting", () => startInBackground(shell, { selfEdit: options.selfEdit === true }));
-  await tellStart(shell, options, started);
+  await printStart(shell, options, started);
 }
 
 /** Keeps a daemon running that was started for one run and would end after it. False if it was started to stay. */
@@ -93,7 +93,7 @@ export async function restartDaemon(shell: Shell, selfEdit = false): Promise<Dae
   return startInBackground(shell, { selfEdit });
 }
 
-async function tellStart(shell: Shell, options: { json?: boolean }, { host, port, pid }: DaemonFile): Promise<void> {
+async function printStart(shell: Shell, options: { json?: boolean }, { host, port, pid }: DaemonFile): Promise<void> {
   const status = await shell.client().request<Status>("GET", "/api/status");
   const { port: wanted } = shell.env.IO_PORT ? { port } : loadConfig(shell.paths.config);
   if (wanted !== 0 && wanted !== port)

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { tellDigest } from "../protocol/digest-text.ts";
+import { formatDigest } from "../protocol/digest-text.ts";
 import type { Digest } from "../protocol/news.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -12,6 +12,6 @@ export function digestCommand(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async ({ json, since }: Json & { since: string }) => {
       const digest = await shell.client().request<Digest>("GET", `/api/digest?since=${encodeURIComponent(since)}`);
-      shell.print(digest, () => tellDigest(digest), { json });
+      shell.print(digest, () => formatDigest(digest), { json });
     });
 }

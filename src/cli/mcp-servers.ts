@@ -59,7 +59,7 @@ export function mcpServerCommands(mcp: Command, shell: Shell): void {
         return;
       }
       await shell.client().request<McpServerDetails>("POST", "/api/mcp", { name, ...server });
-      tellStart(shell, await startOf(shell, name), options);
+      printStart(shell, await startOf(shell, name), options);
     });
 
   mcp
@@ -95,7 +95,7 @@ export function mcpServerCommands(mcp: Command, shell: Shell): void {
       if (!agreed && !shell.isTerminal) throw usageError("Nobody can be asked here: add --yes if that is what you want.");
       if (!agreed) throw new UserError("Nothing was changed.");
       const given = { ...folderOf(project), hash: shown.hash };
-      tellStart(shell, await shell.client().request<McpServerDetails>("POST", `${route(name)}/enable`, given), { json });
+      printStart(shell, await shell.client().request<McpServerDetails>("POST", `${route(name)}/enable`, given), { json });
     });
 
   mcp
@@ -116,7 +116,7 @@ export function mcpServerCommands(mcp: Command, shell: Shell): void {
     .option("--project <dir>", "the project whose file names it")
     .option(...JSON_OPTION)
     .action(async (name: string, { project, json }: OfProject) => {
-      tellStart(shell, await startOf(shell, name, project), { json });
+      printStart(shell, await startOf(shell, name, project), { json });
     });
   loginCommands(mcp, shell);
 }
@@ -167,7 +167,7 @@ const startOf = (shell: Shell, name: string, project?: string) =>
   shell.client().request<McpServerDetails>("POST", `${route(name)}/test`, folderOf(project));
 
 /** Prints the result of a start; a failed start fails the command. */
-function tellStart(shell: Shell, server: McpServerDetails, { json }: Json): void {
+function printStart(shell: Shell, server: McpServerDetails, { json }: Json): void {
   shell.print(server, () => [line(server), ...server.tools.map((tool) => `  ${tool}`)].join("\n"), { json });
   if (server.state !== "ready") process.exitCode = ExitCode.failed;
 }

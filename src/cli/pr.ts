@@ -32,7 +32,7 @@ export function prCommand(program: Command, shell: Shell): void {
       const asked = await shell.client().request<PullRequest>("POST", "/api/pulls", wanted);
       const pull = await untilSettled(shell, asked, { yes });
       const all = await together(shell, id, pull, { yes });
-      shell.print(pull, () => all.map(tellPull).join("\n"), { json });
+      shell.print(pull, () => all.map(formatPull).join("\n"), { json });
       if (!all.every(isGood)) process.exitCode = ExitCode.failed;
     });
 }
@@ -75,7 +75,7 @@ async function together(
 export const isGood = ({ state }: PullRequest): boolean => ["open", "merged"].includes(state);
 
 /** A pull request in a sentence. */
-export function tellPull({ state, url, reason, draft, host, repo, number, base, labels }: PullRequest): string {
+export function formatPull({ state, url, reason, draft, host, repo, number, base, labels }: PullRequest): string {
   const why = reason === null ? "" : `\n${reason}`;
   if (number === null) return `No pull request was opened${reason === null ? "." : `: ${reason}`}`;
   const what = `${host}/${repo}#${number} into ${base}${labels.length > 0 ? `, labels: ${labels.join(", ")}` : ""}`;

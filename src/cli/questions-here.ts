@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { messageOf } from "../lib/errors.ts";
-import { tellApproval } from "../protocol/approval-text.ts";
+import { formatApproval } from "../protocol/approval-text.ts";
 import type { Approval, ApprovalDecision } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 
@@ -22,7 +22,7 @@ export function createQuestionsHere({ isOurs, decide, note, input }: HereDeps) {
 
   const ask = (next: Approval | undefined) => {
     if (!next) return;
-    note(tellApproval(next, { allow: "io approval allow", deny: "io approval deny" }));
+    note(formatApproval(next, { allow: "io approval allow", deny: "io approval deny" }));
     if (input) note(`Allow it? y or n${open.length > 1 ? ` (${open.length - 1} more after this)` : ""}`);
   };
   const hearAnswer = async (line: string) => {

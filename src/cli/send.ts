@@ -4,7 +4,7 @@ import { terminalSafe } from "../lib/terminal-safe.ts";
 import { isForAll } from "../protocol/approval-text.ts";
 import type { Approval } from "../protocol/approvals.ts";
 import { type Message, shownFailure } from "../protocol/messages.ts";
-import { tellDisk, tellRetry } from "../protocol/shown-state.ts";
+import { formatDiskState, formatRetry } from "../protocol/shown-state.ts";
 import { createToolNotes } from "../tui/tool-notes.ts";
 import { readInput } from "./input.ts";
 import type { Shell } from "./output.ts";
@@ -47,8 +47,8 @@ export function sendCommand(program: Command, shell: Shell): void {
           signal: interrupt.signal,
           onApproval: questions.update,
           onTool: createToolNotes(note),
-          onRetry: (retry) => note(`! ${tellRetry(retry)}`),
-          onDisk: (disk) => note(`! ${tellDisk(disk)}`),
+          onRetry: (retry) => note(`! ${formatRetry(retry)}`),
+          onDisk: (disk) => note(`! ${formatDiskState(disk)}`),
           ...(streams && {
             onDelta: (delta: string) => {
               streamed = true;

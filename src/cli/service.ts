@@ -81,11 +81,11 @@ export function serviceCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async ({ json, kind }: ServiceOptions) => {
       const status = await (await open(kind)).status();
-      shell.print(status, shell.typed(tell(status)), { json });
+      shell.print(status, shell.typed(format(status)), { json });
     });
 }
 
-function tell({ kind, path, installed, current, active }: ServiceStatus): string {
+function format({ kind, path, installed, current, active }: ServiceStatus): string {
   if (!installed) return `No service is installed (${path} is not there). "io service install" makes one.`;
   const runs = { true: "it runs", false: "it does not run", null: `${kind} cannot be asked from here` }[`${active}`];
   const old = current ? "" : ' It is not what this version of IO would write: "io service install" renews it.';

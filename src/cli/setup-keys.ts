@@ -9,7 +9,7 @@ import type { Shell } from "./output.ts";
 import { checkedToken } from "./setup-flags.ts";
 import { type Found, findModels } from "./setup-found.ts";
 import { type Ask, askProvider } from "./setup-provider.ts";
-import { type Answered, type Changes, configWith, tellInTheWay, tellTrial, tryOut } from "./setup-trial.ts";
+import { type Answered, type Changes, configWith, formatTrial, overridingSettings, tryOut } from "./setup-trial.ts";
 
 /** Prompts go to standard error, so that standard output contains only the result. */
 const output = process.stderr;
@@ -19,10 +19,10 @@ const safe = (text: string) => terminalSafe(text).replaceAll("\n", " ");
 export async function askByKeys(shell: Shell, before: Config): Promise<Answered> {
   prompts.intro("IO: which model answers, and how to reach it", { output });
   const found = await findModels(before, shell.env);
-  tellFound(found);
+  showFound(found);
   for (;;) {
     const { changes, engine } = await askEngine(shell, before, found);
-    for (const note of tellInTheWay(shell, engine)) prompts.log.warn(safe(shell.typed(note)), { output });
+    for (const note of overridingSettings(shell, engine)) prompts.log.warn(safe(shell.typed(note)), { output });
     if (engine !== "rehearsal" && !(await isGood(shell, { changes, engine }))) continue;
     Object.assign(changes, await askTelegram(before));
     const service =
@@ -31,7 +31,7 @@ export async function askByKeys(shell: Shell, before: Config): Promise<Answered>
   }
 }
 
-function tellFound({ login, passedOver, environment, ollama, keys }: Found): void {
+function showFound({ login, passedOver, environment, ollama, keys }: Found): void {
   const lines = [
     ...(login ? [`GitHub Copilot: ${login.name}`] : []),
     ...passedOver.map((why) => `GitHub Copilot: ${why}`),
@@ -168,10 +168,10 @@ async function isGood(shell: Shell, draft: Pick<Answered, "changes" | "engine">)
     throw error;
   });
   if (finding === undefined || finding.state === "ok") {
-    busy.stop(safe(finding ? tellTrial(finding) : "It answers."));
+    busy.stop(safe(finding ? formatTrial(finding) : "It answers."));
     return true;
   }
-  busy.stop(safe(shell.typed(tellTrial(finding))));
+  busy.stop(safe(shell.typed(formatTrial(finding))));
   const next = await answered(
     prompts.select<string>({
       message: "What now?",

@@ -30,13 +30,13 @@ export async function tryOut(
   return findings.find(({ state }) => state === "failed") ?? findings.at(-1);
 }
 
-export function tellTrial({ state, found, remedy }: Finding): string {
+export function formatTrial({ state, found, remedy }: Finding): string {
   const sign = { ok: "The model works", warning: "Take note", failed: "The model does not answer" }[state];
   return `${sign}: ${found}${remedy ? `\n${remedy}` : ""}`;
 }
 
 /** The other settings that would take precedence over the choice. */
-export function tellInTheWay({ env }: Shell, engine: EngineKind | undefined): string[] {
+export function overridingSettings({ env }: Shell, engine: EngineKind | undefined): string[] {
   const notes: string[] = [];
   if (engine !== undefined && env.IO_ENGINE && env.IO_ENGINE !== engine)
     notes.push(`IO_ENGINE is "${env.IO_ENGINE}" here and comes before your choice: unset it where IO is started.`);

@@ -44,15 +44,15 @@ async function setUp(shell: Shell, flags: SetupFlags, { json, yes, test }: Omit<
   if (yes || hasFlags(flags)) {
     const { answersIn } = await import("./setup-flags.ts");
     const { findModels } = await import("./setup-found.ts");
-    const { tellInTheWay, tellTrial, tryOut } = await import("./setup-trial.ts");
+    const { overridingSettings, formatTrial, tryOut } = await import("./setup-trial.ts");
     const given = hasFlags(flags)
       ? await answersIn(flags, shell, await findModels(before, shell.env))
       : { changes: {}, engine: undefined, service: false };
-    tellInTheWay(shell, given.engine).forEach(shell.note);
+    overridingSettings(shell, given.engine).forEach(shell.note);
     const isToBeTried = test && given.engine !== undefined && given.engine !== "rehearsal";
     const finding = isToBeTried ? await tryOut(shell, given) : undefined;
     if (finding?.state === "failed")
-      throw new UserError(`${tellTrial(finding)}\nNothing was written; --no-test writes it all the same.`);
+      throw new UserError(`${formatTrial(finding)}\nNothing was written; --no-test writes it all the same.`);
     return finish(shell, given, finding, json);
   }
   if (shell.isTerminal) {
@@ -81,10 +81,10 @@ async function finish(
   updateConfig(paths.config, Object.fromEntries(needed));
   const changed = needed.map(([key]) => key);
   const installed = service ? await installService(shell) : undefined;
-  const { tellTrial } = await import("./setup-trial.ts");
+  const { formatTrial } = await import("./setup-trial.ts");
   const text = [
     saidOf(shell, changed),
-    ...(finding ? [tellTrial(finding)] : []),
+    ...(finding ? [formatTrial(finding)] : []),
     ...(installed ? [installed] : []),
     modeLine(loadConfig(paths.config).mode),
     ...[howToType({ env: shell.env, cwd: process.cwd() })].filter((line) => line !== undefined),

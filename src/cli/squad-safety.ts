@@ -60,15 +60,19 @@ export function safetyCommands(squad: Command, shell: Shell): void {
         ...(options.check && { checks: checksOf(options.check) }),
       };
       const set = await shell.client().request<Squad>("PATCH", squadRoute(slug), changes);
-      shell.print(set, `The squad "${set.slug}": ${tellSafety(set.safety)}; ${tellIsolation(set)}; ${tellChecks(set)}.`, options);
+      shell.print(
+        set,
+        `The squad "${set.slug}": ${formatSafety(set.safety)}; ${formatIsolation(set)}; ${formatChecks(set)}.`,
+        options,
+      );
     });
 }
 
-export function tellIsolation({ isolation }: Squad): string {
+export function formatIsolation({ isolation }: Squad): string {
   return isolation === "worktree" ? "each task in a worktree, on a branch of its own" : "tasks in the project's folder";
 }
 
-export function tellChecks({ checks }: Squad): string {
+export function formatChecks({ checks }: Squad): string {
   return checks ? `checked with ${checks.join("; ")}` : "checked with what is found in the project";
 }
 
@@ -78,7 +82,7 @@ function checksOf(given: readonly string[]): string[] | null {
   return [...given];
 }
 
-export function tellSafety({ mode, sandbox, approvals, budgets, news }: SquadSafety): string {
+export function formatSafety({ mode, sandbox, approvals, budgets, news }: SquadSafety): string {
   const limits = Object.entries(budgets ?? {}).flatMap(([kind, limit]) =>
     Object.entries(limit ?? {}).map(([unit, most]) => `${kind}.${unit}=${most}`),
   );

@@ -100,7 +100,7 @@ export function analyzeCommand(squad: Command, shell: Shell): void {
       const analysis = await whileWorking(shell, "looking at the project", () =>
         client.request<Analysis>("POST", "/api/analyze", { projectPath: resolve(folder) }),
       );
-      shell.print(analysis, () => tellAnalysis(analysis), options);
+      shell.print(analysis, () => formatAnalysis(analysis), options);
     });
 }
 
@@ -112,7 +112,7 @@ function decisionLine({ createdAt, decision, context, author }: Decision): strin
   return `[${createdAt}] ${decision}${context ? ` (${context})` : ""}${author ? `  by ${author}` : ""}`;
 }
 
-function tellAnalysis(analysis: Analysis): string {
+function formatAnalysis(analysis: Analysis): string {
   const { projectPath, size, languages, frameworks, packageManagers, testTools, commands, problems, roster } = analysis;
   const shares = languages.slice(0, 5).map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
   const named = (title: string, names: string[]) => (names.length === 0 ? [] : [`${title}: ${names.join(", ")}`]);

@@ -6,7 +6,7 @@ import type { Agent, Decision, ProjectConventions, Squad, Task } from "../protoc
 import { JSON_OPTION, type Shell } from "./output.ts";
 import { delegateCommand } from "./squad-delegate.ts";
 import { squadRoute } from "./squad-route.ts";
-import { safetyCommands, tellChecks, tellIsolation, tellSafety } from "./squad-safety.ts";
+import { formatChecks, formatIsolation, formatSafety, safetyCommands } from "./squad-safety.ts";
 import { agentCommands, analyzeCommand, decisionCommands } from "./squad-team.ts";
 import { taskLine } from "./task.ts";
 
@@ -39,7 +39,7 @@ export function squadCommands(program: Command, shell: Shell): void {
     .option(...JSON_OPTION)
     .action(async (slug: string, options: { json?: boolean }) => {
       const view = await shell.client().request<View>("GET", squadRoute(slug));
-      shell.print(view, () => tell(view), options);
+      shell.print(view, () => format(view), options);
     });
 
   squad
@@ -96,14 +96,14 @@ function placeOf({ slug, projectPath, missing }: Squad): string {
   return missing ? `${projectPath} (missing: put it back, or io squad move ${slug} <folder>)` : projectPath;
 }
 
-function tell(view: View): string {
+function format(view: View): string {
   const { slug, name, status, universe, safety, conventions, agents, decisions, tasks } = view;
   const section = (title: string, lines: string[]) => [`${title}:`, ...(lines.length > 0 ? lines : ["  none yet"])];
   return [
     `${slug}: ${name}, ${placeOf(view)} (${status}, ${universe})`,
-    `Held: ${tellSafety(safety)}`,
-    `Works: ${tellIsolation(view)}`,
-    `Checks: ${tellChecks(view)}`,
+    `Held: ${formatSafety(safety)}`,
+    `Works: ${formatIsolation(view)}`,
+    `Checks: ${formatChecks(view)}`,
     `Conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}`,
     ...conventions.refused.map((why) => `  not read: ${why}`),
     ...section(

@@ -6,7 +6,7 @@ import type { Approval } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Planning } from "../protocol/plans.ts";
 import type { Words } from "../protocol/runs.ts";
-import { tellDisk } from "../protocol/shown-state.ts";
+import { formatDiskState } from "../protocol/shown-state.ts";
 import { standIns } from "../swarm/agents/served.ts";
 import { tellPlannedChecks } from "../swarm/checks/chosen-checks.ts";
 import type { Shell } from "./output.ts";
@@ -73,7 +73,7 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
     (await approvals.waiting()).forEach(questions.update);
     hear = (event) => {
       questions.hear(event);
-      if (event.type === "disk.changed") shell.note(`! ${tellDisk(event.data)}`);
+      if (event.type === "disk.changed") shell.note(`! ${formatDiskState(event.data)}`);
     };
     const { id } = await client.request<Planning>("POST", "/api/plans", {
       ...{ projectPath, issue: settings.issue, standIns: options.standIns, variables: variablesIn(shell.env) },

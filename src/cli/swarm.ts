@@ -7,14 +7,14 @@ import { isForAll } from "../protocol/approval-text.ts";
 import type { Approval } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 import type { BegunRun, Run, RunStatus, Words } from "../protocol/runs.ts";
-import { tellDisk } from "../protocol/shown-state.ts";
+import { formatDiskState } from "../protocol/shown-state.ts";
 import { standIns } from "../swarm/agents/served.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";
 import { askYesNo } from "./input.ts";
 import type { Shell } from "./output.ts";
-import { isGood, pullsOf, tellPull } from "./pr.ts";
+import { formatPull, isGood, pullsOf } from "./pr.ts";
 import { createQuestionsHere } from "./questions-here.ts";
 import { approvalsOf, interruption, joinDaemon, variablesIn } from "./swarm-daemon.ts";
 import {
@@ -70,14 +70,19 @@ export function swarmCommands(program: Command, shell: Shell): void {
     .option(...DETACH_OPTION)
     .option(...JSON_OPTION)
     .action(async (words: string[], options: RunOptions, command: Command) => {
-      if (command.parent?.args[0] !== "run") await makeSure(shell, swarm, words, options);
+      if (command.parent?.args[0] !== "run") await confirmIfTypo(shell, swarm, words, options);
       const settings = settingsFor(shell, words, options.plan);
       const projectPath = await projectHere();
       const others = (options.with ?? []).map(otherProject);
       const about = [`Project: ${projectPath}`, ...others.map((path) => `With: ${path}`)];
       await follow(shell, { ...options, verbose: options.verbose || settings.verbose, about }, (client) =>
         client.request<BegunRun>("POST", "/api/runs", {
-          ...{ projectPath, issue: settings.issue, ...asHere(shell, options), ...(others.length > 0 && { with: others }) },
+          ...{
+            projectPath,
+            issue: settings.issue,
+            ...requestOptions(shell, options),
+            ...(others.length > 0 && { with: others }),
+          },
           ...(options.pr && { pull: { ...(options.draft && { draft: true }) } }),
           ...{ apply: options.apply, requireChecks: options.requireChecks },
           ...{ large: options.yes, plan: options.plan !== undefined },
@@ -99,18 +104,18 @@ export function swarmCommands(program: Command, shell: Shell): void {
       const settings = settingsIn(shell.env);
       const verbose = options.verbose || settings.verbose === true;
       return follow(shell, { ...options, verbose }, (client) =>
-        client.request<BegunRun>("POST", `${pathOf(id)}/resume`, { issue: settings.issue, ...asHere(shell, options) }),
+        client.request<BegunRun>("POST", `${pathOf(id)}/resume`, { issue: settings.issue, ...requestOptions(shell, options) }),
       );
     });
 }
 
 /** The request's part about this command: its environment, and whether it stays. */
-function asHere({ env }: Shell, { standIns, detach = false }: RunOptions) {
+function requestOptions({ env }: Shell, { standIns, detach = false }: RunOptions) {
   return { standIns, attended: !detach, variables: variablesIn(env), stepSummary: env.GITHUB_STEP_SUMMARY || undefined };
 }
 
 /** One lower-case word is more likely a mistyped command than an issue, so it needs confirmation. */
-async function makeSure(shell: Shell, swarm: Command, words: readonly string[], { plan, yes }: RunOptions): Promise<void> {
+async function confirmIfTypo(shell: Shell, swarm: Command, words: readonly string[], { plan, yes }: RunOptions): Promise<void> {
   const [word] = words;
   if (yes || plan !== undefined || words.length !== 1 || word === undefined || !/^[a-z][a-z0-9_-]{2,}$/.test(word)) return;
   const near = nearest(
@@ -166,7 +171,7 @@ async function follow(
       look = () => void client.request<Run>("GET", pathOf(id)).then(({ status }) => stopped(status), lose);
       hear = (event) => {
         questions.hear(event);
-        if (event.type === "disk.changed") note(`! ${tellDisk(event.data)}`);
+        if (event.type === "disk.changed") note(`! ${formatDiskState(event.data)}`);
         if (!isOf(event, id)) return;
         progress.hear(event);
         // Scripts read the run's id from the first line.
@@ -177,7 +182,7 @@ async function follow(
       const interrupt = () => void client.request<Run>("POST", `${pathOf(id)}/interrupt`).then(() => end(), lose);
       if (stop.aborted) interrupt();
       else stop.addEventListener("abort", interrupt, { once: true });
-      news.ended.catch((error: unknown) => lose(left(id, error)));
+      news.ended.catch((error: unknown) => lose(daemonGone(id, error)));
     });
     // Questions asked before the run began may block it too.
     (await approvals.waiting()).forEach(questions.update);
@@ -189,13 +194,13 @@ async function follow(
   }
   const run = await client.request<Run>("GET", `${pathOf(id)}?settled=true`);
   const pulls = options.pr ? await pullsOf(shell, run, options) : [];
-  shell.print(run, () => [ending(run), ...pulls.map(tellPull)].join("\n"), options);
+  shell.print(run, () => [ending(run), ...pulls.map(formatPull)].join("\n"), options);
   const { exitCodeOf } = await import("../swarm/run/swarm.ts");
   process.exitCode = exitCodeOf(run) || (pulls.every(isGood) ? ExitCode.done : ExitCode.failed);
 }
 
 /** The error for a run whose daemon is gone. */
-function left(id: string, cause: unknown): UserError {
+function daemonGone(id: string, cause: unknown): UserError {
   return new UserError(
     `The daemon that works on run ${id} has ended or does not answer (${messageOf(cause)}). See how it stands: swarm show ${id}    Go on with it: swarm resume ${id}`,
     { exitCode: ExitCode.unreachable, cause },

@@ -32,7 +32,7 @@ export function taskCommands(program: Command, shell: Shell): void {
       const client = shell.client();
       const shown = await client.request<Task>("GET", at(id));
       if (options.json) return shell.print(shown, "", options);
-      shell.print(shown, tell(shown, await latest(client, id)), options);
+      shell.print(shown, format(shown, await latest(client, id)), options);
     });
 
   task
@@ -70,7 +70,7 @@ export function taskLine(task: Task): string {
   return `${id}  ${mark} ${words}${doubt}  ${squad}/${agent}  ${line.length > 80 ? `${line.slice(0, 79)}…` : line}`;
 }
 
-function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earlier: number }): string {
+function format(task: Task, { items, earlier }: { items: readonly Activity[]; earlier: number }): string {
   const { evidence, usage } = task;
   return [
     taskLine(task),
@@ -80,7 +80,7 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
       : [`done by the worker ${task.worker}, begun ${task.attempts === 1 ? "once" : `${task.attempts} times`}`]),
     `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`,
     ...(earlier > 0 ? [`  … ${earlier} earlier`] : []),
-    ...items.map((each) => `  ${each.createdAt.slice(11, 19)} ${seen(each)}`),
+    ...items.map((each) => `  ${each.createdAt.slice(11, 19)} ${formatActivity(each)}`),
     ...(evidence
       ? [
           ...(evidence.verdict ? [`verdict: ${evidence.verdict}`] : []),
@@ -97,7 +97,7 @@ function tell(task: Task, { items, earlier }: { items: readonly Activity[]; earl
 }
 
 /** A line of a task's record; a call has its usual mark and words. */
-function seen(activity: Activity): string {
+function formatActivity(activity: Activity): string {
   const call = callOf(activity);
   if (!call) return activity.summary;
   const { mark, words, tone } = showState(call);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { missing } from "../lib/errors.ts";
 import { realOf } from "../lib/real-path.ts";
 import { isWithin } from "../lib/within.ts";
-import { changesAt, tellDifference, tellSummary, tellUndo } from "../protocol/change-text.ts";
+import { changesAt, formatDifference, formatUndo, undoQuestion } from "../protocol/change-text.ts";
 import type { ChangeSummary, Difference, UndoResult } from "../protocol/changes.ts";
 import { confirm } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
@@ -19,7 +19,7 @@ export function undoCommands(program: Command, shell: Shell): void {
     .action(async (given: string | undefined, options: Json) => {
       const id = given ?? (await latestHere(shell)).id;
       const diff = await shell.client().request<Difference>("GET", `${changesAt(id)}/diff`);
-      shell.print(diff, () => tellDifference(diff), options);
+      shell.print(diff, () => formatDifference(diff), options);
     });
 
   program
@@ -31,9 +31,9 @@ export function undoCommands(program: Command, shell: Shell): void {
     .action(async (given: string | undefined, { yes, json }: Json & { yes?: boolean }) => {
       const latest = given === undefined ? await latestHere(shell) : undefined;
       const id = given ?? latest?.id ?? "";
-      await confirm(shell, latest ? tellSummary(latest) : `Undo ${id}?`, yes);
+      await confirm(shell, latest ? undoQuestion(latest) : `Undo ${id}?`, yes);
       const result = await shell.client().request<UndoResult>("POST", `${changesAt(id)}/undo`);
-      shell.print(result, () => tellUndo(result), { json });
+      shell.print(result, () => formatUndo(result), { json });
     });
 }
 

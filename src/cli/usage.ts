@@ -14,12 +14,12 @@ export function usageCommand(program: Command, shell: Shell): void {
     .action(async (options: Json & { by: string; since?: string }) => {
       const query = new URLSearchParams({ by: options.by, ...(options.since !== undefined && { since: options.since }) });
       const summary = await shell.client().request<UsageSummary>("GET", `/api/usage?${query}`);
-      shell.print(summary, () => tell(summary), options);
+      shell.print(summary, () => format(summary), options);
     });
 }
 
 /** The total first, then its parts. */
-function tell({ by, since, total, items }: UsageSummary): string {
+function format({ by, since, total, items }: UsageSummary): string {
   const priced = total.money > 0 || !total.partial;
   const cells = (name: string, cost: Cost) => [
     name,

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { usageError } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
-import { type Contradiction, type PageReview, tellChange } from "../protocol/page-review.ts";
+import { type Contradiction, formatPageChange, type PageReview } from "../protocol/page-review.ts";
 import { confirm, readContent, wholeNumber } from "./input.ts";
 import { JSON_OPTION, type Json, type Shell } from "./output.ts";
 
@@ -230,6 +230,6 @@ function contradictionLines({ says, otherPath, otherSays }: Contradiction): stri
 function reviewLine(review: PageReview): string {
   const { path, by, said, at, fromOutside, contradictions } = review;
   const mark = fromOutside && by === "agent" ? "  [after reading text from outside]" : "";
-  const line = `${path}  ${tellChange(review)}, ${at.slice(0, 16).replace("T", " ")} UTC${mark}${said ? `  asked: ${said.slice(0, 80)}` : ""}`;
+  const line = `${path}  ${formatPageChange(review)}, ${at.slice(0, 16).replace("T", " ")} UTC${mark}${said ? `  asked: ${said.slice(0, 80)}` : ""}`;
   return [line, ...contradictions.map(contradictionLines)].join("\n");
 }

@@ -72,7 +72,7 @@ export async function ask(
 
 /** Buffers events until they are read. */
 function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
-  const heard: Event[] = [];
+  const buffered: Event[] = [];
   let failed: { error: unknown } | undefined;
   let over = false;
   let wake: () => void = () => {};
@@ -82,7 +82,7 @@ function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
   });
   const read = async () => {
     for await (const event of follow(() => open())) {
-      heard.push(event);
+      buffered.push(event);
       wake();
     }
   };
@@ -99,17 +99,17 @@ function collect(follow: (onOpen: () => void) => AsyncGenerator<Event>) {
     /** Resolves when the subscription is open, or has failed. */
     opened,
     ended,
-    any: () => heard.length > 0,
+    any: () => buffered.length > 0,
     /** The next event; undefined once there are no more. */
     async next(): Promise<Event | undefined> {
-      while (heard.length === 0) {
+      while (buffered.length === 0) {
         if (failed) throw failed.error;
         if (over) return undefined;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
-      return heard.shift();
+      return buffered.shift();
     },
   };
 }

@@ -64,8 +64,8 @@ export function openConnection({ paths, env, daemon, client = "terminal" }: Conn
     async call(path, call) {
       // Another program may listen on the port by now, and must not get the token. The check takes time, so it is skipped while a
       // stream is open or a connection was kept: the same daemon is at its other end.
-      const isSure = streams > 0 || hasKeptConnection(agent, url);
-      if (!isSure) look();
+      const isSameDaemon = streams > 0 || hasKeptConnection(agent, url);
+      if (!isSameDaemon) look();
       const token = env.IO_TOKEN || readToken(paths.token);
       const headers = { authorization: `Bearer ${token}`, "io-client": client, ...call.headers };
       const send = () => ask(url + path, { ...call, headers }, agent);

@@ -27,7 +27,7 @@ const RESTART_MS = 12_000;
 const AGAIN_MS = 300;
 const SELDOM_MS = 1_000;
 
-/** Streams events; after an interruption it resumes behind the last event. */
+/** Streams events; after an interruption it resumes after the last event. */
 export async function* followEvents({ call }: Connection, options: FollowOptions): AsyncGenerator<Event> {
   const { conversation, signal, wait = "for a restart", onOpen, onPlace, onLost, onBack, onWords, after } = options;
   const query = new URLSearchParams({ ...(conversation !== undefined && { conversation }), ...(onWords && { words: "true" }) });

@@ -63,7 +63,7 @@ export function describeStatus(status: Status, url: string): string {
       ? [`Not delivered yet: ${queue.owed} ${queue.owed === 1 ? "reply or result" : "replies or results"}`]
       : []),
     ...(approvalsWaiting > 0 ? [`Waiting for your decision: ${approvalsWaiting} (io approval list)`] : []),
-    ...(budgetsWaiting > 0 ? [`Work stands still because ${tellBudgets(budgetsWaiting)} used up (io budget show)`] : []),
+    ...(budgetsWaiting > 0 ? [`Work stands still because ${formatBudgets(budgetsWaiting)} used up (io budget show)`] : []),
     ...(status.channels ?? []).map(channelLine),
     ...(status.cluster ? clusterLines(status.cluster) : []),
     `Messages: ${queue.running} running, ${queue.waiting} waiting; ${done} done, ${failed} failed, ${cancelled} cancelled`,
@@ -106,7 +106,7 @@ export function channelLine({ name, state, since, detail }: ChannelInfo): string
   return `${title}: ${state} since ${since.slice(0, 16).replace("T", " ")} UTC${detail === null ? "" : `. ${detail}`}`;
 }
 
-const tellBudgets = (count: number) => (count === 1 ? "a budget is" : `${count} budgets are`);
+const formatBudgets = (count: number) => (count === 1 ? "a budget is" : `${count} budgets are`);
 
 function span(seconds: number): string {
   const parts = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];

@@ -130,7 +130,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     factsOf: squads.factsOf,
     sections: sectionsOf({ wiki, skills, squads, config: settings.current }),
     addressOf: ({ id }) => askers.ofMessage(id),
-    setGoing: (id) => ({
+    startedBy: (id) => ({
       tools: gate.callsOf(id).map((call) => call.tool),
       tasks: squads.tasksOf(id),
       runs: startedRuns.of(id),

@@ -29,7 +29,7 @@ import type { Rules } from "../wiki/rules.ts";
 import { createConversationScopes } from "./conversation-scopes.ts";
 import type { Core } from "./core.ts";
 
-export interface ConversationPartsDeps extends Pick<InboxDeps, "outbox" | "addressOf" | "setGoing"> {
+export interface ConversationPartsDeps extends Pick<InboxDeps, "outbox" | "addressOf" | "startedBy"> {
   core: Core;
   env: NodeJS.ProcessEnv;
   paths: Paths;
@@ -80,9 +80,9 @@ export function buildConversations(deps: ConversationPartsDeps) {
   const tellProject = createProjectSection({ folderOf, factsOf });
   const tellClient = createClientSection({ messages, systemOf: createOpenAiRequests(store).systemOf });
   const lasting = createConversations({
-    ...{ engine, version, sections, tellRules: rules.tell, modeOf, workingDirectory, folderOf, sessions, state, talk, log },
+    ...{ engine, version, sections, rulesFor: rules.tell, modeOf, workingDirectory, folderOf, sessions, state, talk, log },
     todosOf: (conversation) => core.todos.of(conversationHolder(conversation)),
-    tellPlace: async (conversation, window) => {
+    placeSection: async (conversation, window) => {
       const project = await tellProject(conversation, window);
       return [project, tellClient(conversation, window)].filter(Boolean).join("\n\n");
     },
@@ -98,9 +98,9 @@ export function buildConversations(deps: ConversationPartsDeps) {
     ...{ emit, announce: hub.announce, attachments: core.attachments },
     modelFor: createModelForMessage({ engine, modelOf: conversations.modelOf, config }),
   });
-  const { outbox, addressOf, setGoing } = deps;
+  const { outbox, addressOf, startedBy } = deps;
   const queue = createInbox({
-    ...{ store, talk, answer, steering, outbox, conversations, addressOf, setGoing, emit, log },
+    ...{ store, talk, answer, steering, outbox, conversations, addressOf, startedBy, emit, log },
     messages: heeding(messages, rules),
   });
   const clean = core.redactor.clean;

@@ -1,7 +1,7 @@
 import type { NewsConfig } from "../home/news-config.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { isNothing, tellDigest } from "../protocol/digest-text.ts";
+import { formatDigest, isNothing } from "../protocol/digest-text.ts";
 import type { Source } from "../protocol/messages.ts";
 import type { Digest } from "../protocol/news.ts";
 import type { Owed } from "../protocol/outbox.ts";
@@ -93,7 +93,7 @@ export function createDailyDigest(deps: DailyDigestDeps) {
       state.set(LAST, until);
       outbox.named(upTo);
       if (isNothing(made)) return;
-      const text = tellDigest(made);
+      const text = formatDigest(made);
       const about = `digest:${until}`;
       owe({ kind: "news", about, conversation: "main", source: personalSource(), text, level: "normal", key: about });
     });

@@ -9,7 +9,7 @@ import type { Contexts } from "../store/contexts.ts";
 import type { Messages, Work } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
-import { tellAttached } from "./attached.ts";
+import { describeAttachments } from "./attached.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ChosenModel, ModelForMessage } from "./model-for-message.ts";
 import type { Steering } from "./steering.ts";
@@ -62,7 +62,7 @@ export function createAnswers(deps: AnswerDeps) {
     return store.soft(work);
   }
 
-  function tell(event: TurnEvent, message: Message): void {
+  function publish(event: TurnEvent, message: Message): void {
     const { id, conversation } = message;
     if (event.kind === "thought") announce({ type: "message.thought", conversation, data: { id, text: event.text } });
     else if (event.kind === "context") contexts.set(conversation, event.use);
@@ -86,7 +86,7 @@ export function createAnswers(deps: AnswerDeps) {
     const chosen = await modelFor(message);
     const { session, interrupted } = begin(work, chosen);
     const { turnSilenceMs, turnCapMs } = config();
-    const attached = tellAttached(message, attachments);
+    const attached = describeAttachments(message, attachments);
     const result = await session.run({
       owner: id,
       prompt: promptOf(message) + attached.text,
@@ -102,7 +102,7 @@ export function createAnswers(deps: AnswerDeps) {
           messages.accepted(id, promptId);
           sessions.accepted(session.id, promptId);
         }),
-      onEvent: (event) => tell(event, message),
+      onEvent: (event) => publish(event, message),
       beforeCall: (signal, flush) => spending.permit(spenderOf(message), { signal, flush, life: attempts + 1 }),
     });
     return { ...result, reason: chosen?.reason };

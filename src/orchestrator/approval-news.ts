@@ -39,7 +39,7 @@ export function createApprovalNews(deps: ApprovalNewsDeps) {
   }
 
   /** The outbox key makes repeated calls count once. */
-  function tell(approval: Approval, kind: "approval" | "reminder"): void {
+  function sendQuestion(approval: Approval, kind: "approval" | "reminder"): void {
     const { id, conversation } = approval;
     const source = conversation === null ? undefined : askerOf(approval);
     if (conversation === null || source === undefined) return;
@@ -52,7 +52,7 @@ export function createApprovalNews(deps: ApprovalNewsDeps) {
     clearTimeout(timer);
     if (!isOpen) return;
     const times = approvals.waiting().map((approval) => ({ approval, at: remindAt(approval) }));
-    for (const { approval, at } of times) if (at <= now()) tell(approval, "reminder");
+    for (const { approval, at } of times) if (at <= now()) sendQuestion(approval, "reminder");
     const next = Math.min(...times.map(({ at }) => at).filter((at) => at > now()));
     if (Number.isFinite(next))
       timer = setTimeout(() => whenWritable(remind), Math.min(next - now(), LONGEST_WAIT_MS) + 1).unref();
@@ -66,14 +66,14 @@ export function createApprovalNews(deps: ApprovalNewsDeps) {
       isOpen = true;
       hub.subscribe((event) => {
         if (event.type === "approval.asked") {
-          whenWritable(() => tell(event.data, "approval"));
+          whenWritable(() => sendQuestion(event.data, "approval"));
           whenWritable(remind);
         } else if (event.type === "approval.decided") {
           whenWritable(() => outbox.received(approvalKey(event.data.id)));
           whenWritable(() => outbox.received(reminderKey(event.data.id)));
         }
       });
-      for (const approval of approvals.waiting()) tell(approval, "approval");
+      for (const approval of approvals.waiting()) sendQuestion(approval, "approval");
       whenWritable(remind);
     },
     close(): void {

@@ -20,7 +20,7 @@ export interface Attached {
 }
 
 /** Describes the files of a message: each path, the content of texts, and pictures by their marks. Deterministic. */
-export function tellAttached(
+export function describeAttachments(
   { attachments, text: said }: Pick<Message, "attachments" | "text">,
   files: Pick<Attachments, "find" | "read" | "pathOf">,
 ): Attached {

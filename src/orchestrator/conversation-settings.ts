@@ -120,10 +120,7 @@ export function createConversationSettings({ store, rows, engine, dataFolder, on
     },
 
     seen,
-    /**
-     * Registers a client that has the conversation open, until the returned function is called: it has seen the earlier answers
-     * and sees new ones.
-     */
+    /** A client has the conversation open until it calls the returned function: it has seen all answers and sees new ones. */
     follow(name: string): () => void {
       // The client follows events from here on, and needs none about itself.
       seen(name, { tells: false });

@@ -6,12 +6,12 @@ import { newId } from "../lib/ids.ts";
 import type { Log } from "../lib/log.ts";
 import { indented } from "../lib/quoted.ts";
 import { RULES_TITLE } from "../protocol/rules.ts";
-import { isUnfinished, type TodoItem, tellTodo } from "../protocol/todo.ts";
+import { formatTodo, isUnfinished, type TodoItem } from "../protocol/todo.ts";
 import type { EngineTool } from "../protocol/turns.ts";
 import type { ConversationLog } from "../store/conversation-log.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { State } from "../store/state.ts";
-import { PERSONA, type Section, systemMessage, tellMode } from "./system-message.ts";
+import { describeMode, PERSONA, type Section, systemMessage } from "./system-message.ts";
 
 export interface ConversationsDeps {
   engine: Engine;
@@ -23,14 +23,14 @@ export interface ConversationsDeps {
   moreTools: (conversation: string, mode: Mode) => EngineTool[];
   sections: Section[];
   /** The user's rules for a conversation. */
-  tellRules: (conversation: string) => string;
+  rulesFor: (conversation: string) => string;
   /** The mode of a conversation. */
   modeOf: (conversation: string) => Mode;
   /** The working folder of a conversation that has no folder. */
   workingDirectory: string;
   folderOf: (conversation: string) => string | null;
   /** What a conversation is told about its project and the program it is used from, for a window of this many tokens. */
-  tellPlace: (conversation: string, window: number) => Promise<string>;
+  placeSection: (conversation: string, window: number) => Promise<string>;
   sessions: SessionRows;
   state: State;
   talk: ConversationLog;
@@ -55,11 +55,11 @@ export function createConversations({
   readingTools,
   moreTools,
   sections,
-  tellRules,
+  rulesFor,
   modeOf,
   workingDirectory,
   folderOf,
-  tellPlace,
+  placeSection,
   sessions,
   state,
   talk,
@@ -76,11 +76,15 @@ export function createConversations({
       systemMessage: async (window) => {
         // Rules come first, because a small window shortens the last sections.
         const all = [
-          { title: RULES_TITLE, text: () => tellRules(conversation), isWhole: true },
+          { title: RULES_TITLE, text: () => rulesFor(conversation), isWhole: true },
           ...sections,
-          { title: "Mode", text: () => tellMode(mode) },
+          { title: "Mode", text: () => describeMode(mode) },
         ];
-        const parts = await Promise.all([systemMessage(all, window), tellPlace(conversation, window), tellSteps(conversation)]);
+        const parts = await Promise.all([
+          systemMessage(all, window),
+          placeSection(conversation, window),
+          todoSection(conversation),
+        ]);
         return parts.filter(Boolean).join("\n\n");
       },
       tools: [...(mode === "plan" ? readingTools : tools), ...moreTools(conversation, mode)],
@@ -91,9 +95,9 @@ export function createConversations({
     });
   };
   /** Every session gets the unfinished steps, even if the messages about them are gone. */
-  const tellSteps = (conversation: string): string => {
+  const todoSection = (conversation: string): string => {
     const steps = todosOf(conversation);
-    return isUnfinished(steps) ? `## Your to-do list of this conversation\n${tellTodo(steps)}` : "";
+    return isUnfinished(steps) ? `## Your to-do list of this conversation\n${formatTodo(steps)}` : "";
   };
   const linesOf = (conversation: string) =>
     talk

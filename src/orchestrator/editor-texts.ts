@@ -31,7 +31,7 @@ export function createEditorTexts({ announce, patienceMs = PATIENCE_MS }: Editor
       question.answer(text);
       return true;
     },
-    /** Asks a conversation's editor for the text of a file; undefined if there is no editor. */
+    /** Returns a function that asks a conversation's editor for the text of a file; undefined if there is no editor. */
     readerFor(conversation: string): ((path: string) => Promise<string | undefined>) | undefined {
       if (!editors.has(conversation)) return undefined;
       return (path) => {

@@ -51,7 +51,7 @@ export interface Inbox {
 }
 
 /** What a message started. */
-export interface SetGoing {
+export interface StartedWork {
   tools: string[];
   tasks: string[];
   runs: string[];
@@ -68,7 +68,7 @@ export interface InboxDeps {
   /** Who gets the reply to a message: its sender, or whoever asked for the work that it reports. */
   addressOf: (message: Message) => Source;
   /** What a message started, for the record of its route. */
-  setGoing: (messageId: string) => SetGoing;
+  startedBy: (messageId: string) => StartedWork;
   emit: Emit;
   log: Log;
   /** The delay before a failed queue continues. */
@@ -76,10 +76,10 @@ export interface InboxDeps {
 }
 
 /** A message that crashes the daemon each time must not do so for ever. */
-const MAX_LIVES = 5;
+const MAX_ATTEMPTS = 5;
 
 export function createInbox(deps: InboxDeps): Inbox {
-  const { store, messages, talk, steering, answer, outbox, conversations, addressOf, setGoing, emit, log, retryMs } = deps;
+  const { store, messages, talk, steering, answer, outbox, conversations, addressOf, startedBy, emit, log, retryMs } = deps;
   const running = new Map<string, AbortController>();
   const waiters = new Map<string, ((message: Message) => void)[]>();
   /** Conversations whose messages must wait. */
@@ -99,7 +99,7 @@ export function createInbox(deps: InboxDeps): Inbox {
 
   async function handle(work: Work): Promise<void> {
     const { id, attempts } = work.message;
-    if (attempts >= MAX_LIVES) return end(work.message, gaveUp(attempts));
+    if (attempts >= MAX_ATTEMPTS) return end(work.message, gaveUp(attempts));
     const abort = new AbortController();
     running.set(id, abort);
     try {
@@ -109,7 +109,7 @@ export function createInbox(deps: InboxDeps): Inbox {
       // The queue retries it when the database can be written again.
       if (isTemporary(error)) throw error;
       log.error("a message could not be answered", { id, error });
-      if (lanes.isOpen()) end(work.message, faultOf(error));
+      if (lanes.isOpen()) end(work.message, internalFailure(error));
     } finally {
       running.delete(id);
     }
@@ -117,7 +117,7 @@ export function createInbox(deps: InboxDeps): Inbox {
 
   function end(message: Message, outcome: Outcome, result: Done = { tools: [], served: [] }): void {
     const { id, conversation, source } = message;
-    const route = routeOf(outcome, result, setGoing(id));
+    const route = routeOf(outcome, result, startedBy(id));
     const finished = store.transaction(() => {
       if (!messages.finish(id, { ...outcome, route })) return undefined;
       const ended = messages.find(id)!;
@@ -147,7 +147,7 @@ export function createInbox(deps: InboxDeps): Inbox {
     return true;
   }
 
-  function take(submission: Submission): Message {
+  function enqueue(submission: Submission): Message {
     const { message, isNew } = messages.add({ id: newId("m"), ...submission });
     if (!isNew) return message;
     emit(queuedOf(message));
@@ -162,8 +162,8 @@ export function createInbox(deps: InboxDeps): Inbox {
   }
 
   return {
-    submit: (submission) => store.transaction(() => take(submission)),
-    ask: (submission) => finished(store.soft(() => take(submission)).id),
+    submit: (submission) => store.transaction(() => enqueue(submission)),
+    ask: (submission) => finished(store.soft(() => enqueue(submission)).id),
     rewrite: (id, text) =>
       store.transaction(() => {
         if (!messages.rewrite(id, text)) return false;
@@ -227,7 +227,7 @@ function gaveUp(attempts: number): Outcome {
   return failed("gave_up", why);
 }
 
-function faultOf(error: unknown): Outcome {
+function internalFailure(error: unknown): Outcome {
   return failed(
     "internal",
     `something went wrong inside IO (${oneLine(messageOf(error), 500)}). The log has the details: io logs.`,
@@ -242,7 +242,7 @@ function outcomeOf({ outcome, text, error }: Answered): Outcome {
 
 type Done = Pick<Answered, "tools" | "served" | "reason">;
 
-function routeOf({ status }: Outcome, { tools: called, served, reason }: Done, { tools, tasks, runs }: SetGoing): Route {
+function routeOf({ status }: Outcome, { tools: called, served, reason }: Done, { tools, tasks, runs }: StartedWork): Route {
   const names = [...new Set([...called, ...tools])];
   const delegated = tasks.length + runs.length > 0;
   const directly = status === "done" ? "directly" : "not yet";

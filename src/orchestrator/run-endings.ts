@@ -42,22 +42,22 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
         state.set(decided, "yes");
       });
     }
-    tell(run, `A swarm run has ended.\n${asData(describeRun(run))}`, run.finishedAt);
+    notifyAsker(run, `A swarm run has ended.\n${asData(describeRun(run))}`, run.finishedAt);
   }
 
-  function tell({ id, conversation }: Run, text: string, occasion: string): void {
+  function notifyAsker({ id, conversation }: Run, text: string, occasion: string): void {
     if (conversation === null) return;
     outbox.owe({ kind: "run", about: id, conversation, source: askerOf(id), text, key: `run:${id}:${occasion}` });
   }
 
-  async function takeUp(run: Run): Promise<void> {
+  async function resume(run: Run): Promise<void> {
     try {
       await swarm.resume(run.id, { unattended: true });
     } catch (error) {
       // A stopping daemon leaves it to the next start.
       if (error instanceof UserError && error.trouble === "unavailable") return;
       log.warn("a run could not be taken up again", { run: run.id, error: messageOf(error) });
-      tell(
+      notifyAsker(
         run,
         `A swarm run was interrupted and cannot go on by itself: ${oneLine(messageOf(error), 1_000)}\n${asData(describeRun(run))}`,
         "stuck",
@@ -72,7 +72,7 @@ export function createRunEndings({ store, hub, swarm, squads, outbox, askerOf, s
         const run = finishedAt === null ? undefined : swarm.show(id);
         if (run) settle(run);
       }
-      for (const run of swarm.orphans(LATEST)) void takeUp(run);
+      for (const run of swarm.orphans(LATEST)) void resume(run);
       return hub.subscribe((event) => {
         if (event.type !== "run.finished") return;
         const { runId } = event.data;

@@ -46,7 +46,7 @@ export function selfEditPolicy(enabled: boolean): string {
 }
 
 /** What a mode means for the model; empty if nothing is restricted. */
-export function tellMode(mode: Mode): string {
+export function describeMode(mode: Mode): string {
   switch (mode) {
     case "plan":
       return "The user chose to plan: read, think and answer. You have no tool that changes anything. Say what you would do, step by step, and that /mode auto lets you do it.";

@@ -1,7 +1,7 @@
 import type { Approval } from "./approvals.ts";
 
 /** Formats a whole question and how to answer it, for a channel whose commands are `allow` and `deny`. */
-export function tellApproval(approval: Approval, { allow, deny }: { allow: string; deny: string }): string {
+export function formatApproval(approval: Approval, { allow, deny }: { allow: string; deny: string }): string {
   const { id, state } = approval;
   const answer =
     state === "waiting"

@@ -1,7 +1,7 @@
 import type { BackgroundCommand, BackgroundOutput } from "./background.ts";
 
 /** Formats a background command with its latest output. */
-export function tellBackground(output: BackgroundOutput, now = Date.now()): string {
+export function formatBackground(output: BackgroundOutput, now = Date.now()): string {
   const { id, command, folder, owner, conversation, lines, total } = output;
   const of = conversation === null ? `${owner.kind} ${owner.id}` : `conversation ${conversation}`;
   const more = total > lines.length ? [`  (${total - lines.length} lines before)`] : [];
@@ -10,12 +10,12 @@ export function tellBackground(output: BackgroundOutput, now = Date.now()): stri
 }
 
 /** Formats several commands, in the given order. */
-export function tellAllBackground(all: readonly BackgroundOutput[]): string {
-  return all.map((each) => tellBackground(each)).join("\n\n") || "No command runs in the background.";
+export function formatAllBackground(all: readonly BackgroundOutput[]): string {
+  return all.map((each) => formatBackground(each)).join("\n\n") || "No command runs in the background.";
 }
 
 /** The result of stopping a command. */
-export function tellStopped({ id, state, exitCode }: BackgroundCommand): string {
+export function formatStopped({ id, state, exitCode }: BackgroundCommand): string {
   return state === "stopped"
     ? `${id} was stopped, with everything it had started.`
     : `${id} had ended before${withCode(exitCode)}.`;

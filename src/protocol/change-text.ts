@@ -3,7 +3,7 @@ import type { ChangedFile, ChangeSummary, Difference, UndoResult } from "./chang
 const MOST_FILES = 50;
 
 /** One line per file, with its state. */
-export function tellFiles(files: readonly ChangedFile[]): string[] {
+export function formatFiles(files: readonly ChangedFile[]): string[] {
   const shown = files
     .slice(0, MOST_FILES)
     .map(
@@ -14,7 +14,7 @@ export function tellFiles(files: readonly ChangedFile[]): string[] {
 }
 
 /** The result of an undo, in a few lines. */
-export function tellUndo({ id, undone, files, kept, notes }: UndoResult): string {
+export function formatUndo({ id, undone, files, kept, notes }: UndoResult): string {
   const folders = [...new Set(files.map(({ folder }) => folder))];
   const head =
     files.length === 0
@@ -22,19 +22,19 @@ export function tellUndo({ id, undone, files, kept, notes }: UndoResult): string
       : undone
         ? `Undone: ${id}. The same again does it again.`
         : `Done again: ${id}.`;
-  const lines = folders.flatMap((folder) => [`${folder}:`, ...tellFiles(files.filter((file) => file.folder === folder))]);
+  const lines = folders.flatMap((folder) => [`${folder}:`, ...formatFiles(files.filter((file) => file.folder === folder))]);
   const left = kept.slice(0, MOST_FILES).map(({ path, why }) => `  ${path}: ${why}`);
   return [head, ...lines, ...(kept.length > 0 ? [`Left as they are (${kept.length}):`, ...left] : []), ...notes].join("\n");
 }
 
 /** A diff with a list of its files, cut after `lines` lines. */
-export function tellDifference({ text, files, notes, undone }: Difference, { lines = Number.POSITIVE_INFINITY } = {}): string {
+export function formatDifference({ text, files, notes, undone }: Difference, { lines = Number.POSITIVE_INFINITY } = {}): string {
   if (files.length === 0) return ["No change of a file is known.", ...notes].join("\n");
   const all = text.split("\n");
   const more = all.length > lines ? [`… ${all.length - lines} more lines`] : [];
   return [
     ...(undone ? ["This was undone:"] : []),
-    ...tellFiles(files),
+    ...formatFiles(files),
     "",
     ...all.slice(0, lines),
     ...more,
@@ -43,7 +43,7 @@ export function tellDifference({ text, files, notes, undone }: Difference, { lin
 }
 
 /** The confirmation question for an undo without an id. */
-export function tellSummary({ id, files, folders, undone }: ChangeSummary): string {
+export function undoQuestion({ id, files, folders, undone }: ChangeSummary): string {
   return `${undone ? "Do again" : "Undo"} ${id} (${files} ${files === 1 ? "file" : "files"} in ${folders.join(", ")})?`;
 }
 

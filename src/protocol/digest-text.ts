@@ -19,7 +19,7 @@ export function isNothing({ done, failed, waiting, heldCount }: Digest): boolean
 }
 
 /** A digest in a few lines. */
-export function tellDigest(digest: Digest): string {
+export function formatDigest(digest: Digest): string {
   const { since, done, failed, unproven, waiting, cost, held, heldCount } = digest;
   const from = `${since.slice(0, 16).replace("T", " ")} UTC`;
   if (isNothing(digest)) return `Nothing to report since ${from}.`;

@@ -44,7 +44,7 @@ const ReviewId = z.string().max(100).optional().describe("the changes that were 
 export const UNKNOWN_WRITER = "changed outside, by whom is not known";
 
 /** Who changed a page that waits for review, and how. */
-export const tellChange = ({ change, by, actor }: Pick<PageReview, "change" | "by" | "actor">): string =>
+export const formatPageChange = ({ change, by, actor }: Pick<PageReview, "change" | "by" | "actor">): string =>
   by === "agent" ? `${change} by ${actor}` : change === "deleted" ? "deleted outside, by whom is not known" : UNKNOWN_WRITER;
 
 /** A person's verdict on such a page: keep it, replace its text, or revert it. */

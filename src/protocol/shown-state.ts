@@ -88,13 +88,13 @@ export function exitCodeIn(result: string | null): number | null | undefined {
 }
 
 /** A failed try, on one line. */
-export function tellRetry({ attempt, why, waitMs }: Retry): string {
+export function formatRetry({ attempt, why, waitMs }: Retry): string {
   const next = waitMs === null ? "it is tried again in a moment" : `it is tried again in ${Math.ceil(waitMs / 1_000)} s`;
   return `try ${attempt} failed, ${next}: ${why}`;
 }
 
 /** Says on one line that work waits for room on the disk, or continues. */
-export function tellDisk({ detail }: DiskInfo): string {
+export function formatDiskState({ detail }: DiskInfo): string {
   return detail ?? "There is room on the disk again: work goes on.";
 }
 

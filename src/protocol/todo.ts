@@ -13,7 +13,7 @@ export type TodoList = z.infer<typeof TodoList>;
 export const TODO_MARKS: Readonly<Record<TodoItem["state"], string>> = { open: "☐", running: "▸", done: "☑" };
 
 /** The list as plain lines. */
-export function tellTodo(items: readonly TodoItem[]): string {
+export function formatTodo(items: readonly TodoItem[]): string {
   return items.map(({ text, state }) => `${TODO_MARKS[state]} ${text}`).join("\n");
 }
 

@@ -5,7 +5,7 @@ import { isFolder } from "../lib/is-folder.ts";
 import { named, oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Failure } from "../protocol/messages.ts";
-import { tellRetry } from "../protocol/shown-state.ts";
+import { formatRetry } from "../protocol/shown-state.ts";
 import type { Agent, Squad, Task, TaskEvidence } from "../protocol/squads.ts";
 import type { TurnEvent, TurnRequest, TurnResult } from "../protocol/turns.ts";
 import type { Spender, Spending } from "../protocol/usage.ts";
@@ -54,7 +54,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   }
 
   function hear(task: Task, event: TurnEvent): void {
-    if (event.kind === "retry") note(task, "model", tellRetry(event), { attempt: event.attempt, waitMs: event.waitMs });
+    if (event.kind === "retry") note(task, "model", formatRetry(event), { attempt: event.attempt, waitMs: event.waitMs });
     if (event.kind === "notice") note(task, "started", oneLine(event.text, MAX_NOTICE));
     if (event.kind !== "usage") return;
     const { model, inputTokens, outputTokens } = event.call;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Emit } from "../protocol/events.ts";
-import { TodoItem, tellTodo } from "../protocol/todo.ts";
+import { formatTodo, TodoItem } from "../protocol/todo.ts";
 import { conversationHolder, type Todos } from "../store/todos.ts";
 import { type Tool, tool } from "./tool.ts";
 
@@ -25,7 +25,7 @@ export function todo({ todos, conversationOf, emit, clean }: TodoDeps): Tool {
     async run({ items }, { owner }) {
       const conversation = conversationOf(owner);
       const holder = conversation === undefined ? owner : conversationHolder(conversation);
-      if (items === undefined) return tellTodo(todos.of(holder)) || "The list is empty.";
+      if (items === undefined) return formatTodo(todos.of(holder)) || "The list is empty.";
       const list = items.map(({ text, state }) => ({ text: clean(text), state }));
       todos.set(holder, list);
       emit({ type: "todo.changed", conversation, data: { id: owner, items: list } });

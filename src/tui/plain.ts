@@ -4,10 +4,10 @@ import type { Client } from "../client/client.ts";
 import { expandCommand, type OwnCommand } from "../home/own-command.ts";
 import { messageOf } from "../lib/errors.ts";
 import { terminalSafe } from "../lib/terminal-safe.ts";
-import { tellApproval } from "../protocol/approval-text.ts";
+import { formatApproval } from "../protocol/approval-text.ts";
 import { shownFailure } from "../protocol/messages.ts";
 import { isFromElsewhere } from "../protocol/news.ts";
-import { tellDisk, tellRetry } from "../protocol/shown-state.ts";
+import { formatDiskState, formatRetry } from "../protocol/shown-state.ts";
 import { ASKED, commandIn, helpText, isBuiltIn, needsScreen, unknownCommand } from "./commands/index.ts";
 import { createToolNotes } from "./tool-notes.ts";
 
@@ -41,7 +41,7 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
             say(delta);
           },
           onTool: createToolNotes(note),
-          onRetry: (retry) => note(`! ${tellRetry(retry)}`),
+          onRetry: (retry) => note(`! ${formatRetry(retry)}`),
           wait: "for ever",
         },
       );
@@ -64,9 +64,9 @@ export async function plainChat({ client, conversation, input, output, isTyped, 
     const onBack = () => note("· the daemon is back");
     for await (const event of client.events({ conversation, signal, wait: "for ever", onLost, onBack })) {
       // A question is shown at once: the answer may be waiting for it.
-      if (event.type === "approval.asked") say(`\n${tellApproval(event.data, { allow: "/allow", deny: "/deny" })}\n`);
+      if (event.type === "approval.asked") say(`\n${formatApproval(event.data, { allow: "/allow", deny: "/deny" })}\n`);
       if (event.type === "news.told" && isFromElsewhere(event.data, conversation)) note(`· ${event.data.text}`);
-      if (event.type === "disk.changed") note(`! ${tellDisk(event.data)}`);
+      if (event.type === "disk.changed") note(`! ${formatDiskState(event.data)}`);
       if (event.type !== "message.finished" || event.data.source.channel !== "background") continue;
       const { source, reply } = event.data;
       const text = shownFailure(event.data) ?? reply ?? "";

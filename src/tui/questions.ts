@@ -1,4 +1,4 @@
-import { tellApproval } from "../protocol/approval-text.ts";
+import { formatApproval } from "../protocol/approval-text.ts";
 import type { Approval } from "../protocol/approvals.ts";
 import { coloured, dim, type Line } from "./text/style.ts";
 import { type Block, plainBlock, safe } from "./transcript/blocks.ts";
@@ -30,7 +30,7 @@ export class Questions {
     const isKnown = this.#waiting.some((each) => each.approval.id === approval.id);
     this.#waiting = this.#waiting.filter((each) => each.approval.id !== approval.id);
     if (!isKnown) return undefined;
-    const text = tellApproval(approval, { allow: "/allow", deny: "/deny" });
+    const text = formatApproval(approval, { allow: "/allow", deny: "/deny" });
     return plainBlock(this.#printed.has(approval.id) ? `${approval.id}: ${text.split("\n").at(-1)}` : text);
   }
 
@@ -59,7 +59,7 @@ export class Questions {
     if (!first) return [];
     first.seenSince ??= this.#now();
     const { approval } = first;
-    const text = safe(tellApproval(approval, { allow: "/allow", deny: "/deny" })).split("\n");
+    const text = safe(formatApproval(approval, { allow: "/allow", deny: "/deny" })).split("\n");
     if (text.length > room && !this.#printed.has(approval.id)) {
       this.#printed.add(approval.id);
       print(plainBlock(text.slice(0, -1).join("\n")));

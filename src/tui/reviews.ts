@@ -1,5 +1,5 @@
 import type { Client } from "../client/client.ts";
-import { type PageReview, type ReviewVerdict, tellChange } from "../protocol/page-review.ts";
+import { formatPageChange, type PageReview, type ReviewVerdict } from "../protocol/page-review.ts";
 import { brief } from "./commands/command.ts";
 import { coloured, dim, type Line } from "./text/style.ts";
 import { type Block, noteBlock, plainBlock, safe } from "./transcript/blocks.ts";
@@ -50,7 +50,7 @@ export class Reviews {
     if (!item) return [];
     const { path, by, at, said, fromOutside, contradictions } = item;
     const about = [
-      `${tellChange(item)}, ${at.slice(0, 16).replace("T", " ")} UTC${fromOutside && by === "agent" ? ", with text from outside" : ""}`,
+      `${formatPageChange(item)}, ${at.slice(0, 16).replace("T", " ")} UTC${fromOutside && by === "agent" ? ", with text from outside" : ""}`,
       ...(said === "" ? [] : [`asked: ${brief(said, 100)}`]),
       ...contradictions.slice(0, LISTED).map(({ otherPath, otherSays }) => `contradicts ${otherPath}: ${brief(otherSays, 100)}`),
     ];

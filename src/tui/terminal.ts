@@ -6,7 +6,7 @@ import { concerns } from "../protocol/approval-text.ts";
 import type { ConversationInfo } from "../protocol/conversations.ts";
 import type { Event } from "../protocol/events.ts";
 import { isFromElsewhere, type Notice } from "../protocol/news.ts";
-import { tellDisk } from "../protocol/shown-state.ts";
+import { formatDiskState } from "../protocol/shown-state.ts";
 import type { TodoItem } from "../protocol/todo.ts";
 import { commandList } from "./commands/index.ts";
 import { Composer } from "./composer.ts";
@@ -219,7 +219,7 @@ export class Terminal {
       this.#transcript.calmly(noteBlock(`the ${event.data.kind}'s budget is nearly used up (/usage)`));
     if (event.type === "disk.changed") {
       this.#facts = { ...this.#facts, isDiskFull: event.data.state === "full" };
-      this.#transcript.calmly(noteBlock(tellDisk(event.data)));
+      this.#transcript.calmly(noteBlock(formatDiskState(event.data)));
     }
     this.#soon();
   }

@@ -105,7 +105,7 @@ function openRooms() {
       config: () => ({ turnSilenceMs: 1_000, turnCapMs: 1_000 }) as ReturnType<Parameters<typeof createAnswers>[0]["config"]>,
     }),
     addressOf: () => API,
-    setGoing: () => ({ tools: [], tasks: [], runs: [] }),
+    startedBy: () => ({ tools: [], tasks: [], runs: [] }),
   });
   onTestFinished(async () => {
     connection.heal();

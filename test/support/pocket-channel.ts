@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import type { Channel } from "../../src/channels/channel.ts";
 import type { Inbox } from "../../src/orchestrator/inbox.ts";
-import { tellApproval } from "../../src/protocol/approval-text.ts";
+import { formatApproval } from "../../src/protocol/approval-text.ts";
 import { type Message, shownFailure } from "../../src/protocol/messages.ts";
 
 export interface PocketDeps {
@@ -55,7 +55,7 @@ export function createPocket({ inbox, port, password }: PocketDeps): Channel {
       new Promise((done, failed) => {
         if (!person) return failed(new Error("nobody is there"));
         const reply =
-          "news" in what ? what.news : "approval" in what ? tellApproval(what.approval, ANSWERS) : textOf(what.message);
+          "news" in what ? what.news : "approval" in what ? formatApproval(what.approval, ANSWERS) : textOf(what.message);
         person.write(`${JSON.stringify({ reply })}\n`, (error) => (error ? failed(error) : done("delivered")));
       }),
     close: () =>

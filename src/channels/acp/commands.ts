@@ -2,7 +2,7 @@ import type { AvailableCommand } from "@agentclientprotocol/sdk";
 import { UserError } from "../../lib/errors.ts";
 import { oneLine, quoted } from "../../lib/quoted.ts";
 import type { Status } from "../../protocol/api.ts";
-import { tellApproval } from "../../protocol/approval-text.ts";
+import { formatApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { Skill } from "../../protocol/skills.ts";
 import type { Squad, Task } from "../../protocol/squads.ts";
@@ -93,7 +93,7 @@ export function createCommands({ request }: Pick<AcpAccess, "request">) {
       async run() {
         const waiting = await listOf<Approval>("/api/approvals?state=waiting");
         const how = { allow: "io approval allow", deny: "io approval deny" };
-        return { say: waiting.map((approval) => tellApproval(approval, how)).join("\n\n") || "Nothing waits for you." };
+        return { say: waiting.map((approval) => formatApproval(approval, how)).join("\n\n") || "Nothing waits for you." };
       },
     },
     status: {

@@ -40,7 +40,7 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
   const cancelPath = (message: string) => `/api/messages/${segment(message)}/cancel`;
 
   /** Repeats the work with a running daemon if this one was lost. */
-  async function reach<T>(work: () => Promise<T>): Promise<T> {
+  async function withDaemon<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -53,16 +53,16 @@ export function createPrompts({ access, conversation, feed, keep }: PromptsDeps)
   async function send(prompt: Prompt, text: string, files: Given["files"]): Promise<void> {
     // Looking for the daemon takes longer than everything else here.
     if (!feed.isConnected()) await access.ready();
-    await reach(keep);
+    await withDaemon(keep);
     await feed.open();
     const attachments: string[] = [];
-    for (const { name, bytes } of files) attachments.push((await reach(() => access.upload(name, bytes))).id);
+    for (const { name, bytes } of files) attachments.push((await withDaemon(() => access.upload(name, bytes))).id);
     await feed.hold(async () => {
       if (prompt.isCancelled) return;
       const attached = attachments.length > 0 ? { attachments } : {};
       const body = { text, conversation, source: "acp", idempotencyKey: prompt.key, ...attached };
       // The idempotency key makes it one message, whether or not it arrived before the daemon was lost.
-      const sent = await reach(() => access.request<Message | { id: string }>("POST", "/api/messages", body));
+      const sent = await withDaemon(() => access.request<Message | { id: string }>("POST", "/api/messages", body));
       prompt.id = sent.id;
       own.add(sent.id);
       if (prompt.isCancelled) void stop(prompt);

@@ -4,8 +4,8 @@ import { type Message, type MessageProgress, type Source, shownFailure } from ".
 import { segment } from "../mcp/access.ts";
 import type { AcpAccess } from "./access.ts";
 import { textBlock } from "./content.ts";
-import { callIdOf } from "./telling.ts";
 import { contentOf, describeCall } from "./tools.ts";
+import { callIdOf } from "./turn-reporter.ts";
 
 export interface ReplayDeps {
   access: Pick<AcpAccess, "request">;

@@ -16,8 +16,8 @@ import { createQuestions, type Questions } from "./questions.ts";
 import { isOfPerson, type Replayed, replayMessages } from "./replay.ts";
 import { createEditorServers } from "./servers.ts";
 import { createSettings } from "./settings.ts";
-import { createTelling, planOf, type Telling } from "./telling.ts";
 import { createEditorTexts } from "./texts.ts";
+import { createTurnReporter, planOf, type TurnReporter } from "./turn-reporter.ts";
 
 export interface SessionDeps {
   access: AcpAccess;
@@ -44,28 +44,28 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
   const path = `/api/conversations/${segment(id)}`;
   const tell = (update: SessionUpdate) => client.notify("session/update", { sessionId: id, update });
   const say = (text: string) => tell({ sessionUpdate: "agent_message_chunk", content: textBlock(text) });
-  const telling = createTelling({ folder: () => folder, tell, resultOf: (...of) => resultOf(access, ...of) });
+  const reporter = createTurnReporter({ folder: () => folder, tell, resultOf: (...of) => resultOf(access, ...of) });
   const servers = createEditorServers({ access, path: `${path}/servers`, folder, session: id, client, say });
   const texts = createEditorTexts({ access, client, session: id, path: `${path}/editor`, folder, isOffered: holdsTexts });
-  const feed = createFeed({ access, conversation: id, onEvent: hear });
+  const feed = createFeed({ access, conversation: id, onEvent: handleEvent });
   const prompts = createPrompts({ access, conversation: id, feed, keep });
   const settings = createSettings({ access, conversation: id, isKept: () => keeping !== undefined });
   if (known) settings.heard(known);
   const questions = createQuestions({
     ...{ access, client, conversation: id, folder },
-    callOf: ({ owner, tool, command, path: file }) => telling.openCall(owner.id, tool, command ?? file ?? ""),
+    callOf: ({ owner, tool, command, path: file }) => reporter.openCall(owner.id, tool, command ?? file ?? ""),
     say,
   });
 
-  async function hear(event: Event): Promise<void> {
+  async function handleEvent(event: Event): Promise<void> {
     if ("id" in event.data && event.id <= (toldUpTo.get(String(event.data.id)) ?? 0)) return;
     switch (event.type) {
       case "message.queued":
         if (isOfPerson(event.data.source) && !prompts.isOwn(event.data.id)) asked.set(event.data.id, event.data.text);
         return;
       case "message.started":
-        await tellAsked(event.data.id);
-        return telling.hear(event);
+        await showOtherPrompt(event.data.id);
+        return reporter.handle(event);
       case "message.finished":
         return finish(event.data);
       case "approval.asked":
@@ -77,20 +77,20 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
         void texts.answer(event.data).catch((error: unknown) => access.note(String(error)));
         return;
       case "conversation.changed":
-        return event.data.name === id ? tellChanges(event.data) : undefined;
+        return event.data.name === id ? reportChanges(event.data) : undefined;
       default:
-        return telling.hear(event);
+        return reporter.handle(event);
     }
   }
 
   /** Shows what another client said in this conversation. */
-  async function tellAsked(message: string): Promise<void> {
+  async function showOtherPrompt(message: string): Promise<void> {
     const text = asked.get(message);
     asked.delete(message);
     if (text !== undefined) await tell({ sessionUpdate: "user_message_chunk", content: textBlock(text), messageId: message });
   }
 
-  async function tellChanges(info: ConversationInfo): Promise<void> {
+  async function reportChanges(info: ConversationInfo): Promise<void> {
     if (info.title !== title) await tell({ sessionUpdate: "session_info_update", title: info.title });
     title = info.title;
     if (!settings.heard(info)) return;
@@ -99,8 +99,8 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
   }
 
   async function finish(message: Message): Promise<void> {
-    await telling.finish(message);
-    await tellUse(access, path, tell);
+    await reporter.finish(message);
+    await reportContextUse(access, path, tell);
     prompts.finished(message);
   }
 
@@ -123,7 +123,7 @@ export function createSession({ access, client, commands, id, folder, holdsTexts
         await feed.open();
         const replayed = await replayMessages({ access, conversation: id, folder, tell: replays ? tell : undefined });
         for (const message of replayed.finished) toldUpTo.set(message, Number.POSITIVE_INFINITY);
-        await takeUp({ access, asked, toldUpTo, telling, questions, path, tell }, replayed, replays);
+        await catchUp({ access, asked, toldUpTo, reporter, questions, path, tell }, replayed, replays);
       }),
     tellCommands: async (): Promise<void> =>
       tell({ sessionUpdate: "available_commands_update", availableCommands: await commands.list() }),
@@ -149,31 +149,31 @@ export type Session = ReturnType<typeof createSession>;
 
 type Tell = (update: SessionUpdate) => Promise<void>;
 
-interface TakeUpParts extends Pick<SessionDeps, "access"> {
+interface CatchUpParts extends Pick<SessionDeps, "access"> {
   asked: Map<string, string>;
   toldUpTo: Map<string, number>;
-  telling: Telling;
+  reporter: TurnReporter;
   questions: Questions;
   path: string;
   tell: Tell;
 }
 
 /** Catches up with the running and queued messages of the conversation. */
-async function takeUp(parts: TakeUpParts, { unfinished }: Replayed, shows: boolean): Promise<void> {
-  const { access, asked, toldUpTo, telling, questions, path, tell } = parts;
+async function catchUp(parts: CatchUpParts, { unfinished }: Replayed, shows: boolean): Promise<void> {
+  const { access, asked, toldUpTo, reporter, questions, path, tell } = parts;
   for (const { message, progress } of unfinished) {
     if (message.status === "queued" || !progress) {
       if (isOfPerson(message.source)) asked.set(message.id, message.text);
       continue;
     }
     toldUpTo.set(message.id, progress.upTo);
-    if (shows) await telling.replay(progress);
-    else telling.goOn(progress);
+    if (shows) await reporter.replay(progress);
+    else reporter.goOn(progress);
   }
-  await tellSteps(access, path, tell);
+  await reportTodo(access, path, tell);
   const waiting = await access.request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting&limit=200");
   for (const approval of waiting.items.reverse()) await questions.ask(approval);
-  await tellUse(access, path, tell);
+  await reportContextUse(access, path, tell);
 }
 
 /** The result of a call as the model got it, from the journal. */
@@ -184,13 +184,13 @@ async function resultOf(access: AcpAccess, message: string, callId: string): Pro
 }
 
 /** Reports how full the model's window is. */
-async function tellUse(access: AcpAccess, path: string, tell: Tell): Promise<void> {
+async function reportContextUse(access: AcpAccess, path: string, tell: Tell): Promise<void> {
   const use = await access.request<{ context: ContextUse | null }>("GET", `${path}/context`).catch(() => undefined);
   if (use?.context) await tell({ sessionUpdate: "usage_update", used: use.context.total, size: use.context.window });
 }
 
 /** Reports the model's to-do list, if there is one. */
-async function tellSteps(access: AcpAccess, path: string, tell: Tell): Promise<void> {
+async function reportTodo(access: AcpAccess, path: string, tell: Tell): Promise<void> {
   const { items } = await access.request<{ items: TodoItem[] }>("GET", `${path}/todo`);
   if (items.length > 0) await tell(planOf(items));
 }

@@ -4,10 +4,10 @@ import type { Outbox } from "../../orchestrator/outbox.ts";
 import { Approval, ApprovalDecision, ApprovalState, KeptRule } from "../../protocol/approvals.ts";
 import type { EditChannel } from "../../protocol/pages.ts";
 import type { Approvals } from "../../tools/approvals/approvals.ts";
-import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
+import { FETCHED_SOURCES } from "./fetched-sources.ts";
 import { answers, body, pageOf } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 const Id = z.object({ id: z.string().max(100) });
 
@@ -16,10 +16,10 @@ export interface ApprovalRoutesDeps {
   outbox: Pick<Outbox, "received">;
 }
 
-export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps, cameBy: CameBy): void {
+export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: ApprovalRoutesDeps, channelOf: ChannelOf): void {
   /** Marks a question as delivered, because this response shows it to somebody. */
-  const handOver = (approval: Approval): Approval => {
-    outbox.received(approvalKey(approval.id), CARRIED);
+  const markDelivered = (approval: Approval): Approval => {
+    outbox.received(approvalKey(approval.id), FETCHED_SOURCES);
     return approval;
   };
 
@@ -40,7 +40,7 @@ export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: Approval
     const { state, limit, before } = context.req.valid("query");
     const ask = (count: number) => approvals.list({ state, limit: count, before });
     const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
-    return context.json({ items: items.map(handOver), ...rest }, 200);
+    return context.json({ items: items.map(markDelivered), ...rest }, 200);
   });
 
   const rules = createRoute({
@@ -67,7 +67,7 @@ export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: Approval
     request: { params: Id },
     responses: answers(200, Approval),
   });
-  app.openapi(one, (context) => context.json(handOver(approvals.find(context.req.valid("param").id)), 200));
+  app.openapi(one, (context) => context.json(markDelivered(approvals.find(context.req.valid("param").id)), 200));
 
   const decide = createRoute({
     method: "post",
@@ -79,7 +79,7 @@ export function approvalRoutes(app: OpenAPIHono, { approvals, outbox }: Approval
   app.openapi(decide, (context) => {
     const { id } = context.req.valid("param");
     const decision = context.req.valid("json");
-    const by = cameBy(context);
+    const by = channelOf(context);
     const refusal = whyNot(by, approvals.find(id), decision);
     if (refusal !== undefined) throw new HttpError(403, refusal);
     return context.json(approvals.decide(id, decision, by), 200);

@@ -9,8 +9,8 @@ import { Conversation } from "../../protocol/messages.ts";
 import type { Words } from "../../protocol/runs.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Hub } from "../../store/hub.ts";
-import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
+import { FETCHED_SOURCES } from "./fetched-sources.ts";
 
 const COMMENT_EVERY_MS = 15_000;
 /** A client that falls this far behind is disconnected; it reconnects with its last id and misses nothing. */
@@ -76,7 +76,7 @@ export function eventRoutes(app: OpenAPIHono, { hub, events, outbox, conversatio
         }
         if (!isFor(event)) return;
         await stream.writeSSE({ id: String(sent), event: event.type, data: JSON.stringify(event.data) });
-        if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id), CARRIED);
+        if (event.type === "message.finished" && !stream.aborted) outbox.received(replyKey(event.data.id), FETCHED_SOURCES);
       };
       try {
         // Tells the client its position from the start, so that it can resume from there.

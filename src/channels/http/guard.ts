@@ -19,7 +19,7 @@ export interface GuardDeps {
   /** The scopes of a program's token; undefined if it never existed or was revoked. */
   scopesOf?: (token: string) => readonly TokenScope[] | undefined;
   /** Called when a token is used outside of its scopes. */
-  onAstray?: (token: string, path: string) => void;
+  onTokenMisuse?: (token: string, path: string) => void;
   /** Browser origins that may use `/v1`. */
   openaiOrigins?: () => string[];
 }
@@ -30,16 +30,16 @@ const KEY_HEADER = "io-key";
 /** Admits only requests that name this server's host, come from no other site, and bring a valid token. */
 export function createGuard(deps: GuardDeps) {
   const { token, host, port, allowedHosts, isBehindWall = async () => false } = deps;
-  const { scopesOf = () => undefined, onAstray = () => undefined, openaiOrigins = () => [] } = deps;
+  const { scopesOf = () => undefined, onTokenMisuse = () => undefined, openaiOrigins = () => [] } = deps;
   const sessions = createBrowserSessions(token);
   // Browsers share cookies between all ports of a host, so the port keeps cookies of different programs apart.
   const cookieName = () => `io_session_${port()}`;
-  const judged = new WeakMap<Socket, Promise<boolean>>();
+  const checked = new WeakMap<Socket, Promise<boolean>>();
   /** Checks a connection once, at its first request. */
-  const isFromBehind = async (socket: Socket | undefined): Promise<boolean> => {
+  const isFromSandbox = async (socket: Socket | undefined): Promise<boolean> => {
     if (socket === undefined) return false;
-    const known = judged.get(socket) ?? isBehindWall(socket);
-    judged.set(socket, known);
+    const known = checked.get(socket) ?? isBehindWall(socket);
+    checked.set(socket, known);
     return known;
   };
 
@@ -57,7 +57,7 @@ export function createGuard(deps: GuardDeps) {
     isOpenAiPath(path) && origin !== undefined && openaiOrigins().includes(origin);
 
   const address: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (context, next) => {
-    if (await isFromBehind(context.env?.incoming?.socket))
+    if (await isFromSandbox(context.env?.incoming?.socket))
       return fail(context, 403, "Commands that IO runs may not use its API. Use IO's tools, or ask the user.");
     const hostHeader = context.req.header("host");
     if (!isOurHost(hostHeader))
@@ -93,7 +93,7 @@ export function createGuard(deps: GuardDeps) {
         return fail(context, 401, `A token is needed: ${help}`);
       }
       if (scope === undefined || !scopes.includes(scope)) {
-        if (bearer !== undefined) onAstray(bearer, context.req.path);
+        if (bearer !== undefined) onTokenMisuse(bearer, context.req.path);
         const remedy = scope === undefined ? "" : ` Make one for this: io token create <name> --for ${scope}.`;
         return fail(context, 403, `This token was made for ${scopes.join(" and ")} and opens nothing else.${remedy}`);
       }
@@ -132,7 +132,7 @@ export function createGuard(deps: GuardDeps) {
     claim: (context: Context): string | undefined =>
       isOwnPage(context) ? sessions.claim(getCookie(context, cookieName())) : undefined,
     /** The channel of an admitted request: browsers use the cookie, our own commands name themselves. */
-    cameBy(context: Context): ApiChannel {
+    channelOf(context: Context): ApiChannel {
       if (context.req.header("authorization") === undefined) return "web";
       const client = context.req.header("io-client");
       return client === "terminal" || client === "mcp" || client === "acp" ? client : "api";

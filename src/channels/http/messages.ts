@@ -8,8 +8,8 @@ import { Conversation, Message, NewMessage, Words } from "../../protocol/message
 import { type Attachments, isNamedFile } from "../../store/attachments.ts";
 import type { EventLog } from "../../store/events.ts";
 import type { Messages } from "../../store/messages.ts";
-import { CARRIED } from "./carried.ts";
 import { HttpError } from "./errors.ts";
+import { FETCHED_SOURCES } from "./fetched-sources.ts";
 import { answers, body, pageOf } from "./shapes.ts";
 
 const MessageId = z.object({ id: z.string() });
@@ -27,8 +27,8 @@ export interface MessageRoutesDeps {
 export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
   const { inbox, outbox, messages, events, conversations, attachments: files } = deps;
   /** Marks a finished message as delivered, because this response shows it to somebody. */
-  const handOver = (message: Message): Message => {
-    if (message.finishedAt !== null) outbox.received(replyKey(message.id), CARRIED);
+  const markDelivered = (message: Message): Message => {
+    if (message.finishedAt !== null) outbox.received(replyKey(message.id), FETCHED_SOURCES);
     return message;
   };
   const find = (id: string): Message => {
@@ -58,9 +58,9 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
       throw new HttpError(404, "There is no file with one of these ids. Send it first: POST /api/files.");
     const sender = { channel: source, ...(folder && { folder }) };
     const submission = { text, conversation, source: sender, idempotencyKey, attachments };
-    if (context.req.valid("query").wait === "true") return context.json(handOver(await inbox.ask(submission)), 200);
+    if (context.req.valid("query").wait === "true") return context.json(markDelivered(await inbox.ask(submission)), 200);
     const message = inbox.submit(submission);
-    return context.json(message.finishedAt === null ? { id: message.id, status: message.status } : handOver(message), 202);
+    return context.json(message.finishedAt === null ? { id: message.id, status: message.status } : markDelivered(message), 202);
   });
 
   const list = createRoute({
@@ -83,7 +83,7 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
     context.header("last-event-id", String(events.lastId()));
     const { items, ...rest } = pageOf(limit, ask, ({ id }) => id);
     if (before === undefined) conversations.seen(conversation);
-    return context.json({ items: items.map(handOver), ...rest }, 200);
+    return context.json({ items: items.map(markDelivered), ...rest }, 200);
   });
 
   const one = createRoute({
@@ -97,7 +97,7 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
     const { id } = context.req.valid("param");
     const { waitMs } = context.req.valid("query");
     if (waitMs > 0 && find(id).finishedAt === null) await within(waitMs, inbox.finished(id));
-    return context.json(handOver(find(id)), 200);
+    return context.json(markDelivered(find(id)), 200);
   });
 
   const cancel = createRoute({
@@ -111,7 +111,7 @@ export function messageRoutes(app: OpenAPIHono, deps: MessageRoutesDeps): void {
     const { id } = context.req.valid("param");
     find(id);
     if (!inbox.cancel(id)) throw new HttpError(409, "This message is finished already.");
-    return context.json(handOver(await inbox.finished(id)), 200);
+    return context.json(markDelivered(await inbox.finished(id)), 200);
   });
 
   wordRoutes(app, deps, find);

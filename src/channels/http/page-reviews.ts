@@ -2,13 +2,13 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { PageReview, ReviewVerdict } from "../../protocol/page-review.ts";
 import type { PageReviews } from "../../wiki/review.ts";
 import { answers, body } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 export interface PageReviewRoutesDeps {
   pageReviews: PageReviews;
 }
 
-export function pageReviewRoutes(app: OpenAPIHono, { pageReviews }: PageReviewRoutesDeps, cameBy: CameBy): void {
+export function pageReviewRoutes(app: OpenAPIHono, { pageReviews }: PageReviewRoutesDeps, channelOf: ChannelOf): void {
   const list = createRoute({
     method: "get",
     path: "/api/wiki/review",
@@ -26,6 +26,6 @@ export function pageReviewRoutes(app: OpenAPIHono, { pageReviews }: PageReviewRo
   });
   app.openapi(decide, async (context) => {
     const given = context.req.valid("json");
-    return context.json(await pageReviews.decide(given, cameBy(context)), 200);
+    return context.json(await pageReviews.decide(given, channelOf(context)), 200);
   });
 }

@@ -5,7 +5,7 @@ import { readRunSettings } from "../../swarm/pipeline/settings.ts";
 import type { PlanDesk } from "../../swarm/run/plan-desk.ts";
 import { ALLOW, Variables } from "./runs.ts";
 import { answers, body } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 export interface PlanRoutesDeps {
   plans: PlanDesk;
@@ -27,7 +27,7 @@ const Answer = z.strictObject({
 });
 
 /** Plans whose questions a person answers here. */
-export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps, cameBy: CameBy): void {
+export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps, channelOf: ChannelOf): void {
   const list = createRoute({
     method: "get",
     path: "/api/plans",
@@ -45,7 +45,7 @@ export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps, cameBy: 
   });
   app.openapi(begin, async (context) => {
     const { variables, ...wanted } = context.req.valid("json");
-    const isCommand = cameBy(context) === "terminal";
+    const isCommand = channelOf(context) === "terminal";
     const planning = await plans
       .begin({
         ...wanted,

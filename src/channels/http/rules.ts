@@ -2,13 +2,13 @@ import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { NewRule, Rule } from "../../protocol/rules.ts";
 import type { Rules } from "../../wiki/rules.ts";
 import { answers, body } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 export interface RuleRoutesDeps {
   rules: Rules;
 }
 
-export function ruleRoutes(app: OpenAPIHono, { rules }: RuleRoutesDeps, cameBy: CameBy): void {
+export function ruleRoutes(app: OpenAPIHono, { rules }: RuleRoutesDeps, channelOf: ChannelOf): void {
   const list = createRoute({
     method: "get",
     path: "/api/rules",
@@ -24,7 +24,7 @@ export function ruleRoutes(app: OpenAPIHono, { rules }: RuleRoutesDeps, cameBy: 
     request: { body: body(NewRule) },
     responses: answers(201, Rule),
   });
-  app.openapi(add, (context) => context.json(rules.add(context.req.valid("json"), `added by ${cameBy(context)}`), 201));
+  app.openapi(add, (context) => context.json(rules.add(context.req.valid("json"), `added by ${channelOf(context)}`), 201));
 
   const remove = createRoute({
     method: "delete",

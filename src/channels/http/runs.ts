@@ -10,7 +10,7 @@ import { readRunSettings, settingsIn, VARIABLE_NAMES } from "../../swarm/pipelin
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import { HttpError } from "./errors.ts";
 import { answers, body, pageOf } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 export interface RunDeps {
   swarm: Swarm;
@@ -88,9 +88,9 @@ const Settled = z
 const Problem = z.object({ line: z.number().int(), path: z.string(), message: z.string() });
 const Checked = z.object({ problems: z.array(Problem), notes: z.array(z.string()) });
 
-export function runRoutes(app: OpenAPIHono, deps: RunDeps, cameBy: CameBy): void {
+export function runRoutes(app: OpenAPIHono, deps: RunDeps, channelOf: ChannelOf): void {
   const { swarm, pulls, env, squadProject, checkPipeline, onCommandRun } = deps;
-  const howToAllow = (context: Context) => (cameBy(context) === "terminal" ? undefined : ALLOW);
+  const howToAllow = (context: Context) => (channelOf(context) === "terminal" ? undefined : ALLOW);
   const find = (id: string): Run => {
     const run = swarm.show(id);
     if (!run) throw new HttpError(404, `There is no run "${id.slice(0, 60)}". List the runs with: swarm list`);
@@ -146,7 +146,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, cameBy: CameBy): void
         pulls.forget(given);
         return allowedBy(howToAllow(context))(error);
       });
-    if (cameBy(context) === "terminal") onCommandRun(id);
+    if (channelOf(context) === "terminal") onCommandRun(id);
     return context.json({ ...find(id), remarks: [...remarks, ...notes] }, 201);
   });
 

@@ -3,7 +3,7 @@ import { NewSchedule, Occurrence, Schedule, ScheduleWithCost } from "../../proto
 import type { Cost } from "../../protocol/usage.ts";
 import type { Schedules } from "../../schedules/schedules.ts";
 import { answers, body, pageOf } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 export interface ScheduleRoutesDeps {
   schedules: Schedules;
@@ -13,7 +13,7 @@ export interface ScheduleRoutesDeps {
 const Id = z.object({ id: z.string().max(100) });
 const Page = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50), before: z.string().max(100).optional() });
 
-export function scheduleRoutes(app: OpenAPIHono, { schedules, costOfSchedule }: ScheduleRoutesDeps, cameBy: CameBy): void {
+export function scheduleRoutes(app: OpenAPIHono, { schedules, costOfSchedule }: ScheduleRoutesDeps, channelOf: ChannelOf): void {
   const list = createRoute({
     method: "get",
     path: "/api/schedules",
@@ -41,7 +41,7 @@ export function scheduleRoutes(app: OpenAPIHono, { schedules, costOfSchedule }: 
     responses: answers(201, Schedule),
   });
   app.openapi(add, (context) => {
-    const by = cameBy(context);
+    const by = channelOf(context);
     const source = { channel: by === "terminal" ? ("tui" as const) : by };
     return context.json(schedules.add(context.req.valid("json"), { by: "person", source, conversation: "main" }), 201);
   });

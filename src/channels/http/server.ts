@@ -24,7 +24,6 @@ import { type BackupRoutesDeps, backupRoutes } from "./backup.ts";
 import { bodyReader, closeUnread, loginReader, plainAddress } from "./body.ts";
 import { type BudgetRoutesDeps, budgetRoutes } from "./budgets.ts";
 import { callRoutes } from "./calls.ts";
-import { CARRIED } from "./carried.ts";
 import { type ChangeRoutesDeps, changeRoutes } from "./changes.ts";
 import { type ConversationRoutesDeps, conversationRoutes } from "./conversations.ts";
 import { type DaemonRoutesDeps, daemonRoutes } from "./daemon.ts";
@@ -32,6 +31,7 @@ import { type DoctorRoutesDeps, doctorRoutes } from "./doctor.ts";
 import { type EditorRoutesDeps, editorRoutes } from "./editors.ts";
 import { fail, HttpError } from "./errors.ts";
 import { type EventRoutesDeps, eventRoutes } from "./events.ts";
+import { FETCHED_SOURCES } from "./fetched-sources.ts";
 import { type FileRoutesDeps, fileRoutes } from "./files.ts";
 import { type ForgeHookDeps, forgeHook } from "./forge-hook.ts";
 import { createGuard, type GuardDeps } from "./guard.ts";
@@ -57,7 +57,7 @@ import { type TelegramRoutesDeps, telegramRoutes } from "./telegram.ts";
 import { type TokenRoutesDeps, tokenRoutes } from "./tokens.ts";
 import { type UsageRoutesDeps, usageRoutes } from "./usage.ts";
 import { type WatchRoutesDeps, watchRoutes } from "./watches.ts";
-import { type CameBy, type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
+import { type ChannelOf, type WikiRoutesDeps, wikiRoutes } from "./wiki.ts";
 import { type WorkerRoutesDeps, workerRoutes } from "./workers.ts";
 
 export interface HttpDeps
@@ -132,7 +132,7 @@ export function createHttp(parts: HttpDeps): Http {
   const scopesOf = (bearer: string) => parts.clientTokens.scopesOf(bearer);
   const noteAstray = (bearer: string, path: string) => parts.clientTokens.noteAstray(bearer, path);
   const guard = createGuard({
-    ...{ token, host, port: bound, allowedHosts, scopesOf, openaiOrigins, onAstray: noteAstray },
+    ...{ token, host, port: bound, allowedHosts, scopesOf, openaiOrigins, onTokenMisuse: noteAstray },
     ...(isBehindWall && { isBehindWall }),
   });
   let isClosing = false;
@@ -184,22 +184,22 @@ export function createHttp(parts: HttpDeps): Http {
   changeRoutes(app, parts);
   backgroundRoutes(app, parts);
   eventRoutes(app, parts);
-  approvalRoutes(app, parts, guard.cameBy);
+  approvalRoutes(app, parts, guard.channelOf);
   settingsRoutes(app, parts);
   usageRoutes(app, parts);
   budgetRoutes(app, parts);
   tokenRoutes(app, parts);
   mcpServerRoutes(app, parts);
   editorRoutes(app, parts);
-  unattendedRoutes(app, parts, guard.cameBy);
+  unattendedRoutes(app, parts, guard.channelOf);
   telegramRoutes(app, parts);
   workerRoutes(app, parts);
-  wikiRoutes(app, parts, guard.cameBy);
+  wikiRoutes(app, parts, guard.channelOf);
   skillRoutes(app, parts);
   squadRoutes(app, parts);
-  taskRoutes(app, parts, guard.cameBy);
-  runRoutes(app, parts, guard.cameBy);
-  planRoutes(app, parts, guard.cameBy);
+  taskRoutes(app, parts, guard.channelOf);
+  runRoutes(app, parts, guard.channelOf);
+  planRoutes(app, parts, guard.channelOf);
   app.get("/api/openapi.json", async (context) =>
     context.body(await readFile(parts.descriptionFile, "utf8"), 200, { "content-type": "application/json" }),
   );
@@ -212,7 +212,7 @@ export function createHttp(parts: HttpDeps): Http {
   return {
     name: "http",
     app,
-    carries: ({ channel }) => CARRIED.includes(channel),
+    carries: ({ channel }) => FETCHED_SOURCES.includes(channel),
     async start() {
       const listen = (at: number) =>
         new Promise<void>((ready, failed) => {
@@ -243,11 +243,11 @@ export function createHttp(parts: HttpDeps): Http {
 }
 
 /** Routes for work and news while nobody watches. */
-function unattendedRoutes(app: OpenAPIHono, parts: HttpDeps, cameBy: CameBy): void {
-  scheduleRoutes(app, parts, cameBy);
+function unattendedRoutes(app: OpenAPIHono, parts: HttpDeps, channelOf: ChannelOf): void {
+  scheduleRoutes(app, parts, channelOf);
   newsRoutes(app, parts);
   pullRoutes(app, parts);
   watchRoutes(app, parts);
-  ruleRoutes(app, parts, cameBy);
-  pageReviewRoutes(app, parts, cameBy);
+  ruleRoutes(app, parts, channelOf);
+  pageReviewRoutes(app, parts, channelOf);
 }

@@ -21,7 +21,7 @@ import {
 import type { Squads } from "../../squads/squads.ts";
 import type { Budgets } from "../../tools/budgets/budgets.ts";
 import { answers, body, pageOf } from "./shapes.ts";
-import type { CameBy } from "./wiki.ts";
+import type { ChannelOf } from "./wiki.ts";
 
 const Slug = z.object({ slug: z.string() });
 const Id = z.object({ id: z.string() });
@@ -218,7 +218,7 @@ function decisionRoutes(app: OpenAPIHono, squads: Squads): void {
   );
 }
 
-export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }, cameBy: CameBy): void {
+export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }, channelOf: ChannelOf): void {
   const delegate = createRoute({
     method: "post",
     path: "/api/squads/{slug}/tasks",
@@ -237,7 +237,7 @@ export function taskRoutes(app: OpenAPIHono, { squads }: { squads: Squads }, cam
   });
   app.openapi(delegate, (context) => {
     const { task, agent, conversation } = context.req.valid("json");
-    const by = cameBy(context);
+    const by = channelOf(context);
     const channel = by === "mcp" || by === "acp" ? by : ("api" as const);
     const origin = { conversation, source: { channel } };
     const made = squads.delegate(context.req.valid("param").slug, { task, agent, origin });

@@ -89,7 +89,7 @@ export interface WikiRoutesDeps {
 }
 
 /** Which channel a request came from. */
-export type CameBy = (context: Context) => ApiChannel;
+export type ChannelOf = (context: Context) => ApiChannel;
 
 function contradictionRoutes(app: OpenAPIHono, wiki: Wiki): void {
   const contradictions = createRoute({
@@ -125,9 +125,9 @@ function changeRoutes(app: OpenAPIHono, pageWriters: PageWriters): void {
 }
 
 /** Pages, their history and the raw sources. A page's path may contain slashes, so its routes parse the rest of the address. */
-export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions }: WikiRoutesDeps, cameBy: CameBy): void {
+export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions }: WikiRoutesDeps, channelOf: ChannelOf): void {
   const edited = (context: Context, { path, updatedAt }: { path: string; updatedAt: string }) =>
-    pageWriters.edited(path, "written", { channel: cameBy(context), at: updatedAt });
+    pageWriters.edited(path, "written", { channel: channelOf(context), at: updatedAt });
   changeRoutes(app, pageWriters);
   contradictionRoutes(app, wiki);
   const list = createRoute({
@@ -183,7 +183,7 @@ export function wikiRoutes(app: OpenAPIHono, { wiki, pageWriters, contradictions
   });
   app.delete("/api/wiki/pages/*", (context) => {
     const page = wiki.delete(rest(context, "/api/wiki/pages/"));
-    pageWriters.edited(page.path, "deleted", { channel: cameBy(context), at: new Date().toISOString() });
+    pageWriters.edited(page.path, "deleted", { channel: channelOf(context), at: new Date().toISOString() });
     return context.json(page, 200);
   });
   app.get("/api/wiki/history/*", (context) => {

@@ -7,7 +7,7 @@ import { errorObject, OpenAiError } from "./errors.ts";
 import type { Light } from "./light.ts";
 import { readChat, type Wanted } from "./request.ts";
 import { eventStream } from "./sse.ts";
-import type { Hints, Telling, Turns } from "./turns.ts";
+import type { Hints, TurnListener, Turns } from "./turns.ts";
 
 export interface ChatDeps {
   turns: Turns;
@@ -25,7 +25,7 @@ export function createChat({ turns, light }: ChatDeps) {
     const wanted = readChat(body);
     const connection = connectionOf(context);
     if (wanted.model === "io-light") {
-      const ask = ({ onText }: Telling) => light(wanted, { signal: connection.gone, onText });
+      const ask = ({ onText }: TurnListener) => light(wanted, { signal: connection.gone, onText });
       return answer(context, wanted, { id: newId("chatcmpl"), headers: {}, ask });
     }
     const message = turns.begin(wanted, hints);
@@ -34,7 +34,7 @@ export function createChat({ turns, light }: ChatDeps) {
       release(hasLeft);
       if (!hasLeft) turns.answered(message.id);
     });
-    const ask = async (telling: Telling) => answerIn(await turns.follow(message, telling));
+    const ask = async (listener: TurnListener) => answerIn(await turns.follow(message, listener));
     return answer(context, wanted, { id: `chatcmpl-${message.id}`, headers: messageHeaders(message), ask });
   };
 }
@@ -42,7 +42,7 @@ export function createChat({ turns, light }: ChatDeps) {
 interface Asked {
   id: string;
   headers: Record<string, string>;
-  ask: (telling: Telling) => Promise<Answer>;
+  ask: (listener: TurnListener) => Promise<Answer>;
 }
 
 async function answer(context: Context, { model, stream, withUsage }: Wanted, { id, headers, ask }: Asked): Promise<Response> {

@@ -8,7 +8,7 @@ import { OpenAiError } from "./errors.ts";
 import type { Light } from "./light.ts";
 import { type Model, readResponses, type Wanted } from "./request.ts";
 import { eventStream } from "./sse.ts";
-import type { Hints, Telling, Turns } from "./turns.ts";
+import type { Hints, TurnListener, Turns } from "./turns.ts";
 
 export interface ResponsesDeps {
   turns: Turns;
@@ -41,7 +41,7 @@ export function createResponses({ turns, light }: ResponsesDeps) {
     if (wanted.model === "io-light") {
       if (background) throw new OpenAiError(400, "background: io-light keeps nothing to come back for.", null, "background");
       const shown: Shown = { id: `resp_${newId("light")}`, status: "in_progress", createdAt: now(), text: "", ...given };
-      const ask = ({ onText }: Telling) => light(wanted, { signal: connection.gone, onText });
+      const ask = ({ onText }: TurnListener) => light(wanted, { signal: connection.gone, onText });
       return answer(context, wanted, shown, { headers: {}, ask });
     }
     const message = turns.begin(wanted, hints);
@@ -54,14 +54,14 @@ export function createResponses({ turns, light }: ResponsesDeps) {
       release(hasLeft && !background);
       if (!hasLeft) turns.answered(message.id);
     });
-    const ask = async (telling: Telling) => answerIn(await turns.follow(message, telling));
+    const ask = async (listener: TurnListener) => answerIn(await turns.follow(message, listener));
     return answer(context, wanted, { ...shown, status: "in_progress", text: "" }, { headers, ask });
   };
 }
 
 interface Asked {
   headers: Record<string, string>;
-  ask: (telling: Telling) => Promise<{ text: string; usage: Usage }>;
+  ask: (listener: TurnListener) => Promise<{ text: string; usage: Usage }>;
 }
 
 async function answer(context: Context, { stream }: Wanted, shown: Shown, { headers, ask }: Asked): Promise<Response> {

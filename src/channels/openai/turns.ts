@@ -41,7 +41,7 @@ export interface Hints {
 }
 
 /** Receives a turn's text and notes as they arrive. */
-export interface Telling {
+export interface TurnListener {
   onText(text: string): void;
   /** A line about what IO is doing or waiting for. */
   onNote(text: string): void;
@@ -116,14 +116,14 @@ export function createTurns(deps: TurnsDeps) {
     },
 
     /** Streams a turn from its beginning; resolves with the finished message. */
-    async follow({ id, conversation }: Message, { onText, onNote }: Telling): Promise<Message> {
+    async follow({ id, conversation }: Message, { onText, onNote }: TurnListener): Promise<Message> {
       let said = "";
       const noted = new Set<string>();
       const note = (key: string, text: string) => {
         if (!noted.has(key)) onNote(text);
         noted.add(key);
       };
-      const hear = (event: Event) => {
+      const handleEvent = (event: Event) => {
         if (event.type === "message.delta" && event.data.id === id) {
           if (event.data.restarted && said !== "") onText(RULE);
           said = (event.data.restarted ? "" : said) + event.data.text;
@@ -137,12 +137,12 @@ export function createTurns(deps: TurnsDeps) {
       };
       let after = Number.MAX_SAFE_INTEGER;
       const unsubscribe = hub.subscribe((event) => {
-        if (event.id > after) hear(event);
+        if (event.id > after) handleEvent(event);
       });
       try {
         const { events: soFar, upTo } = events.turnSoFar(conversation, id);
         after = upTo;
-        for (const event of soFar) hear(event);
+        for (const event of soFar) handleEvent(event);
         for (const approval of approvals.waiting())
           if (holdsUp(approval, id, conversation)) note(approval.id, waitingLine(approval));
         const message = await inbox.finished(id);
@@ -154,10 +154,7 @@ export function createTurns(deps: TurnsDeps) {
       }
     },
 
-    /**
-     * Registers a client that waits for a message. Call the returned function when it no longer does; `hasLeft` says that it has
-     * no answer.
-     */
+    /** A client waits for a message until it calls the returned function; `hasLeft` says that it left without an answer. */
     hold({ id, conversation }: Message): (hasLeft: boolean) => void {
       followers.set(id, (followers.get(id) ?? 0) + 1);
       return (hasLeft) => {

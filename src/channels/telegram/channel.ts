@@ -27,8 +27,8 @@ import type { PageReviews } from "../../wiki/review.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
 import type { Announcement, Question, Reply } from "../channel.ts";
 import type { Access } from "./access.ts";
-import { createAcquaintance } from "./acquaintance.ts";
 import { calling, createBot } from "./bot.ts";
+import { createBotInfo } from "./bot-info.ts";
 import { replyButtons } from "./buttons.ts";
 import { type Chat, isChat } from "./chat.ts";
 import { createCommands, OFFERED } from "./commands.ts";
@@ -105,7 +105,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   const ending = new AbortController();
   const { signal } = ending;
   const api = createBot({ token, apiRoot, signal });
-  const { known, look, reach } = createAcquaintance({ api, health, signal });
+  const { known, look, lookUntilAnswered } = createBotInfo({ api, health, signal });
   const sends = createTelegramSends(store);
   const updates = createTelegramUpdates(store);
   const shaped = createShaper();
@@ -165,7 +165,7 @@ export function openTelegram(deps: TelegramDeps): OpenTelegram {
   liveStatus.start();
   const unsubscribe = hub.subscribe(hear);
   const begin = async () => {
-    await reach();
+    await lookUntilAnswered();
     polling.start();
     await calling("setMyCommands", () => api.setMyCommands(OFFERED));
   };

@@ -4,7 +4,7 @@ import type { Changes } from "../../orchestrator/changes.ts";
 import type { Inbox } from "../../orchestrator/inbox.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
 import { approvalLine } from "../../protocol/approval-text.ts";
-import { tellFiles, tellUndo } from "../../protocol/change-text.ts";
+import { formatFiles, formatUndo } from "../../protocol/change-text.ts";
 import { showState } from "../../protocol/shown-state.ts";
 import type { Task } from "../../protocol/squads.ts";
 import type { Squads } from "../../squads/squads.ts";
@@ -16,11 +16,11 @@ import type { Chat } from "./chat.ts";
 import { pieceOf } from "./format/answer.ts";
 import { cutIntoPieces } from "./format/pieces.ts";
 import type { Run } from "./format/runs.ts";
+import type { Command } from "./incoming-update.ts";
 import type { LiveStatus } from "./live-status.ts";
 import type { Button } from "./part.ts";
 import type { ReviewList } from "./reviews.ts";
 import type { Teller } from "./teller.ts";
-import type { Command } from "./told.ts";
 import type { Topics } from "./topics.ts";
 import { troubleOf } from "./trouble.ts";
 import { mayHeal, wordsOf } from "./trouble-words.ts";
@@ -124,10 +124,10 @@ export function createCommands(deps: CommandsDeps) {
       const { text, files, notes, undone } = await changes.diff(await changedIn(place, rest));
       if (files.length === 0) return said(["No change of a file is known.", ...notes].join("\n"));
       const cut = text.length > MOST_DIFF ? `${text.slice(0, MOST_DIFF)}\n…` : text;
-      const head = `${undone ? "This was undone:\n" : ""}${tellFiles(files).join("\n")}\n`;
+      const head = `${undone ? "This was undone:\n" : ""}${formatFiles(files).join("\n")}\n`;
       return { runs: [{ text: head }, { text: cut, pre: "diff" }] };
     },
-    undo: async (place, rest) => said(tellUndo(await changes.undo(await changedIn(place, rest)))),
+    undo: async (place, rest) => said(formatUndo(await changes.undo(await changedIn(place, rest)))),
     cancel(place) {
       const conversation = topics.conversationOf(place);
       const open = messages.open().filter((each) => each.conversation === conversation);

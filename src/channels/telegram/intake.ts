@@ -13,11 +13,11 @@ import type { Chat } from "./chat.ts";
 import type { Commands } from "./commands.ts";
 import type { Compose } from "./compose.ts";
 import { plainPieces } from "./format/answer.ts";
+import { commandOf, type IncomingUpdate, keptOf } from "./incoming-update.ts";
 import type { Interjections } from "./interjections.ts";
 import type { Presses } from "./presses.ts";
 import type { Strangers } from "./strangers.ts";
 import type { Teller } from "./teller.ts";
-import { commandOf, keptOf, type Told } from "./told.ts";
 import type { Topics } from "./topics.ts";
 import { troubleOf } from "./trouble.ts";
 import { mayHeal } from "./trouble-words.ts";
@@ -90,15 +90,15 @@ export function createIntake(deps: IntakeDeps) {
   }
 
   async function giveUp({ id, body }: StoredUpdate): Promise<void> {
-    const message = messageIn(JSON.parse(body) as Told);
+    const message = messageIn(JSON.parse(body) as IncomingUpdate);
     if (message) await hint([NOT_HANDLED], topics.placeOf(message), `update:${botId()}:${id}:lost`);
   }
 
   async function handle(all: StoredUpdate[]): Promise<void> {
-    const told = all.map(({ body }) => JSON.parse(body) as Told);
+    const told = all.map(({ body }) => JSON.parse(body) as IncomingUpdate);
     const first = told[0]!;
     const key = `update:${botId()}:${all[0]!.id}`;
-    if ("stranger" in first) return strangers.hear(first.stranger, key);
+    if ("stranger" in first) return strangers.answer(first.stranger, key);
     const from = first.message?.from ?? first.edited_message?.from ?? first.callback_query?.from;
     // The pairing may have ended since.
     if (!from || !access.serves(from.id)) return;
@@ -165,7 +165,7 @@ export function createIntake(deps: IntakeDeps) {
 export type Intake = ReturnType<typeof createIntake>;
 
 /** The message of an update, or the one with the pressed button. */
-function messageIn(told: Told) {
+function messageIn(told: IncomingUpdate) {
   return "stranger" in told ? undefined : (told.message ?? told.edited_message ?? told.callback_query?.message);
 }
 

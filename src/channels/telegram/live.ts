@@ -4,7 +4,7 @@ import { oneLine } from "../../lib/quoted.ts";
 import { replyKey } from "../../orchestrator/outbox.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { Source } from "../../protocol/messages.ts";
-import { type CallState, callEnding, showState, stateAtTheEnd, tellRetry } from "../../protocol/shown-state.ts";
+import { type CallState, callEnding, formatRetry, showState, stateAtTheEnd } from "../../protocol/shown-state.ts";
 import { type Chat, isChat } from "./chat.ts";
 import type { Shaped } from "./format/answer.ts";
 import { plainPieces } from "./format/answer.ts";
@@ -128,7 +128,7 @@ export function createLive(deps: LiveDeps): Live {
       const turn = turnOf(id);
       if (!turn) return;
       if (event.type === "message.retried") {
-        turn.retry = tellRetry(event.data);
+        turn.retry = formatRetry(event.data);
         turn.toolsChanged = true;
         plan(id, turn, patienceMs / 2);
         return;

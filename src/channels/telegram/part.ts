@@ -34,7 +34,7 @@ export interface Part {
 }
 
 export const REPEAT = "(perhaps a repeat)";
-export const ASTRAY = "(from a topic that is gone)";
+export const WRONG_TOPIC = "(from a topic that is gone)";
 
 export function partsOf({ pieces, files = [], buttons = [], silent = false, alarm = false }: Content): Part[] {
   const rows = buttons.map((row) => row.map(({ text, data }) => ({ text, callback_data: data })));
@@ -54,7 +54,7 @@ const number = (index: number) => String(index).padStart(3, "0");
 
 /** Notes that a message needs: that it may be a repeat, or that it is in another topic. */
 export function notesOf(to: Chat, place: Chat, repeated: boolean): string[] {
-  return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [ASTRAY] : [])];
+  return [...(repeated ? [REPEAT] : []), ...(to.threadId !== place.threadId ? [WRONG_TOPIC] : [])];
 }
 
 export function textOf({ piece, file }: Part, notes: readonly string[], asHtml: boolean): string {
@@ -64,7 +64,8 @@ export function textOf({ piece, file }: Part, notes: readonly string[], asHtml: 
 }
 
 /** Whether the notes still fit into the message. */
-export const hasRoom = ({ piece }: Pick<Part, "piece">) => piece.plain.length + REPEAT.length + ASTRAY.length + 2 <= MAX_TEXT;
+export const hasRoom = ({ piece }: Pick<Part, "piece">) =>
+  piece.plain.length + REPEAT.length + WRONG_TOPIC.length + 2 <= MAX_TEXT;
 
 export function optionsOf({ markup }: Part, asHtml: boolean) {
   return { ...(asHtml && { parse_mode: "HTML" as const }), ...(markup && { reply_markup: markup }) };

@@ -1,5 +1,5 @@
 import { withoutMiddle } from "../../lib/visible.ts";
-import { tellApproval } from "../../protocol/approval-text.ts";
+import { formatApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import { approvalButtons } from "./buttons.ts";
 import { pieceOf } from "./format/answer.ts";
@@ -12,7 +12,7 @@ const MAX_SHOWN = 3_000;
 
 /** A question with its command, folder and diff; once decided, with the decision and no buttons. */
 export function questionContent(approval: Approval, { isReminder = false } = {}): Content {
-  const [first = "", ...rest] = tellApproval(approval, WORDS).split("\n");
+  const [first = "", ...rest] = formatApproval(approval, WORDS).split("\n");
   const whole = rest.join("\n");
   const isLong = whole.length > MAX_SHOWN;
   const last = rest.at(-1) ?? "";

@@ -1,6 +1,6 @@
 import { UserError } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/quoted.ts";
-import { type PageReview, tellChange } from "../../protocol/page-review.ts";
+import { formatPageChange, type PageReview } from "../../protocol/page-review.ts";
 import type { State } from "../../store/state.ts";
 import type { PageReviews } from "../../wiki/review.ts";
 import type { Wiki } from "../../wiki/wiki.ts";
@@ -96,7 +96,7 @@ export type ReviewList = ReturnType<typeof createReviewList>;
 function tell(review: PageReview): string {
   const { path, by, at, fromOutside, said, contradictions } = review;
   const lines = [
-    `${oneLine(path, 120)}, ${oneLine(tellChange(review), 80)}, ${at.slice(0, 16).replace("T", " ")} UTC`,
+    `${oneLine(path, 120)}, ${oneLine(formatPageChange(review), 80)}, ${at.slice(0, 16).replace("T", " ")} UTC`,
     ...(fromOutside && by === "agent" ? ["   ⚠ with text from outside"] : []),
     ...(said === "" ? [] : [`   asked: ${oneLine(said, 100)}`]),
     ...contradictions

@@ -5,7 +5,7 @@ import type { Log } from "../../lib/log.ts";
 import type { SentPart, TelegramSends } from "../../store/telegram-sends.ts";
 import { calling } from "./bot.ts";
 import { type Chat, placeOf } from "./chat.ts";
-import { ASTRAY, hashOf, hasRoom, notesOf, optionsOf, type Part, textOf } from "./part.ts";
+import { hashOf, hasRoom, notesOf, optionsOf, type Part, textOf, WRONG_TOPIC } from "./part.ts";
 import { troubleOf } from "./trouble.ts";
 import { isAboutBot, isAboutChat, type Trouble } from "./trouble-words.ts";
 
@@ -84,7 +84,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
       }
     }
     if (place.threadId !== undefined && landed.thread !== place.threadId)
-      await tellAstray(key, place, part, { messageId: landed.id, repeated: mayBeThere });
+      await handleWrongTopic(key, place, part, { messageId: landed.id, repeated: mayBeThere });
     return "sent";
   }
 
@@ -115,7 +115,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
   }
 
   /** Telegram may silently deliver a message for a deleted topic to the chat itself. */
-  async function tellAstray(
+  async function handleWrongTopic(
     key: string,
     { chatId, threadId }: Chat,
     part: Part,
@@ -124,7 +124,7 @@ export function createSender({ api, sends, onTurnedAway, signal, log }: SenderDe
     log.warn("a message for a topic landed elsewhere in the chat: the topic may be gone", { topic: threadId });
     sends.begin(key, part.name, placeOf(chatId, undefined), repeated);
     sends.sent(key, part.name, messageId, part.file || !hasRoom(part) ? hashOf(part) : "");
-    if (part.file || !hasRoom(part)) await announce(api, [ASTRAY], placeOf(chatId, undefined));
+    if (part.file || !hasRoom(part)) await announce(api, [WRONG_TOPIC], placeOf(chatId, undefined));
     else await edit(key, placeOf(chatId, threadId), part, { part: part.name, messageId, shown: "", repeated }, messageId);
   }
 

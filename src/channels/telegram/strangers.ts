@@ -4,8 +4,8 @@ import type { Access } from "./access.ts";
 import { calling } from "./bot.ts";
 import { placeOf } from "./chat.ts";
 import { pieceOf, plainPieces } from "./format/answer.ts";
+import type { StrangerUpdate } from "./incoming-update.ts";
 import type { Teller } from "./teller.ts";
-import type { StrangerTold } from "./told.ts";
 import { troubleOf } from "./trouble.ts";
 
 export interface StrangersDeps {
@@ -21,7 +21,7 @@ const NO_MORE_CODES = "No code can be given at the moment. Try again in an hour.
 /** Answers users who are not served: with a pairing code while nobody is paired, with one sentence after that. */
 export function createStrangers({ api, access, people, teller }: StrangersDeps) {
   return {
-    async hear({ userId, chatId, asks, name, query }: StrangerTold["stranger"], key: string): Promise<void> {
+    async answer({ userId, chatId, asks, name, query }: StrangerUpdate["stranger"], key: string): Promise<void> {
       if (access.serves(userId)) return;
       const say = (pieces = plainPieces(PRIVATE)) => teller.show(key, placeOf(chatId, undefined), { pieces, once: true });
       if (query !== undefined) {

@@ -1,5 +1,5 @@
 import { UserError } from "../../lib/errors.ts";
-import { changesAt, tellDifference, tellUndo } from "../../protocol/change-text.ts";
+import { changesAt, formatDifference, formatUndo } from "../../protocol/change-text.ts";
 import type { ChangeSummary, Difference, UndoResult } from "../../protocol/changes.ts";
 import type { Command, CommandDeps } from "./command.ts";
 
@@ -15,7 +15,7 @@ export const changeCommands: readonly Command[] = [
     async run(deps) {
       const id = await idOf(deps);
       const diff = await deps.client.request<Difference>("GET", `${changesAt(id)}/diff`);
-      return tellDifference(diff, { lines: MOST_LINES });
+      return formatDifference(diff, { lines: MOST_LINES });
     },
   },
   {
@@ -24,7 +24,7 @@ export const changeCommands: readonly Command[] = [
     help: "brings those files back; once more does it again",
     async run(deps) {
       const id = await idOf(deps);
-      return tellUndo(await deps.client.request<UndoResult>("POST", `${changesAt(id)}/undo`));
+      return formatUndo(await deps.client.request<UndoResult>("POST", `${changesAt(id)}/undo`));
     },
   },
 ];

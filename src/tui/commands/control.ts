@@ -2,10 +2,10 @@ import { describeStatus } from "../../client/status.ts";
 import { isMode, MODE_WORDS, MODES, type Mode } from "../../home/mode-words.ts";
 import { UserError } from "../../lib/errors.ts";
 import type { Status, Stopped } from "../../protocol/api.ts";
-import { tellApproval } from "../../protocol/approval-text.ts";
+import { formatApproval } from "../../protocol/approval-text.ts";
 import type { Approval } from "../../protocol/approvals.ts";
 import type { BackgroundCommand, BackgroundList, BackgroundOutput } from "../../protocol/background.ts";
-import { tellAllBackground, tellBackground, tellStopped } from "../../protocol/background-text.ts";
+import { formatAllBackground, formatBackground, formatStopped } from "../../protocol/background-text.ts";
 import type { ConversationInfo } from "../../protocol/conversations.ts";
 import type { Message } from "../../protocol/messages.ts";
 import type { Command, CommandDeps } from "./command.ts";
@@ -28,7 +28,7 @@ export const controlCommands: readonly Command[] = [
     help: "what waits for your decision",
     async run({ client }) {
       const { items } = await client.request<{ items: Approval[] }>("GET", "/api/approvals?state=waiting");
-      const asked = items.map((approval) => tellApproval(approval, { allow: "/allow", deny: "/deny" }));
+      const asked = items.map((approval) => formatApproval(approval, { allow: "/allow", deny: "/deny" }));
       return asked.join("\n\n") || "Nothing waits for you.";
     },
   },
@@ -79,11 +79,11 @@ const LINES = 40;
 
 async function background({ client, args: [first, second] }: CommandDeps): Promise<string> {
   if (first === undefined)
-    return tellAllBackground((await client.request<BackgroundList>("GET", "/api/background?state=running")).items);
+    return formatAllBackground((await client.request<BackgroundList>("GET", "/api/background?state=running")).items);
   const at = (id: string) => `/api/background/${encodeURIComponent(id)}`;
-  if (first !== "stop") return tellBackground(await client.request<BackgroundOutput>("GET", `${at(first)}?lines=${LINES}`));
+  if (first !== "stop") return formatBackground(await client.request<BackgroundOutput>("GET", `${at(first)}?lines=${LINES}`));
   if (second === undefined) throw new UserError("/background stop needs an id; /background lists what runs.");
-  return tellStopped(await client.request<BackgroundCommand>("POST", `${at(second)}/stop`));
+  return formatStopped(await client.request<BackgroundCommand>("POST", `${at(second)}/stop`));
 }
 
 /** What Shift+Tab goes through. "full" asks nobody any more, so a person has to spell it out. */

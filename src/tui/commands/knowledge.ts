@@ -1,5 +1,5 @@
 import { UserError } from "../../lib/errors.ts";
-import { type PageReview, tellChange } from "../../protocol/page-review.ts";
+import { formatPageChange, type PageReview } from "../../protocol/page-review.ts";
 import type { Rule } from "../../protocol/rules.ts";
 import type { Skill } from "../../protocol/skills.ts";
 import type { UsageSummary } from "../../protocol/usage.ts";
@@ -62,7 +62,7 @@ export const knowledgeCommands: readonly Command[] = [
         return `${verdict === "keep" ? "Kept" : "Reverted"} ${done.path}.`;
       }
       const { items } = await client.request<{ items: PageReview[] }>("GET", "/api/wiki/review");
-      const rows = items.map((item) => [item.path, tellChange(item), time(item.at)]);
+      const rows = items.map((item) => [item.path, formatPageChange(item), time(item.at)]);
       return columns(rows) || "Nobody changed anything since you last looked.";
     },
   },

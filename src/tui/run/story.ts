@@ -1,7 +1,7 @@
 import { terminalSafe } from "../../lib/terminal-safe.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { RunStep } from "../../protocol/runs.ts";
-import { tellRetry } from "../../protocol/shown-state.ts";
+import { formatRetry } from "../../protocol/shown-state.ts";
 import { shortNumber } from "../screen/status-line.ts";
 import { bold, coloured, dim, type Line, lineWidth } from "../text/style.ts";
 import { clip } from "../text/wrap.ts";
@@ -62,7 +62,7 @@ export class RunStory {
       }
       case "step.retried":
         return [
-          [{ text: "  " }, coloured("!", "yellow"), { text: ` ${oneLine(event.data.key)} ${oneLine(tellRetry(event.data))}` }],
+          [{ text: "  " }, coloured("!", "yellow"), { text: ` ${oneLine(event.data.key)} ${oneLine(formatRetry(event.data))}` }],
         ];
       case "step.finished":
         return [this.#finished(event.data)];

@@ -1,7 +1,7 @@
 import { callSummary } from "../../protocol/call-summary.ts";
 import type { Event, EventData } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/messages.ts";
-import { stateAtTheEnd, tellRetry } from "../../protocol/shown-state.ts";
+import { formatRetry, stateAtTheEnd } from "../../protocol/shown-state.ts";
 import { withoutAttachments } from "../attach.ts";
 import { createMarkdown, type MarkdownStream } from "../markdown/stream.ts";
 import type { Line } from "../text/style.ts";
@@ -88,7 +88,7 @@ export class Transcript {
         if (this.#hears(event.data.id)) this.#tool(event.data);
         return;
       case "message.retried":
-        if (this.#hears(event.data.id)) this.calmly(noteBlock(tellRetry(event.data)));
+        if (this.#hears(event.data.id)) this.calmly(noteBlock(formatRetry(event.data)));
         return;
       case "message.steered":
         if (this.#hears(event.data.id)) this.calmly(steerBlock(event.data.text));

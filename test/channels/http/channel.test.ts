@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readEvents } from "../../../src/client/sse.ts";
 import { readDaemonFile } from "../../../src/home/daemon-file.ts";
-import { tellApproval } from "../../../src/protocol/approval-text.ts";
+import { formatApproval } from "../../../src/protocol/approval-text.ts";
 import type { Approval } from "../../../src/protocol/approvals.ts";
 import { type Message, shownFailure } from "../../../src/protocol/messages.ts";
 import type { TestDaemon } from "../../support/daemon.ts";
@@ -30,7 +30,7 @@ async function personAt(daemon: TestDaemon): Promise<Person> {
     const read = async () => {
       for await (const { id, event, data } of readEvents(stream.body!)) {
         lastEventId = id;
-        if (event === "approval.asked") heard.push(tellApproval(JSON.parse(data) as Approval, ANSWERS));
+        if (event === "approval.asked") heard.push(formatApproval(JSON.parse(data) as Approval, ANSWERS));
         if (event !== "message.finished") continue;
         const message = JSON.parse(data) as Message;
         heard.push(shownFailure(message) ?? message.reply ?? "");

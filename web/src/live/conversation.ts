@@ -1,6 +1,6 @@
 import type { Event } from "../../../src/protocol/events.ts";
 import type { Message, MessageProgress, ToolUse } from "../../../src/protocol/messages.ts";
-import { tellRetry } from "../../../src/protocol/shown-state.ts";
+import { formatRetry } from "../../../src/protocol/shown-state.ts";
 import { addToolNews } from "../../../src/protocol/tool-news.ts";
 
 /** A message with what is heard of its turn while it runs. */
@@ -86,7 +86,7 @@ export function createConversation(name: string, now: () => Date = () => new Dat
           const entry = entries.get(event.data.id);
           const { data } = event;
           hear(entry, event.id, (each) => {
-            each.retry = tellRetry(data);
+            each.retry = formatRetry(data);
           });
           return entry !== undefined;
         }

@@ -1,15 +1,15 @@
 import type { Message, Update } from "grammy/types";
 
 /** What is stored of a user who is not served: their identity and whether they asked to pair, but none of their text. */
-export interface StrangerTold {
+export interface StrangerUpdate {
   stranger: { userId: number; chatId: number; asks: boolean; name: string; query?: string };
 }
-export type Told = Update | StrangerTold;
+export type IncomingUpdate = Update | StrangerUpdate;
 
 /** An update as it is stored, and its lane. */
 export interface Kept {
   lane: string;
-  told: Told;
+  told: IncomingUpdate;
 }
 
 const COMMAND = /^\/([a-z]+)(?:@\w+)?(?:\s+([\s\S]*))?$/i;

@@ -7,7 +7,7 @@ import { RULE, restOf } from "../../protocol/turn-text.ts";
 import { textBlock } from "./content.ts";
 import { contentOf, describeCall } from "./tools.ts";
 
-export interface TellingDeps {
+export interface TurnReporterDeps {
   /** The conversation's folder; relative paths are resolved against it. */
   folder: () => string | null;
   tell: (update: SessionUpdate) => Promise<void>;
@@ -42,7 +42,7 @@ const MOST_OUTPUT = 4_000;
 const PLAN_STATES = { open: "pending", running: "in_progress", done: "completed" } as const;
 
 /** Reports the turns of a conversation to an editor, one after another, from their events. */
-export function createTelling({ folder, tell, resultOf }: TellingDeps) {
+export function createTurnReporter({ folder, tell, resultOf }: TurnReporterDeps) {
   let turn: Turn | undefined;
   const turnOf = (message: string): Turn => {
     if (turn?.message !== message) turn = { message, said: "", calls: new Map(), uses: new Map() };
@@ -69,7 +69,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
     await tell({ sessionUpdate: "tool_call", toolCallId: call.id, ...about, status: "in_progress" });
   }
 
-  async function hearTool(news: ToolNews): Promise<void> {
+  async function handleTool(news: ToolNews): Promise<void> {
     const current = turnOf(news.id);
     const call = openCall(current, news);
     if (news.diff) call.diff = news.diff;
@@ -97,7 +97,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
   return {
     /** Shows a running turn from its beginning. */
     async replay({ id, text, tools }: MessageProgress): Promise<void> {
-      for (const { state, ...use } of tools) await hearTool({ id, ...use, state: state === "started" ? "running" : state });
+      for (const { state, ...use } of tools) await handleTool({ id, ...use, state: state === "started" ? "running" : state });
       turnOf(id).said = text;
       if (text !== "") await say(text, id);
     },
@@ -113,7 +113,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
         calls[0]
       )?.id;
     },
-    async hear(event: Event): Promise<void> {
+    async handle(event: Event): Promise<void> {
       switch (event.type) {
         case "message.started": {
           const current = turnOf(event.data.id);
@@ -131,7 +131,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
           return;
         }
         case "message.tool":
-          return hearTool(event.data);
+          return handleTool(event.data);
         case "message.thought":
           return tell({ sessionUpdate: "agent_thought_chunk", content: textBlock(event.data.text) });
         case "message.retried":
@@ -151,7 +151,7 @@ export function createTelling({ folder, tell, resultOf }: TellingDeps) {
     },
   };
 }
-export type Telling = ReturnType<typeof createTelling>;
+export type TurnReporter = ReturnType<typeof createTurnReporter>;
 
 /** Providers choose the ids of calls, and may reuse them in the next turn. */
 export const callIdOf = (message: string, callId: string): string => `${message}.${callId}`;

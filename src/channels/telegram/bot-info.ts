@@ -4,7 +4,7 @@ import { calling } from "./bot.ts";
 import type { Health } from "./health.ts";
 import { troubleOf } from "./trouble.ts";
 
-export interface AcquaintanceDeps {
+export interface BotInfoDeps {
   api: Api;
   health: Health;
   signal: AbortSignal;
@@ -14,7 +14,7 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** What Telegram reports about the bot itself. */
-export function createAcquaintance({ api, health, signal }: AcquaintanceDeps) {
+export function createBotInfo({ api, health, signal }: BotInfoDeps) {
   const known = { name: null as string | null, topics: false };
 
   async function look(): Promise<void> {
@@ -24,7 +24,7 @@ export function createAcquaintance({ api, health, signal }: AcquaintanceDeps) {
   }
 
   /** Retries until Telegram answers; throws only when the channel closes. */
-  async function reach(): Promise<void> {
+  async function lookUntilAnswered(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       try {
         await look();
@@ -38,5 +38,5 @@ export function createAcquaintance({ api, health, signal }: AcquaintanceDeps) {
     }
   }
 
-  return { known, look, reach };
+  return { known, look, lookUntilAnswered };
 }

@@ -1,2 +1,0 @@
-/** The sources whose replies are fetched over HTTP; other channels deliver their own. */
-export const CARRIED: readonly string[] = ["tui", "web", "api", "mcp", "openai", "acp"];
