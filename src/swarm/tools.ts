@@ -13,15 +13,15 @@ import type { Swarm } from "./run/swarm.ts";
 export interface SwarmToolsDeps {
   swarm: Swarm;
   env: NodeJS.ProcessEnv;
-  /** The project of a squad, and what the squad has decided. */
+  /** The project of a squad, and the squad's decisions. */
   squad: (slug: string) => { projectPath: string; decisions: string[] } | undefined;
-  /** The conversation that a turn belongs to, so that it is told how the run ends. */
+  /** The conversation of a turn, which is told how the run ends. */
   conversationOf: (owner: string) => string | undefined;
   /** Called when a turn has started a run. */
   onStarted: (owner: string, runId: string) => void;
 }
 
-/** The tools by which IO runs pipelines, in the background; whoever asked is told how a run ended. */
+/** The tools by which IO runs pipelines in the background; the conversation that asked is told how a run ended. */
 export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: SwarmToolsDeps): Tool[] {
   return [
     tool({
@@ -90,7 +90,7 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
   ];
 }
 
-/** A run in a few lines: how it stands, what was not approved, where the result is, and its notes. */
+/** A run in a few lines: its status, what was not approved, where the result is, and its notes. */
 export function describeRun(run: Run): string {
   const phases = run.phases
     .map(
@@ -138,7 +138,7 @@ export function describeRun(run: Run): string {
   ].join("\n");
 }
 
-/** In a list of words only what did not go well has a mark. */
+/** In a list of words, only problems get a mark. */
 function warning(of: Stateful): string {
   const { mark, tone } = showState(of);
   return tone === "bad" || tone === "doubt" ? `${mark} ` : "";

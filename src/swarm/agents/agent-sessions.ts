@@ -13,17 +13,17 @@ import type { RemoteWork } from "../../workers/remote/remote-work.ts";
 import { type Agent, type Duty, type ToolName, toolsFor } from "../pipeline/agents.ts";
 import { Reply } from "../steps/reply.ts";
 
-/** Gives the tools of these names, behind the gate, for work in a folder. */
+/** Binds the named tools, behind the gate, to work in one folder. */
 export type Bind = (tools: ToolName[], scope: ToolScope) => EngineTool[];
 
-/** What an agent's session depends on. */
+/** What determines an agent's session. */
 export interface SessionFor {
   agent: string;
   duty: Duty;
-  /** The name of the model, unless the agent has one of its own. */
+  /** The model's name, unless the agent has its own. */
   model: string;
   cwd: string;
-  /** The lasting session this belongs to; without one every attempt has its own. */
+  /** The lasting session to use; without one every attempt gets its own. */
   session?: string;
 }
 
@@ -38,18 +38,18 @@ export interface AgentSessionsDeps {
   projectPath: string;
   /** The worktrees of the other repositories that the run changes. */
   besides: readonly string[];
-  /** The model to ask for a name of the pipeline. */
+  /** Returns the model that serves a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
-  /** What the project said, before the run began, on how it is worked on: an agent of the run cannot change it for the others. */
+  /** The project's conventions as they were before the run began: no agent of the run can change them for the others. */
   conventions: (window: number) => string;
-  /** Where work in a folder of the run can be done too. */
+  /** Finds a worker for work in a folder of the run. */
   remoteWork?: { at: RemoteWork["at"]; place: (cwd: string) => Omit<RemoteFolder, "access"> | undefined } | undefined;
 }
 
-/** How much of one earlier answer is handed over to a new session. */
+/** The most that a new session gets of one earlier answer. */
 const ANSWER_TOKENS = 1_500;
 
-/** The sessions in which the agents of a run are asked. */
+/** Opens the sessions in which a run's agents are asked. */
 export function createAgentSessions({
   engine,
   bind,
@@ -65,7 +65,7 @@ export function createAgentSessions({
 }: AgentSessionsDeps) {
   const begun = new Set<string>();
 
-  /** What an agent answered before, the latest first, for a session whose own record is lost. */
+  /** An agent's earlier answers, latest first, for a session whose own record is lost. */
   const answersIn = (sessionId: string): string =>
     runs
       .resultsIn(runId, sessionId)
@@ -112,7 +112,7 @@ export function actorOf({ agent }: Pick<SessionFor, "agent">): string {
   return `swarm:${agent}`;
 }
 
-/** Whoever only reads writes neither its worktree nor those of other repositories. */
+/** A read-only agent may write neither its own worktree nor those of other repositories. */
 function standFor(profile: SandboxProfile, access: "write" | "read"): SandboxProfile {
   if (access === "write") return { ...profile, access };
   return { ...profile, access, writable: [], readable: [...(profile.readable ?? []), ...(profile.writable ?? [])] };

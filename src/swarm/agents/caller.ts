@@ -11,7 +11,7 @@ import { Reply } from "../steps/reply.ts";
 import { addUsage } from "../steps/usage.ts";
 import { type AgentSessions, actorOf, type SessionFor } from "./agent-sessions.ts";
 
-/** Somebody who will be asked soon, for the first time in that session. */
+/** An agent that will soon be asked for the first time in that session. */
 export interface Expected extends SessionFor {
   key: string;
 }
@@ -20,20 +20,20 @@ export interface Call extends Expected {
   phase: string;
   stream?: number;
   prompt: string;
-  /** What the reply means, for the record. */
+  /** Summarizes the reply for the record. */
   verdict?: (text: string) => string;
-  /** Who will be asked after this: their sessions are made while this one works. */
+  /** The agents asked after this one: their sessions are prepared while this one works. */
   next?: readonly Expected[];
-  /** What else is to be done meanwhile. */
+  /** Other work to start meanwhile. */
   meanwhile?: () => void;
 }
 
-/** Asks agents, one journal step a question. */
+/** Asks agents; each question is one journal step. */
 export interface Caller {
   ask(call: Call): Promise<Reply>;
-  /** Makes the sessions of those who will be asked soon. */
+  /** Prepares the sessions of agents that will be asked soon. */
   expect(calls: readonly Expected[]): void;
-  /** Every session that was begun, to be deleted when the run is over. */
+  /** Every session that was begun; deleted when the run is over. */
   sessions(): string[];
 }
 
@@ -43,25 +43,25 @@ export interface CallerDeps {
   runs: Pick<Runs, "step" | "promptBefore">;
   run: Pick<RunRow, "conversation" | "squad">;
   agents: ReadonlyMap<string, Agent>;
-  /** The model to ask for a name of the pipeline. */
+  /** Returns the model that serves a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model" | "rehearsal">;
   settings: Pick<RunSettings, "sessionTimeoutMs" | "maxRetries">;
   signal: AbortSignal;
-  /** Called whenever a model was asked for something new. */
+  /** Called whenever a model is asked something new. */
   onAsked?: () => void;
-  /** Told what an agent says, as it says it. */
+  /** Receives what an agent says, as it says it. */
   onSay?: ((said: Said, runId: string) => void) | undefined;
   spending?: Spending | undefined;
-  /** Records something for people to read. */
+  /** Records a note for people to read. */
   note: (text: string) => void;
-  /** What is said before every prompt to somebody who works in a folder. */
+  /** Text to put before every prompt of an agent that works in the folder. */
   preamble?: (cwd: string) => string;
 }
 
-/** A turn that keeps working outlasts the limit of silence, up to this many times that limit. */
+/** A turn that keeps working may last up to this many times the silence limit. */
 const CAP_FACTOR = 12;
 const MAX_NOTICE = 1_000;
-/** Errors that another attempt cannot mend. */
+/** Errors that no retry can fix. */
 const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_tools", "wrong_address", "budget"]);
 
 export function createCaller(deps: CallerDeps): Caller {
@@ -94,14 +94,14 @@ export function createCaller(deps: CallerDeps): Caller {
         asked: serving(name).rehearsal ? serving(name).model : name,
         prompt: call.prompt,
       };
-      // Another model may serve for the name in a later life: the step is the same if the name is.
+      // After a restart another model may serve the name; the step is the same as long as the name is.
       const inputs = { prompt: call.prompt, model: name };
       return journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
     },
   };
 }
 
-/** Asks, and asks again after errors and empty replies, as often as the settings allow. */
+/** Asks, and retries errors and empty replies as often as the settings allow. */
 async function askUntilAnswered(
   deps: CallerDeps,
   call: Call,
@@ -200,7 +200,7 @@ function takeTurn(
   });
 }
 
-/** What a call of a tool tells, for somebody who watches: what it is about, what it prints, and how it failed. */
+/** Formats a tool call for somebody who watches: its arguments, its output, and how it failed. */
 function wordsOfTool({ tool, state, args, output, exitCode }: CallNews & { tool: string; state: string }): string {
   if (state === "started") return `\n▸ ${tool === "shell" ? "$" : tool} ${oneLine(args ?? "", MAX_NOTICE)}\n`;
   if (state === "running") return output ?? "";
@@ -208,7 +208,7 @@ function wordsOfTool({ tool, state, args, output, exitCode }: CallNews & { tool:
   return state === "failed" ? "✕ failed\n" : "";
 }
 
-/** The prompt of a lasting session whose last turn may have left half-done work. */
+/** The prompt for a lasting session whose last turn may have left half-done work. */
 function afterBrokenTurn(reason: string, asked: string): string {
   return `Your last turn ended early${reason ? ` (${reason})` : ""}. What it did to the working tree is still there: look before you go on. What was asked:\n\n${asked}`;
 }

@@ -6,13 +6,13 @@ import type { Call, Caller } from "./caller.ts";
 import { answerPrompt } from "./prompts.ts";
 
 export interface Answering {
-  /** On a line of its own it makes a reply a question. */
+  /** A reply with this keyword on a line of its own is a question. */
   keyword: string;
-  /** Has a question answered, as the step of this key. */
+  /** Gets a question answered, as the step with this key. */
   answer: ((key: string, question: string) => Promise<Reply>) | undefined;
 }
 
-/** Asks an agent, and has its questions answered until it gives a real reply or has asked too often. */
+/** Asks an agent, and gets its questions answered until it gives a real reply or has asked too often. */
 export async function askWithAnswers(caller: Caller, call: Call, { keyword, answer }: Answering): Promise<Reply> {
   let reply = await caller.ask(call);
   if (!answer) return reply;

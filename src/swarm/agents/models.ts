@@ -13,7 +13,7 @@ interface Missing {
   where: string;
 }
 
-/** Models that a person named and that are not there. */
+/** A person named models that do not exist. */
 export class MissingModels extends UserError {
   readonly missing: readonly Missing[];
   readonly available: readonly string[];
@@ -24,14 +24,17 @@ export class MissingModels extends UserError {
   }
 }
 
-/** Words the refusal for callers who allow stand-ins by something else than `--stand-ins`. */
+/** Rewords the refusal for callers that allow substitute models by something other than `--stand-ins`. */
 export function allowedBy(howToAllow: string | undefined) {
   return (error: unknown): never => {
     throw error instanceof MissingModels ? new MissingModels(error.missing, error.available, howToAllow) : error;
   };
 }
 
-/** Finds the model that serves for each name. Unless stand-ins are allowed, refuses all missing ones that a person named at once. */
+/**
+ * Finds the model that serves each name. Unless substitutes are allowed, it throws one error for all missing models that a person
+ * named.
+ */
 export async function resolveModels(
   engine: Pick<Engine, "serving" | "models">,
   named: readonly NamedModel[],
@@ -51,13 +54,13 @@ export async function resolveModels(
   return models.filter(({ name }) => named.some((each) => each.name === name && each.used));
 }
 
-/** The first of some models that is there; else whoever stands in for the first. */
+/** The first of some models that exists, else the substitute for the first. */
 async function firstThere(engine: Pick<Engine, "serving">, names: readonly string[]): Promise<Serving> {
   const serving = await Promise.all(names.map((name) => engine.serving(name)));
   return serving.find(({ standsIn }) => !standsIn) ?? serving[0]!;
 }
 
-/** The model to ask for a name. */
+/** Returns the model that serves a name. */
 export function servingAmong(models: readonly RunModel[]): (name: string) => RunModel {
   return (name) => models.find((each) => each.name === name) ?? { name, model: name, standsIn: false };
 }
@@ -79,7 +82,7 @@ function listOf(name: string, available: readonly string[]): string {
   return `${available.length === 1 ? "is" : "are"} ${shown.map((id) => asName(id)).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** A likely typo first, then the names that have most words and numbers in common with it. */
+/** A likely typo first, then the names that share most words and numbers with it. */
 function nearestFirst(name: string, available: readonly string[]): string[] {
   const slip = nearest(name, available);
   const words = wordsOf(name);

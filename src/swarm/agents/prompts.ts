@@ -7,7 +7,7 @@ import type { SwarmTask } from "./task-list.ts";
 
 const LIMITS = { request: 60_000, text: 60_000, findings: 20_000 };
 
-/** Marks text from outside as data, between marks that it cannot contain itself. */
+/** Marks text from outside as data, between marks that the text cannot contain. */
 export function untrusted(text: string, what = "request"): string {
   const mark = `${what}-${createHash("sha256").update(text).digest("hex").slice(0, 12)}`;
   return [
@@ -28,7 +28,7 @@ export function clip(text: string, limit: number): string {
 /** What every agent of a run knows. */
 export interface Background {
   issue: string;
-  /** What a squad has decided for this project. */
+  /** What the project's squad has decided. */
   decisions: readonly string[];
 }
 
@@ -41,7 +41,7 @@ function background({ issue, decisions }: Background): string[] {
   ];
 }
 
-/** Where one piece of work changes several repositories: what every agent is told of them. */
+/** Tells every agent of a run about its repositories, if there are several. */
 export function repositoriesPrompt(own: { projectPath: string; worktree: string }, others: readonly (typeof own)[]): string {
   const line = ({ projectPath, worktree }: typeof own, more = "") => `- ${worktree} (of the repository ${projectPath}${more})`;
   return [
@@ -52,13 +52,13 @@ export function repositoriesPrompt(own: { projectPath: string; worktree: string 
   ].join("\n");
 }
 
-/** What agents write may have headings of its own, but none of the rank that parts a prompt. */
+/** Agents may write headings, but they are lowered below the level that divides a prompt. */
 const section = (title: string, text: string, limit = LIMITS.text) =>
   text.trim() ? [`## ${title}\n${clip(lowered(text.trim()), limit)}`] : [];
 const lowered = (text: string) => text.replace(/^## /gm, "### ");
 const join = (parts: string[]) => parts.join("\n\n");
 
-/** What the phases before have led to. */
+/** The results of the earlier phases. */
 export interface SoFar {
   spec: string;
   design: string;
@@ -66,7 +66,7 @@ export interface SoFar {
   streams: readonly Pick<RunStream, "taskId" | "task" | "status" | "merged" | "reason">[];
 }
 
-/** What earlier streams of the run have done, where there were any. */
+/** What earlier streams of the run have done, if there were any. */
 function done(streams: SoFar["streams"]): string[] {
   const lines = streams.map(({ taskId, task, status, merged, reason }) => {
     const end = merged ? "merged" : `${status}${reason === null ? "" : `, ${oneLine(reason, 300)}`}`;

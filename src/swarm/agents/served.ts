@@ -2,15 +2,15 @@ import { named } from "../../lib/quoted.ts";
 import type { Run, RunModel, RunStep } from "../../protocol/runs.ts";
 import { servingAmong } from "./models.ts";
 
-/** What is known of a call's model. */
+/** What is known about a call's model. */
 export type Served = Pick<RunStep, "agent" | "model" | "asked">;
 
-/** A sentence for each model that stands in for another. */
+/** A sentence for each substitute model. */
 export function standIns(models: readonly RunModel[]): string[] {
   return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${named(model)} stands in for ${named(name)}`);
 }
 
-/** One line that says which model answered whom, and why if it was not the one that was asked for. */
+/** One line that says which model answered which agent, and why if it was not the one that was asked for. */
 export function servedLine(calls: readonly Served[], models: readonly RunModel[]): string {
   const used = models.filter(({ name, rehearsal }) => rehearsal || calls.some((call) => (call.asked ?? call.model) === name));
   const who = unique(calls.map(({ agent }) => agent)).map((agent) => {
@@ -27,7 +27,7 @@ export interface ModelUse {
   calls: number;
 }
 
-/** Which models answered in a run, and which agents they answered. */
+/** Which models answered in a run, and for which agents. */
 export function modelUses({ steps }: Pick<Run, "steps">): ModelUse[] {
   const uses = new Map<string, ModelUse>();
   for (const { kind, state, agent, model, asked } of steps) {
@@ -39,7 +39,7 @@ export function modelUses({ steps }: Pick<Run, "steps">): ModelUse[] {
   return [...uses.values()];
 }
 
-/** Models that answered under another name, though they are the ones that were asked for. */
+/** Models that were asked for and answered under another name. */
 export function otherNames(calls: readonly Omit<Served, "agent">[], models: readonly RunModel[]): string[] {
   const serving = servingAmong(models);
   return unique(

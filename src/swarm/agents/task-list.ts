@@ -6,7 +6,7 @@ import { MAX_TASKS } from "../pipeline/limits.ts";
 /** One piece of work, which becomes one stream. */
 export const SwarmTask = z.object({
   id: z.string(),
-  /** What the stream is told, word for word. */
+  /** The task as its stream is told it, word for word. */
   text: z.string(),
   acceptanceCriteria: z.array(z.string()),
   dependsOn: z.array(z.string()),
@@ -16,7 +16,7 @@ export const SwarmTask = z.object({
 });
 export type SwarmTask = z.infer<typeof SwarmTask>;
 
-/** The text of the one task where nothing was split into tasks. */
+/** The text of the only task if nothing was split into tasks. */
 export const WHOLE_TASK = {
   ofSpec: "Build what the specification says.",
   ofRequest: "Build what the request asks for.",
@@ -61,7 +61,7 @@ type Entry = {
 
 export type Decomposed = { tasks: SwarmTask[] } | { problem: string };
 
-/** Reads the list of tasks out of a reply. If there is none, the problem is worded so that it can be sent back. */
+/** Reads the task list from a reply. If there is none, the problem is worded so that it can be sent back to the agent. */
 export function readTasks(given: string, marker: string): Decomposed {
   if (given.length > MAX_REPLY) return { problem: `it is longer than ${MAX_REPLY} letters; say less` };
   const reply = withoutThinking(given);
@@ -86,7 +86,7 @@ export function readTasks(given: string, marker: string): Decomposed {
   return readList(only.list, marker);
 }
 
-/** A list, or the one under "tasks": models that can only answer with an object wrap it so. */
+/** A list, or the one under "tasks", because models that can only answer with an object wrap it. */
 function listOf(value: unknown): unknown[] | undefined {
   if (Array.isArray(value)) return value;
   const tasks = isObject(value) && "tasks" in value ? value.tasks : undefined;
@@ -104,14 +104,14 @@ function hasTitle(value: unknown): boolean {
   return isObject(value) && "title" in value && typeof value.title === "string" && value.title.trim() !== "";
 }
 
-/** Whether a value has its lines to itself, but for words that introduce it. */
+/** Whether a value has its lines to itself, apart from words that introduce it. */
 function standsAlone(text: string, { start, end }: Position): boolean {
   const before = text.slice(text.lastIndexOf("\n", start) + 1, start);
   const [after = ""] = text.slice(end + 1).split("\n", 1);
   return /(?:^|:)\s*(?:`+\w*\s*)?$/.test(before) && /^[\s`]*$/.test(after);
 }
 
-/** Whether a list of sentences in the middle of prose follows words that say it is the list of tasks. */
+/** Whether the words before a list of sentences in prose say that it is the task list. */
 function isAnnounced(text: string, { start, list }: Position & { list: readonly unknown[] }): boolean {
   const before = text.slice(Math.max(0, start - 200), start);
   const sentence = before.slice(Math.max(...[".", "!", "?"].map((mark) => before.lastIndexOf(mark))) + 1);
@@ -173,8 +173,8 @@ interface Position {
 }
 
 /**
- * The outermost JSON lists and objects of a text, in prose or fenced. The text is not `whole` if a bracket stays open: what is
- * inside a list that was cut off is only a part of it.
+ * The outermost JSON lists and objects in a text, in prose or fenced. `whole` is false if a bracket stays open: what is inside a
+ * truncated list is only a part of it.
  */
 function valuesIn(text: string): { values: (Position & { value: unknown })[]; whole: boolean } {
   const values: (Position & { value: unknown })[] = [];
@@ -241,7 +241,7 @@ function tryParse(text: string): unknown {
     try {
       return JSON.parse(candidate);
     } catch {
-      // Not JSON after all: brackets are common in prose.
+      // Not JSON: brackets are common in prose.
     }
   return undefined;
 }

@@ -12,12 +12,12 @@ const atTheTop = (line: string) => (text: string) =>
   text.startsWith("#!") ? text.replace(/\n|$/, `\n${line}\n`) : `${line}\n${text}`;
 const thrown = atTheTop(`throw new Error("${SAID}");`);
 const refused = atTheTop(`#error "${SAID}"`);
-/** No language that is compiled takes this for a beginning. */
+/** No compiled language accepts this at the start of a file. */
 const nonsense = atTheTop(`)]} ${SAID}`);
 
 /**
- * How a file is broken, by its extension: so that whoever runs it fails and, where the language lets it, whoever only reads it
- * does not. A linter that notices would prove nothing about the tests.
+ * How to break a file, by its extension: running it must fail, while merely parsing it should not, where the language allows
+ * that. A linter that notices would prove nothing about the tests.
  */
 const BREAKS: Readonly<Record<string, (text: string) => string>> = {
   ...all("js mjs cjs jsx ts mts cts tsx", thrown),
@@ -38,13 +38,13 @@ function all(extensions: string, how: (text: string) => string): Record<string, 
 
 const TEST_FOLDER = /(?:^|\/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|test-d|fixtures|e2e)\//i;
 const TEST_NAME = /^tests?\.|^test_|_tests?\.|[.-](?:test|spec)\.|_spec\.|[a-z0-9](?:Tests?|Spec|IT)\.\w+$|^conftest\.py$/;
-/** What runs the checks rather than being checked, is somebody else's, or is made from the rest. */
+/** Code that runs the checks, is third-party, or is generated. */
 const TOOL_FOLDER =
   /(?:^|\/)(?:\.[^/]+|scripts?|tools?|hack|ci|docs?|examples?|samples?|bench(?:marks?)?|vendor|third_party|node_modules|dist|build|target|migrations)\//i;
 const TOOL_NAME =
   /^\.|\.d\.[mc]?ts$|[.-](?:config|conf|setup)\.\w+$|^(?:setup|noxfile|tasks|fabfile|manage|build|gulpfile|gruntfile|webpack|karma|jest|vitest)\.\w+$/i;
 
-/** The files that checks can only have imported, of those that git knows; the ones that a command names itself are left out. */
+/** The tracked files that checks can only have imported, without those that a command names itself. */
 export function importable(files: readonly string[], commands: readonly string[]): string[] {
   const words = new Set(commands.flatMap((command) => command.split(/[\s"'=;&|()]+/)).map((word) => word.replace(/^\.\//, "")));
   return files
@@ -56,7 +56,7 @@ export function importable(files: readonly string[], commands: readonly string[]
     .slice(0, MOST);
 }
 
-/** Breaks files below a folder; tells how many. */
+/** Breaks files below a folder, and returns how many. */
 export async function breakFiles(folder: string, files: readonly string[], signal: AbortSignal): Promise<number> {
   const breathe = createBreath(signal);
   let count = 0;

@@ -1,7 +1,7 @@
 import { checkWords } from "../../protocol/check-words.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
 
-/** What people are told of a check that does not pass on the commit the run began from. */
+/** Tells people about a check that does not pass on the commit the run began from. */
 export function beforeTheRun(each: CheckEvidence): string {
   const check = `the check "${each.name}"`;
   if (each.verdict === "could not run")
@@ -11,7 +11,7 @@ export function beforeTheRun(each: CheckEvidence): string {
   return `${check} failed before the run began${which}; only what fails besides is held against the run`;
 }
 
-/** What people are told of a check that passes on broken code. */
+/** Tells people about a check that passes on broken code. */
 export function notBound(name: string, files: number): string {
   return `the check "${name}" also passes when the code is broken (${files} file${files === 1 ? " was" : "s were"} broken for a trial): it runs code from elsewhere, such as the checkout's by a project that is installed in place, or none. It is no evidence`;
 }

@@ -22,64 +22,64 @@ import { CheckRecord, failAgain, isGreen, testsToConfirm } from "./verdicts.ts";
 
 export interface ChecksDeps {
   journal: Journal;
-  /** The commands of the pipeline file; without them the project's own are looked for. */
+  /** The commands of the pipeline file; without them the project's own checks are found. */
   configured: readonly string[] | undefined;
   findChecks: FindChecks;
-  /** What the checks of single packages are worth; without it they are treated as those of the whole project. */
+  /** Assesses the checks of single packages; without it they are treated like checks of the whole project. */
   packages?: PackageAssessment | undefined;
   signal: AbortSignal;
   deadlineMs: number;
   /** Keeps checks, which run code that agents wrote, away from secrets. */
   wrap: Wrap;
-  /** Takes secrets out of their environment, and out of what they print. */
+  /** Redacts secrets in their environment and output. */
   redactor: Redactor;
   /** What they may do in a folder of the run. */
   sandboxProfile: (cwd: string) => SandboxProfile;
-  /** Installs what an agent's changes ask for; answers with what could not be installed. */
+  /** Installs what an agent's changes require, and returns what could not be installed. */
   reinstall?: Reinstaller | undefined;
-  /** Runs one of them on another host, where that is to be done. */
+  /** Runs a check on another host; undefined if it is to run here. */
   elsewhere?:
     | ((check: CheckToRun, folder: string, owner: string) => Promise<{ end: CheckEnd; worker: string | undefined } | undefined>)
     | undefined;
   /** The environment of a check in a folder of the run. */
   env: (folder: string) => NodeJS.ProcessEnv;
   now: () => Date;
-  /** What the checks are named after, where they are those of one repository among several. */
+  /** Prefix of the checks' names, if the run has several repositories. */
   label?: string | undefined;
-  /** The tree of this repository in a state of all of them. */
+  /** The tree of this repository within a state of all repositories. */
   treeIn?: (state: string) => Promise<string>;
 }
 
-/** One time that the checks are run. */
+/** One execution of the checks. */
 export interface CheckedAt {
   phase: string;
   stream?: number;
   folder: string;
   tree: string;
-  /** Called once the checks have ended, to clean up what they left in the tree. */
+  /** Called after the checks, to clean up what they left in the tree. */
   after?: (evidence: readonly CheckEvidence[]) => Promise<unknown>;
-  /** The files of the tree that are changed by now, and whether nothing was left besides. */
+  /** The files changed in the tree by now, and whether nothing else was left. */
   changed?: (() => Promise<{ files: string[]; clean: boolean }>) | undefined;
-  /** Brings files of the tree back to what they were. */
+  /** Restores files of the tree. */
   restore?: ((files: readonly string[]) => Promise<void>) | undefined;
-  /** What a check mends as it goes is to stay. */
+  /** Keep what a check fixes as it runs. */
   keepChanged?: boolean;
 }
 
-/** What is known of the checks before anything was changed. */
+/** What is known about the checks before anything was changed. */
 export interface ProbedChecks {
-  /** What they said of the commit that the run began from. */
+  /** Their results on the commit that the run began from. */
   baseline: readonly CheckRecord[];
-  /** Whether each notices when the code is broken, as far as that was tried. */
+  /** Whether each notices broken code, as far as that was tried. */
   notices: ReadonlyMap<string, boolean>;
 }
 
-/** A check, or the program and arguments that stand in for its command. */
+/** A check, or a program with arguments to run instead of its command. */
 export type CheckToRun = Check & { instead?: [string, ...string[]] | undefined; ranWith?: string };
 type OnWorker = (worker?: string) => void;
 type JudgeOf = (check: CheckToRun, ran: CheckRecord) => Promise<Judge>;
 
-/** The checks to run now, and whether others come once it is known what was changed. */
+/** The checks to run now, and whether more follow once the changes are known. */
 interface Found {
   checks: CheckToRun[];
   later: boolean;
@@ -88,7 +88,7 @@ interface Found {
 const MOST_NAMED = 20;
 const AGAIN_ALONE = "again when run alone";
 
-/** Runs single checks in a tree, and judges what they say. */
+/** Runs single checks in a tree and judges their results. */
 function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile, elsewhere, env, now }: ChecksDeps) {
   async function runOne(
     check: CheckToRun,
@@ -109,7 +109,7 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
     return { ...recordOf(check, ran, redactor), ...ranWith, tree, at: now().toISOString() };
   }
 
-  /** Runs one check and notes which files it changed; what one that failed did to them is undone. */
+  /** Runs one check and notes which files it changed; the changes of a failed check are undone. */
   async function runAndRestore(check: CheckToRun, at: CheckedAt, known: Set<string>, onWorker: (worker?: string) => void) {
     const ran = await runOne(check, at.folder, at.tree, onWorker);
     const left = await at.changed?.();
@@ -127,9 +127,8 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
   }
 
   /**
-   * Runs a check once more after it failed. The tests that failed are run alone first, where their runner can do that: if all
-   * of them fail again, that settles it. Tests that pass alone may be flaky, or need the others to fail, so then the whole check
-   * decides.
+   * Confirms a failure. If the runner can, only the failed tests run again first: if all of them fail again, that settles it.
+   * Tests that pass alone may be flaky, or fail only together with others, so then the whole check decides.
    */
   async function runAgain(check: Check, first: CheckRecord, at: CheckedAt, judge: Judge, ...known: [Set<string>, OnWorker]) {
     const tests = testsToConfirm(first, judge.doubted(first));
@@ -142,7 +141,7 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
     return { judged: judge.twice(first, whole.ran), isClean: whole.isClean };
   }
 
-  /** Runs one, and once more if it fails. */
+  /** Runs a check, and once more if it fails. */
   async function judged(check: CheckToRun, at: CheckedAt, judgeOf: JudgeOf, ...known: [Set<string>, OnWorker]) {
     const { ran, isClean } = await runAndRestore(check, at, ...known);
     const judge = await judgeOf(check, ran);
@@ -154,14 +153,14 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
   return { runOne, judged };
 }
 
-/** Runs the checks once a tree: the same tree has the same evidence in whichever folder it is. */
+/** Runs the checks once per tree: the same tree has the same evidence in any folder. */
 export function createChecks(deps: ChecksDeps) {
   const { journal, configured, findChecks, packages, reinstall, env, label, treeIn = async (state) => state } = deps;
   const { runOne, judged } = createCheckRunner(deps);
   const seen = new Map<string, CheckRecord[]>();
   let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: new Map() });
   let probed: Promise<ProbedChecks> | undefined;
-  /** Finds out what the checks are worth, once. */
+  /** Probes the checks, once. */
   const worth = (): Promise<ProbedChecks> => {
     probed ??= probe();
     probed.catch(() => undefined);
@@ -177,7 +176,7 @@ export function createChecks(deps: ChecksDeps) {
       env(folder),
     );
 
-  /** Runs them all on a tree, unless that was done before. */
+  /** Runs all checks on a tree, unless that was done before. */
   async function run(at: CheckedAt & { key: string }, find: () => Promise<Found>, judgeOf: JudgeOf): Promise<CheckRecord[]> {
     const head = { key: at.key, kind: "checks" as const, phase: at.phase, stream: at.stream ?? null };
     return journal.step(z.array(CheckRecord), head, { tree: at.tree, configured }, async () => {
@@ -207,7 +206,7 @@ export function createChecks(deps: ChecksDeps) {
 
   const isByPackage = ({ isPerPackage }: Check) => isPerPackage === true && packages !== undefined;
 
-  /** How a check of single packages is judged: what it said before is found out once it fails. */
+  /** Judges a check of single packages; its result on the base commit is only found out once it fails. */
   async function judgeByPackage(check: CheckToRun, ran: CheckRecord): Promise<Judge> {
     const onBase = async (at: BaseFolder) =>
       (
@@ -226,16 +225,16 @@ export function createChecks(deps: ChecksDeps) {
   return {
     /** The checks of a folder. */
     find: checksIn,
-    /** Says how to find out what the checks are worth. That is done when it is `time` for it, and before anything is checked. */
+    /** Sets how the checks are probed. That happens when `time` resolves, or earlier if something has to be checked. */
     begin(work: () => Promise<ProbedChecks>, time: Promise<unknown>): void {
       probe = work;
       probed = undefined;
-      // Whoever needs the result is told of its failure.
+      // Callers that need the result get its failure.
       time.then(worth).catch(() => undefined);
     },
-    /** What the checks are worth. */
+    /** The result of the probe. */
     worth,
-    /** What the checks say of the commit that the run begins from. What does not pass there is not the run's doing. */
+    /** Runs the checks on the commit that the run begins from. The run is not blamed for what does not pass there. */
     baseline({ everything, ...at }: CheckedAt & { everything: boolean }): Promise<CheckRecord[]> {
       const find = async () => {
         const checks = await checksIn(at.folder);
@@ -262,7 +261,7 @@ export function createChecks(deps: ChecksDeps) {
       seen.set(at.tree, evidence);
       return evidence;
     },
-    /** Waits for what is under way before anything is checked. */
+    /** Waits until a running probe has ended. */
     async settled(): Promise<void> {
       await probed?.catch(() => undefined);
     },
@@ -270,7 +269,7 @@ export function createChecks(deps: ChecksDeps) {
 }
 export type Checks = ReturnType<typeof createChecks>;
 
-/** The checks of a run's own repository, and after them those of the others that it changes. */
+/** The checks of the run's own repository, followed by those of the others that it changes. */
 export function checksOfAll(
   own: Checks,
   others: readonly { checks: Checks; workspace: Workspace }[],
@@ -302,7 +301,7 @@ export function checksOfAll(
 
 const asCheck = (command: string): Check => ({ name: command, command, cwd: "." });
 
-/** Checks by commands that can run in a folder: a missing tool is done without where its environment is there. */
+/** Checks whose commands can run in a folder: a missing tool is left out if its environment is there. */
 function runnableIn(checks: readonly Check[], folder: string, env: NodeJS.ProcessEnv): CheckToRun[] {
   return checks.map((check) => {
     const fallback = withoutTool(check.command, { top: folder, cwd: resolve(folder, check.cwd), env });
@@ -321,12 +320,12 @@ function inOneWord(evidence: readonly CheckEvidence[]): string {
   return evidence.some((each) => each.verdict !== "passed") ? "nothing new fails" : "passed";
 }
 
-/** Whether nothing of it is to be held against the run. */
+/** Whether nothing in the evidence counts against the run. */
 export function passed(evidence: readonly CheckEvidence[]): boolean {
   return !evidence.some(isHeldAgainst);
 }
 
-/** The record as agents and people read it. */
+/** The evidence as agents and people read it. */
 export function describeEvidence(evidence: readonly CheckEvidence[], tailLength = 2_000): string {
   if (evidence.length === 0) return "No checks were found in this project, so none were run.";
   return evidence
@@ -339,13 +338,13 @@ export function describeEvidence(evidence: readonly CheckEvidence[], tailLength 
     .join("\n");
 }
 
-/** What is to be said of a check besides how it ended. */
+/** What to say about a check besides how it ended. */
 function inWords(evidence: CheckEvidence): string {
   const words = oneLine(checkWords(evidence), 1_000);
   return words === "passed" || words === "failed" ? "" : ` (${words})`;
 }
 
-/** A code block that its own content cannot close. */
+/** A code block that its content cannot close. */
 export function fence(text: string, language = ""): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map((match) => match[0].length));
   const marks = "`".repeat(longest + 1);

@@ -1,17 +1,17 @@
 import type { PlannedCheck } from "../../protocol/plans.ts";
 
-/** What a person chose to check a project with, and how they said so. */
+/** The checks that a person chose for a project, and how they chose them. */
 export interface ChosenChecks {
   commands: readonly string[];
   from: string;
 }
 
-/** The commands of a squad, as a person chose them. */
+/** The commands that a person chose for a squad. */
 export function chosenBy(squad: { slug: string; checks: readonly string[] | null } | undefined): ChosenChecks | null {
   return squad?.checks ? { commands: squad.checks, from: `io squad set ${squad.slug} --check` } : null;
 }
 
-/** What a run would check a project with, for people to read. */
+/** Formats the checks that a run would use, for people. */
 export function tellPlannedChecks(checks: readonly PlannedCheck[]): string[] {
   if (checks.length === 0) return ["Checks: none were found, so a result would count as untested."];
   return [

@@ -14,7 +14,7 @@ import {
 /** Says what the results of a check mean. */
 export interface Judge {
   once: (ran: CheckRecord) => CheckRecord;
-  /** What a second run has to confirm. */
+  /** The failures that a second run has to confirm. */
   doubted: (ran: CheckRecord) => NewFailures | undefined;
   twice: (first: CheckRecord, second: CheckRecord) => CheckRecord;
 }
@@ -30,7 +30,7 @@ export const baselineJudge: Judge = {
   },
 };
 
-/** For trees that a run made: each check is held against what it said before the run. */
+/** For trees that a run made: compares each check with its result before the run. */
 export function judgeAgainst(baseline: readonly CheckRecord[], notices: ReadonlyMap<string, boolean>): Judge {
   const judgementOf = (ran: CheckRecord) =>
     judgeCheck(

@@ -6,7 +6,7 @@ import type { PlannedCheck } from "../../protocol/plans.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
 import type { ChosenChecks } from "./chosen-checks.ts";
 
-/** Finds the checks of a folder, and tells if there are more that the changed files concern than are run. */
+/** Finds the checks of a folder, and notes if the changed files concern more checks than it returns. */
 export type FindChecks = (folder: string, changed?: readonly string[], note?: (text: string) => void) => Promise<Check[]>;
 
 /** Finds them in the files of the folder. */
@@ -20,13 +20,13 @@ export const findChecksWith =
 
 /** How the checks of a project are found. */
 export interface CheckFinders {
-  /** The checks of a folder; of those for single packages only what concerns the files that were changed. */
+  /** The checks of a folder; checks of single packages only if they concern the changed files. */
   findChecks: FindChecks;
-  /** The commands that a person chose to check a project with, where the pipeline file names none. */
+  /** The commands that a person chose for a project, for pipeline files that name none. */
   chosenChecks?: ((projectPath: string) => ChosenChecks | null) | undefined;
 }
 
-/** What a run would check a project with, and where each command was found: what people say goes before what its files say. */
+/** The checks a run would use, and where each command was found: what people chose precedes what the project's files say. */
 export async function plannedChecks(
   projectPath: string,
   { path, pipeline }: Pick<LoadedPipeline, "path" | "pipeline">,

@@ -18,7 +18,7 @@ export interface PackageAssessmentDeps {
   signal: AbortSignal;
 }
 
-/** Where a check is run that has to be judged. */
+/** Where a check runs on the base commit. */
 export interface BaseFolder {
   folder: string;
   tree: string;
@@ -27,16 +27,15 @@ export interface BaseFolder {
 }
 
 /**
- * What the checks of single packages are worth. Which of them a run needs is known only once something was changed, so they are
- * tried on the commit that the run began from when they are needed: what they said there once they fail, and whether they notice
- * broken code once they have run.
+ * Assesses the checks of single packages. Which of them a run needs is known only after changes, so each is tried on the base
+ * commit when needed: its result there once it fails, and whether it notices broken code once it has run.
  */
 export function createPackageWorth({ journal, workplace, note, signal }: PackageAssessmentDeps) {
   const { repo, baseTree } = workplace;
   const before = new Map<string, Promise<CheckRecord | undefined>>();
   const noticed = new Map<string, boolean>();
   let turn: Promise<unknown> = Promise.resolve();
-  /** One at a time: they share a place for their tree. */
+  /** One at a time, because they share the folder of the base tree. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const mine = turn.then(work);
     turn = mine.catch(() => undefined);
@@ -49,7 +48,7 @@ export function createPackageWorth({ journal, workplace, note, signal }: Package
     const [record] = await journal.step(z.array(CheckRecord), head, inputs, () =>
       inBaseTree(workplace, async (path) => {
         const folder = join(path, repo.prefix);
-        // What a new package says cannot be held against anything.
+        // A new package has no earlier result to compare with.
         if (check.packages?.some((each) => !existsSync(join(folder, each)))) return { value: [], verdict: "new" };
         const tree = treeOf(repo, path, "");
         const at = {
@@ -68,20 +67,20 @@ export function createPackageWorth({ journal, workplace, note, signal }: Package
 
   return {
     note,
-    /** The files of the project that differ from what the run began from; undefined where others do, too, or none. */
+    /** The project's files that differ from the base; undefined if files outside the project differ too, or none do. */
     async changed(tree: string): Promise<string[] | undefined> {
       const files = await filesBetween(repo.git, repo.root, baseTree, tree);
       const own = repo.prefix === "" ? files : files.filter((file) => file.startsWith(`${repo.prefix}/`));
       if (own.length === 0 || own.length < files.length) return undefined;
       return repo.prefix === "" ? own : own.map((file) => file.slice(repo.prefix.length + 1));
     },
-    /** What a check said of the commit that the run began from. */
+    /** A check's result on the commit that the run began from. */
     before(check: Check, run: (at: BaseFolder) => Promise<CheckRecord>): Promise<CheckRecord | undefined> {
       const known = before.get(idOf(check)) ?? inTurn(() => runOnBase(check, run));
       before.set(idOf(check), known);
       return known;
     },
-    /** Whether each check notices broken code, by its name. Those that failed are known by what they said before. */
+    /** Whether each check notices broken code, by name. A failed check is represented by its result on the base commit. */
     async notices(
       checks: readonly Check[],
       ran: readonly CheckRecord[],

@@ -21,15 +21,15 @@ export interface RunCheckDeps {
   redactor: Redactor;
 }
 
-/** How a check ended, and what its output says of tests. */
+/** How a check ended, and what its output says about tests. */
 export interface CheckRun {
   end: CheckEnd;
   reading: Reading;
 }
 
 /**
- * Runs one check in a folder, or only the program and arguments that are given in its place. The whole output is read as it
- * comes; only its two ends are kept.
+ * Runs one check in a folder, or `instead` in place of its command. The whole output is read as it comes; only its two ends are
+ * kept.
  */
 export async function runCheck(
   check: Check,
@@ -50,7 +50,9 @@ export async function runCheck(
   return { end: { exitCode, ending, output, sha256, bytes, durationMs }, reading };
 }
 
-/** What a check that ran on another host said; a worker that sends no reading sent the two ends of a long output alone. */
+/**
+ * Reads the result of a check that ran on another host; a worker that sends no reading sent only the two ends of a long output.
+ */
 export function readEnd({ reading: sent, ...end }: CheckEnd): CheckRun {
   if (sent) {
     const reports = sent.reports.map(({ passed, failed, ...report }) => ({ ...report, passed, failed: failed.map(shortName) }));
@@ -62,7 +64,7 @@ export function readEnd({ reading: sent, ...end }: CheckEnd): CheckRun {
   return { end, reading: { ...reading, reports, complaints: undefined, others: undefined } };
 }
 
-/** What is kept of a check that ran; of the tests of one that passed, how many there were. */
+/** The record of a check that ran; if it passed, its tests are only counted. */
 export function recordOf(check: Check, { end, reading }: CheckRun, redactor: Redactor): Omit<CheckRecord, "tree" | "at"> {
   const { exitCode, ending, output, sha256, bytes, durationMs } = end;
   const hasPassed = ending === "exited" && exitCode === 0;

@@ -6,7 +6,7 @@ import { type BranchWorkplace, shareInstalled } from "../workspace/workspace.ts"
 import { breakFiles, importable } from "./broken-sources.ts";
 import { type CheckRecord, notices } from "./verdicts.ts";
 
-/** What a trial found: how many files were broken, and which checks noticed. */
+/** A trial's result: how many files were broken, and which checks noticed. */
 export const Trial = z.object({
   files: z.number().int(),
   noticed: z.array(z.object({ name: z.string(), noticed: z.boolean() })),
@@ -15,7 +15,7 @@ export type Trial = z.infer<typeof Trial>;
 
 export interface TrialDeps {
   workplace: BranchWorkplace;
-  /** The checks that could notice a change, with what they said of the commit that the run began from. */
+  /** The checks that could notice a change, with their results on the commit that the run began from. */
   checks: readonly CheckRecord[];
   /** Runs one of them in a folder. */
   run: (check: CheckRecord, folder: string) => Promise<CheckRecord>;
@@ -23,8 +23,8 @@ export interface TrialDeps {
 }
 
 /**
- * Breaks the code in a tree of its own, as far as checks can only have imported it, and looks whether they notice. A check that
- * does not runs other code than the tree's: one that is installed elsewhere, or the checkout's.
+ * Breaks, in a tree of its own, the code that checks can only have imported, and sees whether they notice. A check that does not
+ * is running other code than the tree's: an installed copy, or the checkout's.
  */
 export async function tryChecks({ workplace, checks, run, signal }: TrialDeps): Promise<Trial> {
   const { repo } = workplace;
@@ -42,12 +42,12 @@ export async function tryChecks({ workplace, checks, run, signal }: TrialDeps): 
   });
 }
 
-/** Makes a tree of the commit that the run began from, with what is installed, and takes it away again. */
+/** Creates a worktree of the run's base commit with its installed packages, and removes it afterwards. */
 export async function inBaseTree<T>(workplace: BranchWorkplace, work: (path: string) => Promise<T>): Promise<T> {
   const { repo, base, folder, name } = workplace;
   const path = join(folder, "worktrees", name === "run" ? "trial" : `trial-${name}`);
   const remove = () => removeWorktree(repo, path, "", { evenWithWork: true });
-  // An earlier life may have been cut off in the middle of it.
+  // An earlier process may have been cut off in the middle of it.
   await remove();
   try {
     await repo.git.must(repo.root, ["worktree", "add", "-q", ...LOCKED, "--detach", path, base], { alone: true });
@@ -63,7 +63,7 @@ async function trackedIn({ listed }: BranchWorkplace): Promise<string[]> {
   return (await listed).flatMap((line) => (/^100(?:644|755) /.test(line) ? [line.slice(line.indexOf("\t") + 1)] : []));
 }
 
-/** What the project's own short names for commands stand for. */
+/** The commands behind the project's npm scripts. */
 function scriptsIn(root: string, prefix: string): string[] {
   const text = smallTextAt(join(root, prefix, "package.json"), 1_000_000);
   try {

@@ -6,8 +6,8 @@ const inWords = (each: CheckEvidence) =>
 const isTest = ({ name, command }: CheckEvidence) => /^test\b/.test(name) || /\btests?\b/.test(command);
 
 /**
- * Why the result counts as untested: nothing that could notice the change came to a verdict. Where the project has tests, a
- * linter or a build that noticed broken code does not speak for tests that did not.
+ * Why the result counts as untested: no check that could notice the change came to a verdict. If the project has tests, a linter
+ * or build that noticed broken code does not make up for tests that did not.
  */
 export function whyUntested(evidence: readonly CheckEvidence[]): string | undefined {
   if (evidence.length === 0) return "the project has no checks, so nothing was tested";

@@ -6,7 +6,7 @@ import { CheckEvidence, type CheckVerdict } from "../../protocol/runs.ts";
 
 /** Evidence as the journal keeps it, with what later results are compared with. */
 export const CheckRecord = CheckEvidence.extend({
-  /** Hashes of the lines that complain; missing where nothing does, or too many do. */
+  /** Hashes of the lines that complain; missing if there are none or too many. */
   complaints: z.array(z.string()).optional(),
   others: z.array(z.string()).optional(),
 });
@@ -21,12 +21,12 @@ export interface Judgement {
 
 const MOST_NAMED = 5;
 
-/** Whether it passes, and on the tree as it is. */
+/** Whether it passes, without changing the tree. */
 export function isGreen({ ending, exitCode, changed }: Pick<CheckEvidence, "ending" | "exitCode" | "changed">): boolean {
   return ending === "exited" && exitCode === 0 && changed === undefined;
 }
 
-/** What a check says of the commit that the run began from. */
+/** Judges a check on the commit that the run began from. */
 export function judgeBaseline(ran: CheckRecord): Judgement {
   if (isGreen(ran)) return { verdict: "passed" };
   const reason = reasonOf(ran);
@@ -34,8 +34,8 @@ export function judgeBaseline(ran: CheckRecord): Judgement {
 }
 
 /**
- * What a check says of a tree, held against what it said before the run. Only what was seen to fail in the same way before is
- * not the run's doing.
+ * Judges a check on a tree by its result before the run. The run is blamed for everything that did not fail in the same way
+ * before.
  */
 export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): Judgement {
   if (isGreen(now)) return { verdict: "passed" };
@@ -61,7 +61,7 @@ export function judgeCheck(now: CheckRecord, before: CheckRecord | undefined): J
 
 const NOTHING_NEW: NewFailures = { names: [], byTest: false };
 
-/** Whether a signal ended it both times, after the same words to the last letter. */
+/** Whether a signal ended it both times, after exactly the same output. */
 const diesTheSame = (now: CheckRecord, before: CheckRecord) =>
   (now.exitCode === null || now.exitCode > 128) &&
   now.ending === before.ending &&
@@ -73,7 +73,7 @@ const failuresOf = ({ tests }: CheckRecord): NewFailures => ({
   byTest: true,
 });
 
-/** The tests that a second run has to confirm, where one runner named all that failed and these are nothing else. */
+/** The tests that a second run has to confirm, if a single runner named all failures and they are all tests. */
 export function testsToConfirm({ tests = [] }: CheckRecord, doubted: NewFailures | undefined): NamedTests | undefined {
   const [report, ...more] = tests;
   if (!doubted?.byTest || !report?.complete || more.length > 0) return undefined;
@@ -81,13 +81,13 @@ export function testsToConfirm({ tests = [] }: CheckRecord, doubted: NewFailures
   return doubted.names.length > 0 && doubted.names.every(isTest) ? { runner: report.runner, names: doubted.names } : undefined;
 }
 
-/** Whether each of some tests was seen to fail again. */
+/** Whether each of the tests failed again. */
 export function failAgain({ runner, names }: NamedTests, { tests = [] }: CheckRecord): boolean {
   const failed = tests.filter((report) => report.runner === runner).flatMap((report) => report.failed);
   return names.every((name) => failed.includes(name));
 }
 
-/** Whether tests that failed were not run the second time: no more tests pass than those that did before. */
+/** Whether tests that failed were not run the second time: no more tests pass than passed before. */
 export function leftOut(first: CheckRecord, second: CheckRecord): boolean {
   return (first.tests ?? []).some(({ runner, failed, passed }) => {
     if (!failed.some(isTestName) || passed === null || SILENT_WHEN_GREEN.has(runner)) return false;
@@ -99,7 +99,7 @@ export function leftOut(first: CheckRecord, second: CheckRecord): boolean {
 const isTestName = (name: string) => !/^unhandled error \d+$/.test(name);
 const SILENT_WHEN_GREEN = new Set(["Gradle", "JUnit XML"]);
 
-/** A check that failed and was run once more on the same tree: what did not fail both times is flaky, if it was run both times. */
+/** Judges a check that failed and ran again on the same tree: what did not fail both times is flaky, if it ran both times. */
 export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = false): Judgement {
   if (second.verdict !== "failed" && isLeftOut)
     return { ...first, why: `${first.why ? `${first.why}; ` : ""}when it was run again it left out what had failed` };
@@ -113,7 +113,7 @@ export function judgeTwice(first: Judgement, second: Judgement, isLeftOut = fals
   return { ...second, why: second.why?.startsWith("new: ") ? `new: ${inShort(both)}` : second.why };
 }
 
-/** What failed both times that a check ran on the commit the run began from. */
+/** What failed in both runs of a check on the commit the run began from. */
 export function failedTwice(first: CheckRecord, second: CheckRecord): CheckRecord {
   const tests = second.tests?.map((report) => {
     const others = first.tests?.find(({ runner }) => runner === report.runner)?.failed;
@@ -122,13 +122,13 @@ export function failedTwice(first: CheckRecord, second: CheckRecord): CheckRecor
   return tests ? { ...second, tests } : second;
 }
 
-/** Whether a check would notice a change: it fails in something new when the code is broken. */
+/** Whether a check would notice a change: on broken code it fails in a new way. */
 export function notices(broken: CheckRecord, before: CheckRecord): boolean {
   if (isGreen(broken)) return false;
   return isGreen(before) || reasonOf(broken) !== undefined || newFailures(ranOf(broken), ranOf(before)).names.length > 0;
 }
 
-/** Whether a check is worth a trial: it passes, or tells tests that pass from those that fail. */
+/** Whether a check is worth a trial: it passes, or tells passing tests from failing ones. */
 export function canNotice(before: CheckRecord): boolean {
   return isGreen(before) || hasVerdict(readingOf(before));
 }
@@ -148,7 +148,7 @@ const readingOf = ({ tests, complaints, others }: CheckRecord) => ({
 });
 const ranOf = (record: CheckRecord): Ran => ({ ...readingOf(record), exitCode: record.exitCode });
 
-/** The tests that failed, where they are named. */
+/** The failed tests, if they are named. */
 function failingIn({ tests }: CheckEvidence): string | undefined {
   const failed = tests?.flatMap((each) => each.failed) ?? [];
   return failed.length > 0 ? `${failed.length} test${failed.length === 1 ? "" : "s"} failed (${inShort(failed)})` : undefined;

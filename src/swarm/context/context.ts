@@ -13,7 +13,7 @@ import type { Journal } from "../steps/journal.ts";
 import type { Workplace } from "../workspace/workspace.ts";
 import type { Documents } from "./documents.ts";
 
-/** Tells what happened in a run. */
+/** Announces what happened in a run. */
 export type TellRun = <T extends RunEventType>(type: T, data: Omit<EventData<T>, "runId">) => void;
 
 /** What the phases of one run share. */
@@ -24,39 +24,39 @@ export interface RunContext {
   settings: RunSettings;
   journal: Journal;
   caller: Caller;
-  /** Those of every repository. */
+  /** The checks of all repositories. */
   checks: Pick<Checks, "run" | "settled">;
   /** The run's own repository first, then its companions. */
   parts: readonly RunPart[];
   documents: Documents;
   workplace: Workplace;
   about: Background;
-  /** Nobody is asked unless the project's checks can run. */
+  /** No model is asked unless the project's checks can run. */
   requireChecks: boolean;
   /** The request came from a plan. */
   planned: boolean;
   signal: AbortSignal;
   tell: TellRun;
-  /** The model that is asked for a name of the pipeline. */
+  /** Returns the model that serves a name of the pipeline. */
   serving: (name: string) => RunModel;
-  /** Which model answered whom in a phase, or in one stream of it, as a line for a document. */
+  /** A line for a document: which model answered which agent in a phase, or in one stream of it. */
   served: (phase: string, stream?: number | null) => string;
-  /** Who is asked first in the phases after this one, where that is known already. */
+  /** The agents asked first in the phases after this one, if already known. */
   firstAskedAfter: (phase: Placed) => Expected[];
-  /** Resolves when the first model was asked. */
+  /** Resolves when the first model is asked. */
   asked: Promise<void>;
-  /** Installs what the project's lock files ask for, and notes what cannot be had. */
+  /** Installs what the project's lock files require, and notes what cannot be installed. */
   prepare: () => Promise<void>;
-  /** Runs a command of the project's in one of the run's trees, behind the wall, as checks are run. */
+  /** Runs a project command in one of the run's trees, in the sandbox, like a check. */
   runInTree: (command: string, folder: string) => Promise<CheckEnd>;
   note: (text: string) => void;
   recordLoop: (loop: ReviewLoop) => void;
   recordStream: (stream: RunStream, phase: string) => void;
-  /** Ends what goes on beside the phases, and waits for that. */
+  /** Ends the work beside the phases, and waits for it. */
   end: () => Promise<void>;
 }
 
-/** One of the repositories that a run works on, with what checks it. */
+/** One of the repositories that a run works on, with its checks. */
 export interface RunPart {
   workplace: Workplace;
   checks: Checks;
@@ -64,15 +64,15 @@ export interface RunPart {
   note: (text: string) => void;
 }
 
-/** What one phase leaves to the next. */
+/** What one phase passes to the next. */
 export interface Progress {
   spec: string;
   tasks: SwarmTask[];
   design: string;
   streams: RunStream[];
-  /** The tree the run began with, and the one it has now; empty while no phase changes the project. */
+  /** The tree the run began with, and the current one; empty while no phase changes the project. */
   baseTree: string;
   tree: string;
-  /** Those who approved what the tree holds, and look again when it changes. */
+  /** Agents that approved the tree; they review again when it changes. */
   approvers: readonly Approver[];
 }

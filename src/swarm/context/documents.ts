@@ -13,13 +13,16 @@ import { inside } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { currentEvidence } from "../steps/current-evidence.ts";
 
-/** The files of a run: in the checkout for the user, and copies under the run. */
+/** The files of a run: in the checkout for the user, with copies in the run's folder. */
 export interface Documents {
-  /** `about` is shown next to the time. The documents of a run's phases are written again by its next life, so nobody waits for the disk. */
+  /**
+   * `about` is shown next to the time. Not flushed to disk: after a crash the resumed run writes the documents of its phases
+   * again.
+   */
   write(name: string, title: string, body: string, about?: string): void;
-  /** Writes one that no later life writes again. */
+  /** Writes a document that a resumed run would not write again; flushed to disk. */
   writeLast(name: string, title: string, body: string): void;
-  /** Removes a document from the checkout that is no longer needed. */
+  /** Removes a document that is no longer needed from the checkout. */
   remove(name: string): void;
 }
 
@@ -40,7 +43,7 @@ export function openDocuments({ projectPath, docDir, folder, now }: DocumentsDep
     const text = `# ${title}\n\n_${head}_\n\n${body.trim()}\n`;
     // A run is long: somebody may have deleted the folder since the last document.
     inDocDir((open) => replaceFile(open, name, text, { mode: 0o644, durable }));
-    // Need not wait for the disk: everything in the copy is in the journal too.
+    // Need not be flushed: the journal has everything in the copy too.
     if (copies) within(makeFolder(copies), (open) => replaceFile(open, name, text, { durable: false }));
   };
   return {
@@ -58,7 +61,7 @@ function within<T>(folder: Folder, work: (folder: Folder) => T): T {
   }
 }
 
-/** Opens the folder for documents, which must really be inside the project, whatever links it passes. */
+/** Opens the folder for documents, which must really be inside the project, whatever links lead to it. */
 function openDocDir(projectPath: string, docDir: string): Folder {
   const root = realOf(projectPath);
   const path = join(root, docDir);
@@ -131,10 +134,10 @@ export function summaryOf(run: Run, changes = ""): string {
   return parts.filter(Boolean).join("\n\n");
 }
 
-/** The commands to look at a result that is still apart, and to take it. */
+/** The commands to inspect and merge a result that is on a branch of its own. */
 function takeIt({ id, branch, applied, status, outcome }: Run): string {
   if (branch === null || applied || outcome === "unchanged" || outcome === "cancelled") return "";
-  // What was merged of it so far may be any part of the work.
+  // The branch of a failed run may hold any part of the work.
   if (status === "failed")
     return `Look at what was done so far: \`git diff ...${branch}\` · go on with it: \`swarm resume ${id}\`.`;
   const doubts: Partial<Record<RunOutcome, string>> = { approved: "", untested: " Nothing tested it: look first." };
@@ -146,7 +149,7 @@ function took({ createdAt, finishedAt }: Pick<Run, "createdAt" | "finishedAt">):
   return ` · ${lasted({ startedAt: createdAt, finishedAt: finishedAt ?? new Date().toISOString() })}`;
 }
 
-/** How long something took, as people say it. */
+/** A duration as people say it. */
 function lasted({ startedAt, finishedAt }: { startedAt: string; finishedAt: string | null }): string {
   if (finishedAt === null) return "";
   const seconds = Math.round((Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000);

@@ -26,7 +26,7 @@ const reviewerOf = ({ agent, maxIterations, approvalKeyword, onExhausted }: Qa):
   ...{ agent, maxIterations, approvalKeyword, onExhausted },
 });
 
-/** Has another model review everything together, and the fixing agent meet its findings. */
+/** Another model reviews everything together, and the fixing agent addresses its findings. */
 export const crossModelReview = phaseKind({
   name,
   schema,
@@ -37,7 +37,7 @@ export const crossModelReview = phaseKind({
     { name: phase.fixAgent, duty: "build", label: "fixes", key: "fixAgent", onDemand: true },
   ],
   approvers: (phase) => [{ ...reviewerOf(phase), duty: "review", on: "review" }],
-  /** Those who approved before are asked only about what a fix has changed. */
+  /** Earlier approvers are asked only about what a fix has changed. */
   mostCalls(phase, { approvers }) {
     const fixes = total([phase, ...approvers]);
     return 1 + fixes + approvers.length * fixes + fixes;

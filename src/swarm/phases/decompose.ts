@@ -13,7 +13,7 @@ import { phaseKind } from "./kind.ts";
 const name = "decompose";
 const standard = { agent: "pm" };
 
-/** Splits the specification into tasks; a reply that is no list of tasks is asked for again. */
+/** Splits the specification into tasks; a reply without a task list is asked for again. */
 export const decompose = phaseKind({
   name,
   schema: z.strictObject({
@@ -66,7 +66,7 @@ export const decompose = phaseKind({
     throw new RunFailed(`${id}: ${agent} gave no list of tasks: ${problem}`);
   },
   documents: ({ agent }) => [`${agent}-tasks.md`],
-  /** Replies that held no tasks are steps that succeeded, so they have to be named. */
+  /** Replies without tasks are successful steps, so they have to be named. */
   askAgain(_, steps) {
     const calls = steps.filter((step) => step.kind === "call");
     return calls.some((step) => step.state === "failed") ? [] : calls;

@@ -16,7 +16,7 @@ import { phaseKind } from "./kind.ts";
 const name = IMPLEMENT;
 const standard = { agent: "engineer", parallel: true, reviews: [{ agent: "code-reviewer" }], qa: { agent: "tester" } };
 
-/** Takes every task through a stream of its own. */
+/** Runs every task in a stream of its own. */
 export const implement = phaseKind({
   name,
   schema: z.strictObject({
@@ -53,7 +53,7 @@ export const implement = phaseKind({
     const tasks = progress.tasks.length > 0 ? progress.tasks : [theOnlyTask(progress)];
     const { streams, tip } = await runStreams(context, phase, { ...progress, tasks });
     const tree = await resultingTree(context, phase.id, streams, () => {
-      // Whoever reviews the whole needs the diff, and would have to wait for it.
+      // The reviewer of the whole needs the diff, so compute it early.
       context.workplace.workspace.diff(progress.baseTree, tip.tree).catch(() => undefined);
     });
     return { ...progress, tasks, streams: [...progress.streams, ...streams], tree };
@@ -70,7 +70,7 @@ function approverOf({ agent, maxIterations, approvalKeyword, onExhausted }: Revi
   return { agent, maxIterations, approvalKeyword, onExhausted };
 }
 
-/** What is built when nothing was split into tasks. */
+/** The task if nothing was split into tasks. */
 function theOnlyTask({ spec }: Progress): SwarmTask {
   return {
     id: "T1",

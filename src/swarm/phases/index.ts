@@ -6,5 +6,5 @@ import type { PhaseKind } from "./kind.ts";
 import { spec } from "./spec.ts";
 import { verify } from "./verify.ts";
 
-/** The kinds of phases there are. */
+/** All kinds of phases. */
 export const PHASE_KINDS: readonly PhaseKind[] = [spec, decompose, design, implement, crossModelReview, verify];

@@ -16,15 +16,15 @@ export interface TextWork {
   what: string;
   agent: string;
   prompt: string;
-  /** The specification, for reviewers and whoever answers questions. */
+  /** The specification, for reviewers and for the agent that answers questions. */
   spec: string;
   reviews: readonly Review[];
   clarificationAgent?: string | undefined;
-  /** Who is asked after this text, in later phases. */
+  /** The agents asked after this text, in later phases. */
   next?: readonly Expected[];
 }
 
-/** Writes a text and takes it through its reviews; gives the last revision. */
+/** Writes a text and takes it through its reviews; returns the last revision. */
 export async function writeText(context: RunContext, work: TextWork): Promise<string> {
   const { phase, what, agent } = work;
   const reviewers = reviewersOf(phase, work.reviews);
@@ -94,7 +94,7 @@ function createDraft({ caller, about, pipeline, workplace }: RunContext, work: T
     ...reviewed,
     text: () => text,
     write,
-    /** The first question to each reviewer, so that their sessions can be made in advance. */
+    /** The first question to each reviewer, so that their sessions can be prepared in advance. */
     firstRounds: (reviewers: readonly Reviewer[]) => reviewers.map((reviewer) => asked(reviewer, 1)),
   };
 }

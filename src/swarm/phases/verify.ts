@@ -12,11 +12,11 @@ import { phaseKind } from "./kind.ts";
 import { type MergedTree, reviewWhole } from "./whole.ts";
 
 const name = "verify";
-/** What the checks say, if they are content. */
+/** The approval keyword of the checks. */
 const PASSED = "ALL_PASSED";
 const standard = { fixAgent: "engineer", maxIterations: REVIEW_DEFAULTS.maxIterations };
 
-/** Runs the checks on the result of all streams, and has the fixing agent mend it until they pass. */
+/** Runs the checks on the merged result, and has the fixing agent fix it until they pass. */
 export const verify = phaseKind({
   name,
   schema: z.strictObject({
@@ -57,7 +57,7 @@ export const verify = phaseKind({
     return { ...progress, tree };
   },
   documents: () => [`${name}.md`],
-  /** The checks themselves too: they may have failed for a reason that is gone. */
+  /** The checks too: they may have failed for a reason that is gone. */
   askAgain: ({ onExhausted }, steps) => [
     ...lastRounds(steps, () => onExhausted === "fail"),
     ...(onExhausted === "fail" ? steps.filter((step) => step.kind === "checks" && step.verdict === "failed").slice(-1) : []),

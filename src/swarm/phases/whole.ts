@@ -9,29 +9,29 @@ import { fixerSession, qaKey, reviewerKey, roundKeys, secondLook } from "../step
 import type { Reply } from "../steps/reply.ts";
 import { openMergedTree } from "../streams/merged-tree.ts";
 
-/** Somebody who judges everything together. */
+/** A reviewer of the merged result. */
 interface Seat {
   reviewer: Reviewer;
   duty: Approver["duty"];
   on?: Member["on"];
 }
 
-/** What a phase does with the result of all streams. */
+/** How a phase reviews the merged result of all streams. */
 export interface Whole {
-  /** The phase's. */
+  /** The phase's id. */
   id: string;
-  /** Who judges first; what is changed then, whoever approved before looks at again. */
+  /** Reviews first; earlier approvers review again what is changed then. */
   first: Reviewer;
   /** Judges in place of an agent. */
   judge?: (result: MergedTree) => Reply;
   on?: Member["on"];
-  /** Who changes what does not pass. */
+  /** The agent that fixes what does not pass. */
   fixAgent: string;
 }
 
 export type MergedTree = ReturnType<typeof openMergedTree>;
 
-/** Takes the result of all streams through a judge, and has the fixing agent meet what it finds. */
+/** Takes the merged result through a review, and has the fixing agent address its findings. */
 export async function reviewWhole(context: RunContext, progress: Progress, whole: Whole) {
   const { id, first, on } = whole;
   const seats: Seat[] = [{ reviewer: first, duty: "review", ...(on && { on }) }, ...againFor(whole, progress)];
@@ -54,7 +54,7 @@ export async function reviewWhole(context: RunContext, progress: Progress, whole
   return { wentOn, tree: result.tree(), replies };
 }
 
-/** A fix voids earlier approvals, so whoever approved a part then looks at the whole. */
+/** A fix voids earlier approvals, so those who approved a part review the whole. */
 function againFor({ id, first, on }: Whole, { approvers, tree }: Progress): Seat[] {
   const others = approvers.filter((each) => each.agent !== first.agent || each.duty !== "review" || each.on !== on);
   return others.map(({ duty, on: model, ...approver }, index) => {
@@ -74,7 +74,7 @@ interface ReviewedWholeDeps {
   onReply: (heading: string, text: string) => void;
 }
 
-/** The result of all streams, as it is judged and as the fixing agent changes it. */
+/** The merged result, as it is reviewed and as the fixing agent changes it. */
 function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: ReviewedWholeDeps): Reviewed {
   const { caller, journal, about, pipeline, workplace } = context;
   const { id, first, judge, fixAgent } = whole;

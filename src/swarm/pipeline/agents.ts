@@ -12,7 +12,7 @@ import { readToolWords, splitWords, type ToolName } from "./tool-words.ts";
 export type { ToolName } from "./tool-words.ts";
 
 export const BUILTIN = "builtin:";
-/** How an agent's file ends, in the order in which they are looked for; the second is GitHub's own. */
+/** The endings of an agent's file, in search order; the second is GitHub's own. */
 const ENDINGS = [".md", ".agent.md"];
 /** Far longer than any instructions. */
 const MAX_BYTES = 1_000_000;
@@ -24,22 +24,22 @@ export interface Agent {
   path: string;
   /** Can only narrow what its duty allows. */
   tools?: ToolName[];
-  /** The word that would let it change files, in the language of its own file. */
+  /** The word that would let it change files, in the vocabulary of its own file. */
   editWord?: string;
   /** The name it is asked by; for a list of models, all of them. */
   model?: string;
-  /** The models of a list, of which the first that is there is asked. */
+  /** A list of models; the first that exists is asked. */
   modelChoices?: readonly string[];
 }
 
 export interface AgentPlaces {
-  /** The repository; without one, its own agents are not looked for. */
+  /** The repository; without one, its own agents are not searched. */
   root: string | undefined;
-  /** Looked in first; relative to the repository. */
+  /** Searched first; relative to the repository. */
   agentsDir: string;
   /** What ships with us. */
   shipped: string;
-  /** The problems are read on another machine, so our own folders are not named. */
+  /** The problems are read on another machine, so they must not name our folders. */
   discreet?: boolean;
 }
 
@@ -51,7 +51,7 @@ const FrontMatter = z.object({
   tools: z.union([z.array(z.string()), z.string()]).nullish(),
   model: z.union([z.array(Model).min(1), Model]).nullish(),
 });
-/** Claude Code's word for: the same as whoever calls. */
+/** Claude Code's word for the caller's model. */
 const INHERIT = "inherit";
 
 /** Finds an agent's instructions by its source in the pipeline file, or else by its name. */
@@ -87,12 +87,12 @@ function findFile(name: string, source: string, root: string | undefined): Agent
   return found === "missing" ? { problem: `its file is missing; looked at ${path}` } : found;
 }
 
-/** The folders in which agents are looked for by name, in this order. */
+/** The folders that are searched for agents by name, in order. */
 function foldersOf({ root, agentsDir, shipped }: AgentPlaces): string[] {
   return [...(root === undefined ? [] : [resolve(root, agentsDir)]), shipped];
 }
 
-/** What an agent found in a folder may not lead out of: the repository, or a folder elsewhere that a person named. */
+/** The folder that an agent's file may not lead out of: the repository, or a folder elsewhere that a person named. */
 function borderOf(folder: string, { root, shipped }: AgentPlaces): string | undefined {
   if (folder === shipped) return undefined;
   return root !== undefined && inside(root, folder) ? root : folder;
@@ -103,9 +103,9 @@ function whereLooked(places: AgentPlaces, name: string): string {
   return [...paths.slice(0, -1), places.discreet ? "what ships with us" : paths.at(-1)].join(" and ");
 }
 
-/** The names of the agents that are there. */
+/** The names of all agents that exist. */
 export function agentsThere(places: AgentPlaces): string[] {
-  // A folder that cannot be read offers no names; why it cannot is reported when an agent is read.
+  // An unreadable folder offers no names; reading an agent reports why.
   return foldersOf(places).flatMap((folder) =>
     entriesAt(realOf(folder)).flatMap(({ name }) => {
       const ending = ENDINGS.findLast((each) => name.endsWith(each));
@@ -144,7 +144,7 @@ export function parseAgent(name: string, path: string, text: string): AgentRead 
   };
 }
 
-/** A list of models is asked for by the names of all, so that one name stands for it whichever is there. */
+/** A list of models is named by all its names joined, so that the name stays the same whichever of them exists. */
 function modelOf(named: string | string[] | null | undefined): Pick<Agent, "model" | "modelChoices"> {
   const models = [...new Set(typeof named === "string" ? [named] : (named ?? []))].filter((model) => model !== INHERIT);
   const [model] = models;
@@ -180,7 +180,7 @@ export function inside(folder: string, path: string): boolean {
   return way === "" || (!way.startsWith("..") && !isAbsolute(way));
 }
 
-/** Whether an agent has a way to change files in a duty. */
+/** Whether an agent can change files in a duty. */
 export function canWrite(agent: Agent, duty: Duty): boolean {
   return toolsFor(agent, duty).some((tool) => tool === "file_ops" || tool === "shell");
 }

@@ -6,9 +6,9 @@ import type { DeclaredKind } from "./kind.ts";
 type Kinds = readonly Pick<DeclaredKind, "name" | "schema" | "standard">[];
 
 /**
- * Fills in what phases leave out. One that names no agent is the phase of the default pipeline, with what it says itself in
- * place; one that names its agent has no reviews but its own. What is null in the file as `written` is not wanted. The notes
- * say what was filled in.
+ * Fills in what phases leave out. A phase that names no agent takes everything it does not say from the default pipeline; one
+ * that names its agent has only its own reviews. A null in the file as `written` means the part is not wanted. The notes say what
+ * was filled in.
  */
 export function completePhases(raw: object, written: object, kinds: Kinds): { raw: object; notes: string[] } {
   if (!("pipeline" in raw) || !Array.isArray(raw.pipeline)) return { raw, notes: [] };
@@ -27,7 +27,7 @@ export function completePhases(raw: object, written: object, kinds: Kinds): { ra
   return { raw: { ...raw, pipeline }, notes };
 }
 
-/** Whether a key has one value that the phase cannot do without. */
+/** Whether a key is a single value that the phase cannot do without. */
 function isScalar(schema: unknown): boolean {
   return schema instanceof z.ZodDefault && !(schema.unwrap() instanceof z.ZodArray);
 }

@@ -40,14 +40,14 @@ const WORDS = new RegExp(
   "iu",
 );
 
-/** Whether a task is frontend work: the marker decides, then the task's own word, then the documented words. */
+/** Whether a task is frontend work: the marker decides, then the task's own flag, then the documented words. */
 export function isFrontend(task: { text: string; declared?: boolean | undefined }, marker: string = FRONTEND_MARKER): boolean {
   if (task.text.toLowerCase().includes(marker.toLowerCase())) return true;
   return task.declared ?? WORDS.test(task.text);
 }
 
 export interface ConditionFacts {
-  /** The models that serve whoever did the work and whoever reviews it. */
+  /** The models that serve the agent that did the work and its reviewer. */
   models: { primary: RunModel; review: RunModel };
   tasks: readonly { frontend: boolean }[];
   /** Whether the request came from a plan. */
@@ -74,7 +74,7 @@ const TESTS = {
   noPlanProvided: ({ planned }: ConditionFacts) => (planned ? "the request is a plan (noPlanProvided)" : undefined),
 } as const satisfies Record<Condition, (facts: ConditionFacts) => string | undefined>;
 
-/** Why a phase is left out, or undefined when it runs. */
+/** Why a phase is skipped, or undefined if it runs. */
 export function whySkipped(condition: Condition | undefined, facts: ConditionFacts): string | undefined {
   return condition === undefined ? undefined : TESTS[condition](facts);
 }

@@ -24,17 +24,17 @@ export interface LoadedPipeline {
   /** The file it came from. */
   path: string;
   pipeline: ResolvedPipeline;
-  /** Who named the models. */
+  /** What named the models. */
   namedBy: Record<ModelKey, NamedBy>;
   agents: ReadonlyMap<string, Agent>;
   notes: string[];
 }
 
-/** The keys that name a model for all. */
+/** The keys that name a pipeline-wide model. */
 export const MODEL_KEYS = ["primaryModel", "reviewModel", "fastModel"] as const;
 export type ModelKey = (typeof MODEL_KEYS)[number];
 
-/** The environment, a line of the file, or nobody. */
+/** The environment, a line of the file, or nothing. */
 export type NamedBy = { by: "environment"; variable: string } | { by: "file"; line: number } | { by: "default" };
 
 export interface Models {
@@ -42,19 +42,19 @@ export interface Models {
   reviewModel?: string | undefined;
 }
 
-/** How a pipeline file is read. */
+/** How to read a pipeline file. */
 export interface Reading {
   /** The kinds of phases that the file may name. */
   kinds: readonly DeclaredKind[];
-  /** Where agents are looked for. */
+  /** Where to search for agents. */
   places: AgentPlaces;
-  /** The project whose own file it is, out of which no link may lead. */
+  /** The project whose own file it is; no link may lead out of it. */
   within?: string;
-  /** Models named by the environment, which win over the file's. */
+  /** Models named by the environment, which override the file's. */
   models?: Models;
 }
 
-/** The pipeline file of a repository: its own at the root, else the one that ships with us. */
+/** A repository's pipeline file: its own at the root, else the one that ships with us. */
 export function findPipelineFile(root: string, shipped: string): string {
   const own = join(root, FILE_NAME);
   return existsSync(own) ? own : shipped;
@@ -67,7 +67,7 @@ export async function loadPipeline(path: string, reading: Reading): Promise<Load
   return { path, ...read };
 }
 
-/** The text of a pipeline file. A link is followed only where it leads to a file of the same project, or a person named it. */
+/** The text of a pipeline file. A link must lead to a file of the same project, unless a person named the file. */
 function textOf(path: string, within: string | undefined): string {
   const real = realOf(path);
   if (within !== undefined && !inside(realOf(within), real))
@@ -122,7 +122,7 @@ export async function readPipeline(
   };
 }
 
-/** The checks of a file that names them by their purpose, in the order in which they help. */
+/** The checks of a file that names them by purpose, the most helpful order first. */
 function commandsOf(verify: Pipeline["verify"]): string[] | undefined {
   const commands = [verify?.build, verify?.lint, verify?.test].filter((command) => command !== undefined);
   return commands.length === 0 ? undefined : commands;

@@ -6,14 +6,14 @@ import { hashOf } from "../steps/journal.ts";
 import type { LoadedPipeline } from "./file.ts";
 import type { RunSettings } from "./settings.ts";
 
-/** One time that an ended run is worked on again. */
+/** One follow-up on a run that had ended. */
 export const Round = z.object({
   /** Counted from 1. */
   number: z.number().int(),
   /** The message of its commits. */
   title: z.string(),
   prompt: z.string(),
-  /** Whether a change that takes something away from tests or CI is refused. */
+  /** Whether to refuse a change that removes something from tests or CI. */
   keepsTests: z.boolean(),
   /** How the run had ended before. */
   before: z.object({ outcome: RunOutcome, reason: z.string().nullable() }),
@@ -27,7 +27,7 @@ export const Companion = z.object({
   base: z.string(),
   /** The checks that its own pipeline file names. */
   checks: z.array(z.string()).optional(),
-  /** The files of the result, once there is one. */
+  /** The tree of the result, once there is one. */
   tree: z.string().optional(),
 });
 export type Companion = z.infer<typeof Companion>;
@@ -41,27 +41,27 @@ export const Inputs = z.object({
   primaryModel: z.string(),
   reviewModel: z.string(),
   apply: z.boolean(),
-  /** Ask nobody unless the project's checks can run. */
+  /** Ask no model unless the project's checks can run. */
   requireChecks: z.boolean().default(false),
-  /** Other models may stand in for those that a person named. */
+  /** Substitutes may serve for models that a person named. */
   standIns: z.boolean().default(false),
-  /** Which model served for each name when the run was last begun or resumed. */
+  /** Which model served each name when the run was last begun or resumed. */
   models: z.array(RunModel).default([]),
   /** Nobody watches it: a daemon resumes it by itself. */
   unattended: z.boolean().default(false),
   /** The request came from a plan. */
   plan: z.boolean().default(false),
-  /** It may be worked on again when it has ended, so its engineers' sessions stay. */
+  /** It may be continued after it has ended, so its engineers' sessions are kept. */
   reopenable: z.boolean().default(false),
-  /** The commit that it begins from, where that is not the checkout's. */
+  /** The commit that it begins from, if not the checkout's. */
   base: z.string().optional(),
-  /** The branch of its work, where that was settled before it began. */
+  /** The branch of its work, if fixed before it began. */
   branch: z.string().optional(),
   /** The other repositories that it changes. */
   with: z.array(Companion).default([]),
-  /** The files of its own repository in the result, where it changes others too. */
+  /** The tree of its own repository in the result, if it changes others too. */
   ownTree: z.string().optional(),
-  /** How it is worked on again, or was last. */
+  /** The current or last follow-up. */
   round: Round.optional(),
   decisions: z.array(z.string()),
   settings: z.object({

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Duty } from "./agents.ts";
 import type { Phase, PhaseSchema, Placed, Qa, ResolvedPipeline, Review } from "./schema.ts";
 
-/** Somebody who may be asked in a phase. */
+/** An agent that may be asked in a phase. */
 export interface Member {
   name: string;
   duty: Duty;
@@ -10,37 +10,37 @@ export interface Member {
   label: string;
   /** The phase's key that names it, if it is not `agent`. */
   key?: string;
-  /** Asked only when something calls for it: a question to be answered, a finding to be mended. */
+  /** Asked only when needed: to answer a question or fix a finding. */
   onDemand?: true;
-  /** Which model it is asked on, unless it has one of its own; `primary` if nothing is said. */
+  /** Which model it is asked on, unless it has its own; default `primary`. */
   on?: "primary" | "review" | "fast";
 }
 
-/** Somebody who has approved the work, and looks again when a later phase changes it. */
+/** An agent that approved the work, and reviews again when a later phase changes it. */
 export interface Approver extends Qa {
   duty: "review" | "qa";
   on?: Member["on"];
 }
 
-/** What is known of a kind of phase before anything runs. `P` is such a phase as the file has it. */
+/** What is known about a kind of phase before anything runs. `P` is such a phase as the file has it. */
 export interface DeclaredKind<P extends Phase = Phase> {
   name: string;
   /** A key called `agent`, or ending in `Agent`, names an agent; `reviews` and `qa` are checked as review loops. */
   schema: PhaseSchema;
-  /** The phase as it is by default: what a phase leaves out that names no agent. */
+  /** The default phase: fills in what a phase without an agent leaves out. */
   standard?: Readonly<Record<string, unknown>>;
   /** A kind that must come before this one. */
   needs?: string;
-  /** The kinds that use what this one makes: where there are any, one must come after it. */
+  /** The kinds that use this one's result: if a pipeline has any of them, one must come after it. */
   usedBy?: readonly string[];
   members(phase: P): Member[];
-  /** Whoever approves the project's state in this phase. */
+  /** The agents that approve the project's state in this phase. */
   approvers?(phase: P): Approver[];
-  /** The most agent calls, before retries of a call; `approvers` are those of the phases before. */
+  /** The most agent calls, not counting retries; `approvers` are those of the earlier phases. */
   mostCalls(phase: P, given: { maxRetries: number; approvers: readonly Approver[] }): number;
   /** `mostCalls` counts the calls of a single task. */
   perTask?: boolean;
-  /** Whose models `differentReviewModel` compares; without this, the two models of the file. */
+  /** The agents whose models `differentReviewModel` compares; without this, it compares the two models of the file. */
   compares?(phase: Placed<P>, pipeline: ResolvedPipeline): { builder: string | undefined; reviewer: string };
 }
 
@@ -62,7 +62,7 @@ export function phaseNextTo<S extends PhaseSchema>(
   return there.find((phase): phase is Placed<z.infer<S>> => phase.phase === kind.name);
 }
 
-/** Adds the approvers of one more phase; who is among them for an earlier phase is not asked twice. */
+/** Adds the approvers of one more phase, without asking anybody twice. */
 export function withApprovers(known: readonly Approver[], more: readonly Approver[] = []): Approver[] {
   const same = (a: Approver, b: Approver) => a.agent === b.agent && a.duty === b.duty && a.on === b.on;
   return [...known, ...more.filter((each) => !known.some((other) => same(each, other)))];
@@ -80,7 +80,7 @@ export function clarifier(agent: string | undefined, asker: string): Member[] {
   return agent ? [{ name: agent, duty: "plan", label: `answers ${asker}`, onDemand: true }] : [];
 }
 
-/** How often a reviewer may send the work back, and the word that ends it. */
+/** How often a reviewer may send the work back, and the keyword that ends it. */
 export function revisions({ maxIterations, approvalKeyword }: Pick<Qa, "maxIterations" | "approvalKeyword">): string {
   return `at most ${maxIterations} revisions, "${approvalKeyword}"`;
 }

@@ -4,9 +4,9 @@ import type { Qa, Review } from "./schema.ts";
 export interface ReviewedWork {
   reviews: readonly Review[];
   qa?: Qa | undefined;
-  /** Whether whoever does the work may ask questions. */
+  /** Whether the agent that does the work may ask questions. */
   asksBack: boolean;
-  /** What merging adds: calls to whoever does the work, and states to be reviewed. */
+  /** What merging adds: calls to the agent that does the work, and states to review. */
   merging?: { calls: number; states: number };
 }
 
@@ -19,7 +19,7 @@ export function mostCallsWithReviews({ reviews, qa, asksBack, merging = { calls:
   return (1 + revisions + merging.calls) * perRequest + answers + reviewers.length * (1 + revisions + merging.states);
 }
 
-/** How many revisions some reviewers may ask for together. */
+/** How many revisions the reviewers may ask for together. */
 export function total(reviewers: readonly Pick<Qa, "maxIterations">[]): number {
   return reviewers.reduce((sum, { maxIterations }) => sum + maxIterations, 0);
 }

@@ -5,7 +5,7 @@ import { type LoadedPipeline, MODEL_KEYS, type ModelKey } from "./file.ts";
 import { type DeclaredKind, kindOf, type Member } from "./kind.ts";
 import type { Placed, ResolvedPipeline } from "./schema.ts";
 
-/** The model of a pipeline for those who have none of their own. */
+/** The pipeline's model for agents that have none of their own. */
 export function modelOn({ primaryModel, reviewModel, fastModel }: ResolvedPipeline, on: Member["on"] = "primary"): string {
   return { primary: primaryModel, review: reviewModel, fast: fastModel ?? primaryModel }[on];
 }
@@ -15,9 +15,9 @@ export interface NamedModel {
   name: string;
   /** Where a person named it, such as `PRIMARY_MODEL` or `swarm.config.yaml:3: primaryModel`; undefined if it is our default. */
   where: string | undefined;
-  /** Whether anybody is asked on it, or a condition depends on it. */
+  /** Whether an agent is asked on it, or a condition depends on it. */
   used: boolean;
-  /** Set for a list of models, which the name stands for: the first that is there is asked. */
+  /** The models that `name` stands for if it is a list; the first that exists is asked. */
   anyOf?: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import type { PhaseSchema } from "./schema.ts";
 
 type Kinds = readonly { name: string; schema: PhaseSchema }[];
 
-/** A file's content without the keys that are null and may be left out: both say the same. */
+/** A file's content without optional keys that are null: null means the same as leaving them out. */
 export function withoutNulls(raw: object, schema: z.ZodObject, kinds: Kinds): object {
   return clean(raw, schema, kinds) as object;
 }

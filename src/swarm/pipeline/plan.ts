@@ -39,7 +39,7 @@ export interface Plan {
   notes: string[];
 }
 
-/** Resolves a pipeline: who does what on which model with which tools, and the most calls it can cost. */
+/** Resolves a pipeline: which agent does what, on which model, with which tools, and the most calls it can cost. */
 export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind[], maxRetries: number): Plan {
   const { pipeline, agents } = loaded;
   const planned = ({ name, duty, label, on }: Member): PlannedAgent => {
@@ -83,7 +83,7 @@ export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind
   };
 }
 
-/** What a run will ask of agents, in a line for whoever starts it. */
+/** How many calls a run will make, in a line for the person who starts it. */
 export function tellCalls({ phases, maxCalls, triesPerCall }: Plan): string {
   const usual = (perTask: boolean) =>
     phases.filter((phase) => phase.perTask === perTask).reduce((sum, { usualCalls }) => sum + usualCalls, 0);

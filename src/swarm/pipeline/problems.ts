@@ -32,14 +32,14 @@ export function describeProblems(path: string, problems: readonly Problem[]): st
   ].join("\n");
 }
 
-/** What the explanation of a schema's complaint needs to know. */
+/** What is needed to explain a schema issue. */
 export interface Explained {
   raw: unknown;
   pipeline: z.ZodObject;
   kinds: readonly { name: string; schema: z.ZodType }[];
 }
 
-/** Says in a sentence what a schema complains about. */
+/** Explains a schema issue in a sentence. */
 export function explain(issue: z.core.$ZodIssue, { raw, pipeline, kinds }: Explained, report: Report): void {
   const path = issue.path.filter((part) => typeof part !== "symbol");
   const found = show(valueAt(raw, path));

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 export const CONDITIONS = ["hasFrontendTasks", "differentReviewModel", "noPlanProvided"] as const;
 export const DEFAULT_MODELS = { primaryModel: "claude-opus-4-6-fast", reviewModel: "gpt-5.2-codex" } as const;
-/** How often work is sent back, and the word that approves it, where the file does not say. */
+/** Defaults: how often work is sent back, and the keyword that approves it. */
 export const REVIEW_DEFAULTS = { maxIterations: 3, approvalKeyword: "APPROVED" } as const;
 export const QA_DEFAULTS = { maxIterations: 5, approvalKeyword: "ALL_PASSED" } as const;
 /** The default pipeline's names for agents that ship under others. */
@@ -61,11 +61,11 @@ export interface Phase {
 
 /** A phase at its place in a pipeline. */
 export type Placed<P extends Phase = Phase> = P & {
-  /** What it is called in records and keys: its kind's name, and from the second of a kind on its count, as in `spec~2`. */
+  /** Its name in records and keys: the kind's name; from the second of a kind on with a count, as in `spec~2`. */
   id: string;
 };
 
-/** Names the phases of a pipeline; the first of each kind has the name it had when a kind could stand there only once. */
+/** Names the phases of a pipeline. The first of each kind has no count, as when a kind could occur only once. */
 export function placed(phases: readonly Phase[]): Placed[] {
   return phases.map((phase, index) => {
     const count = phases.slice(0, index + 1).filter((each) => each.phase === phase.phase).length;
@@ -78,7 +78,7 @@ export type PhaseSchema = z.ZodObject<{ phase: z.ZodLiteral<string> }, z.core.$s
 
 const Command = z.string().trim().min(1);
 
-/** Everything `swarm.config.yaml` may say. A key that is not here is an error. */
+/** Everything `swarm.config.yaml` may say. Unknown keys are errors. */
 export function pipelineSchema(kinds: readonly { schema: PhaseSchema }[]) {
   const [first, ...others] = kinds.map(({ schema }) => schema);
   if (!first) throw new Error("a pipeline needs at least one kind of phase");
@@ -110,7 +110,7 @@ export function pipelineSchema(kinds: readonly { schema: PhaseSchema }[]) {
 }
 export type Pipeline = z.infer<ReturnType<typeof pipelineSchema>>;
 
-/** A pipeline with its models decided: the environment over the file over the defaults. */
+/** A pipeline with its models resolved: the environment overrides the file, the file overrides the defaults. */
 export type ResolvedPipeline = Omit<Pipeline, "pipeline" | "verify"> & {
   primaryModel: string;
   reviewModel: string;
@@ -123,7 +123,7 @@ export function pipelineJsonSchema(kinds: readonly { schema: PhaseSchema }[]): u
   return { title: "Swarm pipeline", ...schema };
 }
 
-/** What is optional may be null too. */
+/** Optional keys may be null too. */
 function allowNull({ properties = {}, required = [] }: z.core.JSONSchema.BaseSchema): void {
   for (const [key, value] of Object.entries(properties))
     if (!required.includes(key) && typeof value === "object") properties[key] = { anyOf: [value, { type: "null" }] };

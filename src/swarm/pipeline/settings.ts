@@ -1,18 +1,18 @@
 import { isAbsolute, normalize } from "node:path";
 import { usageError } from "../../lib/errors.ts";
 
-/** What the nine environment variables say. */
+/** The values of the nine environment variables. */
 export interface RunSettings {
   verbose: boolean;
-  /** The request; words on the command line win over `ISSUE_BODY`. */
+  /** The request; words on the command line override `ISSUE_BODY`. */
   issue: string | undefined;
   agentsDir: string;
-  /** Somebody set it, so it has to be there. */
+  /** Somebody set it, so the folder has to exist. */
   agentsDirSet?: boolean;
   docDir: string;
   /** How long a model may be silent. */
   sessionTimeoutMs: number;
-  /** How often an empty reply or an error is tried again. */
+  /** How often an empty reply or an error is retried. */
   maxRetries: number;
   summaryFileName: string;
   primaryModel: string | undefined;
@@ -33,13 +33,13 @@ export const VARIABLES = {
   reviewModel: "REVIEW_MODEL",
 } as const satisfies Record<keyof RunSettings, string>;
 
-/** Those that a client sends along with its request; the issue is a part of the request itself. */
+/** The variables that a client sends with its request; the issue is part of the request itself. */
 export const VARIABLE_NAMES = [
   ...["VERBOSE", "AGENTS_DIR", "DOC_DIR", "SESSION_TIMEOUT_MS", "MAX_RETRIES", "SUMMARY_FILE_NAME"],
   ...["PRIMARY_MODEL", "REVIEW_MODEL"],
 ] as const;
 
-/** Only what the environment really says; a run that is resumed keeps the rest as it was. */
+/** Only what the environment really says; a resumed run keeps its other settings. */
 export function settingsIn(env: NodeJS.ProcessEnv): Partial<RunSettings> {
   const all = Object.entries(readRunSettings(env)) as [keyof RunSettings, unknown][];
   return Object.fromEntries(all.filter(([name, value]) => env[VARIABLES[name]] !== undefined && value !== undefined));

@@ -1,18 +1,18 @@
 import { nearest } from "../../home/config.ts";
 import { quoted } from "../../lib/quoted.ts";
 
-/** The tools of pipeline agents; which of them one gets depends on its duty. */
+/** The tools of pipeline agents; an agent's duty decides which it gets. */
 export type ToolName = "shell" | "file_ops" | "file_ops_read";
 
 /** The words that one product uses for tools in its agent files. */
 export interface Vocabulary {
   of: string;
-  /** Whether the product itself takes its words in upper and lower case alike. */
+  /** Whether the product ignores the case of its words. */
   anyCase: boolean;
-  /** The word by which an agent may change files. */
+  /** The word that lets an agent change files. */
   edit: string;
   rows: readonly { gives: readonly ToolName[]; words: readonly string[] }[];
-  /** Words for what pipeline agents do not have. */
+  /** Words for tools that pipeline agents do not have. */
   without: readonly string[];
 }
 
@@ -109,15 +109,15 @@ export const VOCABULARIES: readonly Vocabulary[] = [
   },
 ];
 
-/** Sets of tools in VS Code, of which `set/tool` names one. */
+/** Tool sets of VS Code; `set/tool` names one tool of a set. */
 const SETS = ["edit", "search", "read", "execute", "runCommands", "runTasks", "runNotebooks", "vscode", "web", "agent", "todo"];
 
-/** What the words of an agent file come to. */
+/** The meaning of the tool words in an agent file. */
 export interface ToolsRead {
   tools: ToolName[];
   /** The word by which this file would let its agent change files. */
   edit: string;
-  /** What a person should know of the words. */
+  /** What a person should know about the words. */
   notes: string[];
 }
 
@@ -138,7 +138,7 @@ export function readToolWords(words: readonly string[]): ToolsRead {
   return { tools: [...tools], edit: most?.[0].edit ?? "edit", notes: notesOn({ unknown, without, bound }) };
 }
 
-/** Splits the tools of a front matter that names them in one line; a comma in brackets parts nothing. */
+/** Splits a front matter's tools that are listed on one line; a comma inside brackets does not split. */
 export function splitWords(text: string): string[] {
   const words: string[] = [];
   for (const piece of text.split(",")) {
@@ -172,7 +172,7 @@ function findPlain(word: string): Found | undefined {
   return undefined;
 }
 
-/** Claude Code's `Bash(git:*)`: a tool, and to what of it the agent is held. */
+/** Claude Code's `Bash(git:*)`: a tool and a restriction of it. */
 function withoutLimit(word: string): [string, boolean] {
   const name = /^([A-Za-z]+)\(.*\)$/s.exec(word)?.[1];
   return name === undefined ? [word, false] : [name, true];

@@ -9,13 +9,13 @@ import { DEFAULT_AGENTS, type Phase } from "./schema.ts";
 
 type KindOrder = readonly Pick<DeclaredKind, "name" | "needs" | "usedBy">[];
 
-/** The kinds of the phases around one. */
+/** The kinds of the phases before and after one. */
 interface Around {
   before: readonly string[];
   after: readonly string[];
 }
 
-/** Checks what no schema can: that agents exist, that the order of phases works, that keywords can be told apart. */
+/** Checks what no schema can: agents exist, the order of phases works, keywords can be told apart. */
 export function validateReferences(
   raw: object,
   kinds: KindOrder,
@@ -42,7 +42,7 @@ export function validateReferences(
   return { agents, notes };
 }
 
-/** Reports agents that have to change files and whose own front matter leaves them no way to. */
+/** Reports agents that have to change files although their own front matter denies them every tool for it. */
 export function checkWriting(
   phases: readonly Phase[],
   kinds: readonly DeclaredKind[],
@@ -72,8 +72,8 @@ function agentsUsed(value: unknown): Set<string> {
 }
 
 /**
- * Finds the agents under "agents"; `refer` finds those that are only named elsewhere. One that ships elsewhere and that nobody
- * uses may be missing; a file may not.
+ * Finds the agents under "agents"; `refer` finds those that are only named elsewhere. An unused agent may be missing if it is a
+ * builtin, but not if it is a file.
  */
 function findAgents(raw: object, used: ReadonlySet<string>, places: AgentPlaces, report: Report) {
   const agents = new Map<string, Agent>();

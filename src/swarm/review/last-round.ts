@@ -12,12 +12,12 @@ export function lastRounds(steps: readonly StepRow[], mustApprove: (loop: Review
     .flatMap((loop) => lastRound(loop, steps));
 }
 
-/** Whether a loop belongs to a reviewer who has to approve for the run to go on. */
+/** Whether a loop belongs to a reviewer who must approve for the run to go on. */
 export function isDemanded(reviewers: readonly Reviewer[], { key }: ReviewLoop): boolean {
   return reviewers.some((reviewer) => reviewer.key === key && reviewer.onExhausted === "fail");
 }
 
-/** Includes failed checks if it was they that voided the reviewer's approval. */
+/** Includes failed checks if they voided the reviewer's approval. */
 function lastRound({ key, stream, reviews }: ReviewLoop, steps: readonly StepRow[]): StepRow[] {
   const { review } = roundKeys(key, reviews);
   const round = steps.filter((step) => belongsToRound(step.key, review));

@@ -2,7 +2,7 @@ import type { LoopOutcome, ReviewLoop } from "../../protocol/runs.ts";
 import type { Reply } from "../steps/reply.ts";
 import { readVerdict } from "./verdict.ts";
 
-/** Somebody whose approval the work needs. */
+/** A reviewer whose approval the work needs. */
 export interface Reviewer {
   key: string;
   agent: string;
@@ -22,7 +22,7 @@ export interface Round {
   findings: readonly string[];
 }
 
-/** The work that is reviewed: a text, or a tree. */
+/** The work under review: a text, or a tree. */
 export interface Reviewed {
   /** Identifies the exact state of the work. */
   state(): string;
@@ -135,7 +135,7 @@ export function createLoops({ reviewers, work, phase, stream, record }: LoopsDep
         if (next.outcome !== "approved" && next.reviewer.onExhausted === "fail") return false;
       }
     },
-    /** Records the loops that never began, and approvals that later changes have voided. */
+    /** Records the loops that never began, and approvals that later changes voided. */
     close(): void {
       for (const state of states) {
         if (state.outcome === undefined && state.reviewer.approvedBefore === undefined) record(describe(state));

@@ -2,7 +2,7 @@ import { CLARIFICATION_KEYWORD, type Qa, type Review } from "../pipeline/schema.
 import { qaKey, reviewerKey } from "../steps/keys.ts";
 import type { Reviewer } from "./loop.ts";
 
-/** The reviewers of a list of reviews; an agent that is listed twice is two reviewers. */
+/** The reviewers of a list of reviews; an agent listed twice is two reviewers. */
 export function reviewersOf(prefix: string, reviews: readonly Review[]): Reviewer[] {
   return reviews.map((review, index) => {
     const occurrence = reviews.slice(0, index + 1).filter((other) => other.agent === review.agent).length;
@@ -18,7 +18,7 @@ export function reviewersOf(prefix: string, reviews: readonly Review[]): Reviewe
   });
 }
 
-/** The tester, as the reviewer that comes last. */
+/** The tester as a reviewer, which comes last. */
 export function testersOf(prefix: string, qa: Qa | undefined): Reviewer[] {
   return qa ? [{ ...qa, key: qaKey(prefix, qa.agent) }] : [];
 }

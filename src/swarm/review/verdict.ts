@@ -5,7 +5,7 @@ export type Verdict = "approved" | "clarification" | "rejected";
 
 const NEGATIONS =
   "not|never|cannot|can't|cant|won't|wont|isn't|isnt|aren't|don't|doesn't|didn't|hasn't|haven't|wasn't|couldn't|shouldn't|wouldn't|unless|until|yet|once|before|if|refuse[ds]?|den(?:y|ied)|withh[eo]ld|unable|un|far from";
-/** The same in other languages: models answer in that of the issue. None of these is a word of English. */
+/** The same in other languages: models answer in the language of the issue. None of these is an English word. */
 const NEGATIONS_ELSEWHERE =
   "nicht|kein|keine|keinesfalls|niemals|niet|geen|ikke|inte|pas|jamais|tampoco|nunca|não|nao|nie|nem|ei|не|нет|нельзя";
 const NOT_A_LETTER = { before: "(?<![\\p{L}\\p{N}])", after: "(?![\\p{L}\\p{N}])" };
@@ -19,10 +19,10 @@ const ENDS_NEGATED = new RegExp(
 );
 const CONDITION =
   /^(?:until|unless|once|if|after|when|provided|providing|assuming|pending|subject to|as soon as|as long as|on condition|but|however|although|actually|wait|except|apart from|(?:is|was) (?:what|not|only)|would (?:be|have|only)|should (?:be|not|only)|could (?:be|have)|aber|jedoch|sobald|sofern|falls|wenn|sauf|mais|pero|salvo|mas|però|но)(?![\p{L}\p{N}])/u;
-/** Ends a line that introduces what somebody else said or would say, when a colon follows. */
+/** If a colon follows, such a line introduces what somebody else said or would say. */
 const SPEECH =
   /\b(?:says|said|writes|wrote|write|reads|claims|claimed|contains|quotes|quoted|behalf|example|e\.g|instance|beispiel|ejemplo|exemple|options?|format|template|instructions?)\b/;
-/** Ends a line that tells somebody what to say. */
+/** Such a line tells somebody what to say. */
 const TELLS = /\b(?:say|write|print|output|(?:respond|reply|answer|end) with)$/;
 /** What nobody writes who approves. */
 const WITHDRAWN = /\bon second thought|\btake (?:that|it|this) back\b|\bscratch that\b|^do(?: not|n't) (?:merge|approve|ship)\b/;
@@ -60,11 +60,11 @@ const REFUSALS = [
   "failed",
   "fail",
 ];
-/** In capitals these are verdicts wherever they stand; "invalid input is rejected" is not one. */
+/** In capitals these are verdicts anywhere in a line; "invalid input is rejected" is not one. */
 const LOUD_REFUSAL =
   /(?<!\bNO[ _])(?<![\w-])(?:REJECT|REJECTED|DISAPPROVED|CHANGES[ _](?:REQUESTED|REQUIRED|NEEDED)|REQUEST[ _]CHANGES|NEEDS[ _](?:CHANGES|WORK|REVISION|FIXES))(?![\w-])/;
 
-/** "Verdict: APPROVED" states the keyword as much as the keyword alone does; a label has one of these words and no others. */
+/** "Verdict: APPROVED" counts like the keyword alone; a label consists of these words only, with at least one noun. */
 const LABEL_NOUNS = new Set(
   (
     "verdict decision status result results outcome conclusion recommendation assessment judgment judgement review overall final summary answer qa " +
@@ -77,11 +77,11 @@ const LABEL_FILLERS = new Set(
   ),
 );
 
-/** Nobody can tell what a longer reply comes to. */
+/** A longer reply is not read and counts as a rejection. */
 const MAX_REPLY = 200_000;
 
 /**
- * Reads a reviewer's reply. Only a line that holds the keyword and nothing else, but for a label such as "Verdict:", approves,
+ * Reads a reviewer's reply. Only a line with nothing but the keyword, or a label such as "Verdict:" and the keyword, approves,
  * and only if no other line takes it back; everything else, an empty reply included, is a rejection.
  */
 export function readVerdict(reply: string, approvalKeyword: string, clarificationKeyword?: string): Verdict {
@@ -95,7 +95,7 @@ export function readVerdict(reply: string, approvalKeyword: string, clarificatio
   return takenBack ? "rejected" : "approved";
 }
 
-/** What a reply says that is nothing but a JSON object with a verdict, as models write that were trained to fill in forms. */
+/** Reads a reply that is a single JSON object with a verdict, as models write that were trained to fill in forms. */
 function inJson(reply: string): { verdict: string; hasFindings: boolean } | undefined {
   const text = withoutThinking(reply)
     .trim()
@@ -112,12 +112,14 @@ function inJson(reply: string): { verdict: string; hasFindings: boolean } | unde
       /^(?:summary|reason|reasoning|explanation|comment|rationale)$/i.test(key) && typeof value === "string";
     return { verdict: only[1], hasFindings: entries.some((each) => each !== only && !isEmpty(each[1]) && !isRemark(each)) };
   } catch {
-    // No JSON after all: it is read line by line.
+    // Not JSON: it is read line by line.
     return undefined;
   }
 }
 
-/** Whether a keyword on its own line is part of a sentence: denied or quoted by the line before it, or limited by the one after. */
+/**
+ * Whether a keyword on its own line is part of a sentence: negated or quoted by the line before it, or limited by the one after.
+ */
 function isPartOfSentence(lines: readonly string[], keyword: string): boolean {
   const said = lines.map(bare).filter((line) => line !== "");
   return said.some((line, index) => {
@@ -142,7 +144,7 @@ export function withoutKeyword(reply: string, keyword: string): string {
     .trim();
 }
 
-/** The lines of a reply without fenced code, comments and quotes, which may be somebody else's, and without thoughts. */
+/** The lines of a reply without fenced code, comments and quotes, which may be somebody else's, and without thinking. */
 function plainLines(reply: string): string[] {
   const lines: string[] = [];
   let fence: string | undefined;
@@ -169,7 +171,7 @@ function isKeyword(line: string, keyword: string): boolean {
   return states(spaced(bare(line.replace(ALL_IS_WELL, ""))), spaced(bare(keyword)));
 }
 
-/** What may stand behind a verdict without taking anything from it. */
+/** Words after a verdict that take nothing from it. */
 const ALL_IS_WELL =
   /[\s(—–:;,.-]{1,5}(?:with )?no (?:further |more |other |open |remaining )?(?:issues?|changes?|findings?|problems?|comments?|remarks?|objections?|concerns?)(?: (?:found|requested|required|needed|necessary|remain|left))?[.!)*\s]{0,5}$/i;
 
@@ -207,7 +209,7 @@ function spaced(text: string): string {
   return text.replace(/[_\s-]+/g, " ");
 }
 
-/** Whether a line says the opposite of a keyword. */
+/** Whether a line contradicts the approval. */
 function takesBack(keyword: string): (line: string) => boolean {
   const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const word = escaped(bare(keyword));

@@ -8,14 +8,14 @@ import type { RunContext } from "../context/context.ts";
 import { runKeys } from "../steps/keys.ts";
 import type { Ending } from "./execute.ts";
 
-/** The branch that was checked out when a run began: the only one its result may be merged into. */
+/** The branch that was checked out when a run began: its result may only be merged into this one. */
 export function branchToApplyTo({ journal, workplace }: Pick<RunContext, "journal" | "workplace">): Promise<string | null> {
   return journal.step(z.string().nullable(), { key: runKeys.checkout, kind: "git", phase: "run" }, {}, async () => ({
     value: workplace.kind === "branch" ? workplace.repo.branch : null,
   }));
 }
 
-/** Merges an approved result into the checkout. False if that cannot be done; a note then says why, and what to type. */
+/** Merges an approved result into the checkout. If it cannot, it returns false, and a note says why and what to type. */
 export async function applyTo(target: string | null, context: RunContext, { status, outcome }: Ending): Promise<boolean> {
   const { workplace } = context;
   if (status !== "done") return false;

@@ -25,7 +25,7 @@ export function openProject(path: string, dataFolder?: string): string {
   return realpathSync(folder);
 }
 
-/** Refuses a folder of agents that somebody set and that is not there. */
+/** Refuses an agents folder that somebody set and that does not exist. */
 export function checkAgentsDir(root: string, { agentsDir, agentsDirSet }: Pick<RunSettings, "agentsDir" | "agentsDirSet">): void {
   if (!agentsDirSet) return;
   const path = resolve(root, agentsDir);
@@ -35,7 +35,7 @@ export function checkAgentsDir(root: string, { agentsDir, agentsDirSet }: Pick<R
   );
 }
 
-/** Refuses a folder for documents that cannot be one, before anything is begun. */
+/** Refuses an unusable documents folder before anything is begun. */
 export function checkDocDir(root: string, docDir: string): void {
   let path = root;
   for (const part of docDir.split("/")) {

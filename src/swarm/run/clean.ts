@@ -17,23 +17,23 @@ export interface CleanerDeps extends LeftoversDeps {
 }
 
 export interface CleanOptions {
-  /** Also what nothing else has. */
+  /** Also remove work that exists nowhere else. */
   unmerged?: boolean | undefined;
   /** Only runs that ended before. */
   before?: Date | undefined;
-  /** Only tell what would go. */
+  /** Only report what would be removed. */
   dryRun?: boolean | undefined;
 }
 
 const MOST_RUNS = 100_000;
-/** Files of the user's own that a run wrote over, as they were before. */
+/** The user's own files that a run overwrote, as they were before. */
 const THEIRS = "earlier";
 
-/** Removes what runs left: worktrees, branches, refs, sessions and copies. What it began and did not end it ends when it is called again. */
+/** Removes what runs left: worktrees, branches, refs, sessions and copies. If interrupted, the next call finishes the work. */
 export function createCleaner({ records, ...deps }: CleanerDeps) {
   const { runs } = records;
 
-  /** Those that were named, else all that ended; one that is worked on is never among them. */
+  /** The named runs, else all that ended; never a running one. */
   function chosen(ids: readonly string[]) {
     const rows = ids.length > 0 ? ids.map((id) => records.known(id)) : runs.list(MOST_RUNS);
     const all = rows.map((row) => ({ row, status: records.status(row) }));
@@ -45,7 +45,7 @@ export function createCleaner({ records, ...deps }: CleanerDeps) {
     return all.filter(({ status }) => status !== "running" && (ids.length > 0 || status !== "interrupted"));
   }
 
-  /** Removes what the named runs left, or those that ended; with `dryRun` only tells what would go, and what would stay. */
+  /** Cleans the named runs, or all that ended; with `dryRun` it only reports what would be removed and what kept. */
   return async (ids: readonly string[], { unmerged = false, before, dryRun = false }: CleanOptions): Promise<Cleaned> => {
     const old = chosen(ids).filter(
       ({ row }) => before === undefined || (row.finished_at ?? row.created_at) < before.toISOString(),
@@ -114,7 +114,7 @@ async function worktreesWithWork({ worktrees, folder, repo, ...left }: Leftovers
   const found: string[] = [];
   for (const name of worktrees) {
     const path = join(folder, "worktrees", name);
-    // One that is half gone already, or was made in advance and never used, holds nothing.
+    // A half-removed worktree, or one prepared and never used, holds nothing.
     if (namesIn(path).length === 0) continue;
     const tree = worktreeOf(repositoryOf({ repo, others: left.others }, name), path, branchOf(left, name));
     if (!tree || (await holdsWork(tree))) found.push(name);
@@ -143,7 +143,9 @@ function branchOf({ run }: Pick<Leftovers, "run">, worktree: string): string {
   return number === undefined ? own : streamBranch(own, Number(number));
 }
 
-/** Worktrees go before the branches they stand on, and the folder, by which all of it is found again, goes last. */
+/**
+ * Removes worktrees before the branches they have checked out, and the folder last, because everything is found again through it.
+ */
 async function remove(left: Leftovers, { branches, worktrees, copies }: CleanItem, unmerged: boolean): Promise<void> {
   const { repo, folder, sessions } = left;
   if (repo) {

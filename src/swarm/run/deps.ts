@@ -23,32 +23,32 @@ export interface SwarmDeps extends CheckFinders {
   git: Git;
   /** Where runs keep their worktrees and documents. */
   runsFolder: string;
-  /** Where what was installed for one run is kept for the next; without it nothing is. */
+  /** Caches what was installed for one run for the next; without it there is no cache. */
   installedFolder?: string;
   /** Where the runtime keeps its sessions, for `clean`. */
   sessionsFolder?: string;
-  /** IO's own, of which no part is a project but for the worktrees of runs. */
+  /** IO's own data folder, which contains no projects except the worktrees of runs. */
   dataFolder?: string;
   log: Log;
   /** The kinds of phases a pipeline may have. */
   kinds?: readonly PhaseKind[];
   /** The agents and the pipeline that ship with us. */
   shipped?: { agents: string; pipeline: string };
-  /** Handed to the project's checks without its secrets; GITHUB_STEP_SUMMARY is read from it. */
+  /** Passed to the project's checks without its secrets; also holds GITHUB_STEP_SUMMARY. */
   env?: NodeJS.ProcessEnv;
   onSay?: (said: Said, runId: string) => void;
-  /** Where what its agents use is written down, and asked for. */
+  /** Records and permits what its agents spend. */
   spending?: Spending;
-  /** Where agents and checks of runs on a branch can work too; without it everything is done here. */
+  /** Lets agents and checks of runs on a branch work on other hosts; without it everything runs here. */
   remoteWork?: Pick<RemoteWork, "at" | "checks">;
-  /** What the user ruled and holds for work on a project. */
+  /** The user's standing rules for work on a project. */
   rulesFor?: (projectPath: string) => string;
   checkDeadlineMs?: number;
   /** Keeps the project's checks, which run what agents wrote, away from IO's secrets. */
   wrap: Wrap;
-  /** Takes secrets out of what checks print, and out of their environment. */
+  /** Redacts secrets in the environment and output of checks. */
   redactor: Redactor;
-  /** What a project is held to beyond what holds for all. */
+  /** A project's safety settings, where stricter than the global ones. */
   heldIn?: (projectPath: string) => SquadSafety;
   now?: () => Date;
 }

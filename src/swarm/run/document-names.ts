@@ -3,7 +3,7 @@ import type { PhaseKind } from "../phases/kind.ts";
 import { kindOf } from "../pipeline/kind.ts";
 import type { Placed } from "../pipeline/schema.ts";
 
-/** The documents of one phase: what an earlier phase writes under the same name is not overwritten. */
+/** The documents of one phase: it does not overwrite what an earlier phase wrote under the same name. */
 export function documentsOfPhase(
   documents: Documents,
   { id }: Placed,
@@ -28,7 +28,7 @@ export function documentsOf(phases: readonly Placed[], kinds: readonly PhaseKind
   );
 }
 
-/** A name as it stands, or with its count if earlier phases write it too. Streams are counted over the whole run anyway. */
+/** A name as it is, or with a count if earlier phases write it too. Streams are already numbered across the run. */
 function distinct(name: string, before: readonly Placed[], kinds: readonly PhaseKind[]): string {
   if (name.includes("*")) return name;
   const count = 1 + before.filter((phase) => kindOf(kinds, phase).documents(phase).includes(name)).length;

@@ -15,22 +15,22 @@ export interface EarlierDocumentsDeps {
   earlier: readonly string[];
   /** The run's own folder. */
   folder: string;
-  /** What the run will write; `*` stands for anything. */
+  /** What the run will write; `*` matches anything. */
   written: readonly string[];
 }
 
 const MOST_BYTES = 10_000_000;
 
 export interface ClearedDocuments {
-  /** How many documents of earlier runs were taken away. */
+  /** How many documents of earlier runs were removed. */
   cleared: number;
-  /** A line for each document of the user's that the run will write over. */
+  /** A line for each of the user's documents that the run will overwrite. */
   notes: string[];
 }
 
 /**
- * Takes the documents of earlier runs out of the folder for documents, where they are byte for byte as those runs wrote them. Of
- * what else a run would write over a copy is kept.
+ * Removes the documents of earlier runs from the documents folder if they are still byte for byte as those runs wrote them, and
+ * keeps a copy of anything else that the run would overwrite.
  */
 export function clearEarlier({ projectPath, docDir, earlier, folder, written }: EarlierDocumentsDeps): ClearedDocuments {
   const path = realOf(join(projectPath, docDir));

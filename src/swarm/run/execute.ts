@@ -27,7 +27,7 @@ export interface Ending {
   tree: string | null;
 }
 
-/** Runs a pipeline's phases in order, and says how that ended. Throws only when it was stopped, or for a fault of ours. */
+/** Runs a pipeline's phases in order and returns how that ended. Throws only if the run was stopped or hit a bug of ours. */
 export async function execute(context: RunContext, kinds: readonly PhaseKind[], view: () => Run): Promise<Ending> {
   const { pipeline, journal } = context;
   let progress: Progress = { spec: "", tasks: [], design: "", streams: [], baseTree: "", tree: "", approvers: [] };
@@ -45,15 +45,15 @@ export async function execute(context: RunContext, kinds: readonly PhaseKind[], 
   }
 }
 
-/** What the reason of a run begins with that was refused because its checks cannot run. */
+/** How the reason begins if a run was refused because its checks cannot run. */
 const REFUSED = "no model was asked, because the checks of the project are required and cannot run here: ";
 
-/** Whether a run ended before anybody was asked, because its checks cannot run. */
+/** Whether a run ended before any model was asked, because its checks cannot run. */
 export const isRefused = ({ reason }: Pick<Run, "reason">): boolean => reason?.startsWith(REFUSED) === true;
 
 /**
- * Installs what the checks need, and finds out what they are worth while the first model thinks. That is waited for where the run
- * depends on it, and where everybody works in one place: nothing may change there meanwhile.
+ * Installs what the checks need, and probes them while the first model thinks. It waits for the probe if the run depends on it,
+ * or if all agents work in one place: nothing may change there meanwhile.
  */
 export async function beginChecks(context: RunContext, baseTree: string, view: () => Run): Promise<void> {
   await context.prepare();
@@ -69,7 +69,7 @@ export async function beginChecks(context: RunContext, baseTree: string, view: (
   if (!context.requireChecks) return;
   const baseline = worths.flatMap((each) => each.baseline);
   const missing = view().preparation.flatMap((each) => (verdictOf(each) === "passed" ? [] : (each.why ?? [])));
-  // One that ran and tells nothing apart may lack what could not be installed.
+  // A check that ran without distinguishing anything may lack what could not be installed.
   const isUnable = (each: CheckRecord) =>
     verdictOf(each) === "could not run" || (missing.length > 0 && !canNotice(each)) || !baseline.some(canNotice);
   const unable = baseline.filter(isUnable);
@@ -114,7 +114,7 @@ async function runPhase(context: RunContext, kinds: readonly PhaseKind[], phase:
     end("done", null);
     return { ...next, approvers: withApprovers(next.approvers, kind.approvers?.(phase)) };
   } catch (error) {
-    // A phase that was cut off goes on in the run's next life.
+    // An interrupted phase continues when the run is resumed.
     if (!(error instanceof RunStopped) && !isTemporary(error)) end("failed", messageOf(error));
     throw error;
   }
@@ -124,7 +124,7 @@ function skippedLoop({ id: phase }: Placed, { key, agent }: { key: string; agent
   return { key, phase, stream: null, agent, outcome: "skipped", reviews: 0, revisions: 0, approved: null, findings: null };
 }
 
-/** A run is approved if it changed something, a check that could notice that passed, and nothing stands against it. */
+/** A run is approved if it changed something, a check that could notice it passed, and nothing speaks against it. */
 function judge(run: Run, { tree, baseTree, streams }: Progress): Pick<Ending, "outcome" | "reason"> {
   const evidence = currentEvidence(run, tree);
   const against = [

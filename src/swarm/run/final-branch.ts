@@ -28,7 +28,7 @@ import type { Ending } from "./execute.ts";
 
 const Rewritten = z.object({ tip: z.string(), commit: z.string() });
 
-/** Where the commits stay that the run's branch was made of while it was worked on. */
+/** Keeps the original commits of the run's branch. */
 export const historyRef = (runId: string) => `refs/swarm/${runId}/history`;
 
 /** Finishes the branch of a run in each of its repositories. */
@@ -49,8 +49,8 @@ export async function finishBranches(
 }
 
 /**
- * Replaces the commits of an ended run's branch, which follow the run's own steps, by those that a maintainer wants to read:
- * one for each stream or one for all, worded as the project words its own. The files at its tip stay the same.
+ * Replaces the commits of an ended run's branch, which follow the run's own steps, by those that a maintainer wants to read: one
+ * for each stream or one for all, worded in the project's style. The files at its tip stay the same.
  */
 async function finishBranch(
   context: RunContext,
@@ -63,7 +63,7 @@ async function finishBranch(
   const { repo, branch } = workplace;
   const how = pipeline.commits ?? "squash";
   try {
-    // Known for certain before anything is moved, so that a later life moves the branch to the same commit.
+    // Journaled before the branch moves, so that a resumed run moves it to the same commit.
     const head = { key: runKeys.commits, kind: "git" as const, phase: "run", decides: true };
     const { tip, commit } = await journal.step(Rewritten, head, { tree, how }, async () => {
       const at = await unmoved(workplace, tree);
@@ -79,7 +79,7 @@ async function finishBranch(
   }
 }
 
-/** The commit that the run's branch is at, which has to hold what the run came to. */
+/** The tip of the run's branch, which must hold the run's result. */
 async function unmoved({ workspace }: BranchWorkplace, tree: string): Promise<string> {
   const at = await current(workspace.tree);
   if (at.tree !== tree) throw new UserError("it no longer holds what the run came to");
@@ -90,7 +90,7 @@ interface Rewriting {
   context: RunContext;
   workplace: BranchWorkplace;
   issue: string;
-  /** Those that were merged. */
+  /** The merged streams. */
   streams: readonly RunStream[];
   tip: string;
   tree: string;
@@ -115,7 +115,7 @@ async function rewrite({ context, workplace, issue, streams, tip, tree, how }: R
     return commit(tree, [base], await word(text, [baseTree, tree], tasks));
   }
 
-  /** The new commits by the old ones that they stand for. */
+  /** The new commit for each old one. */
   const instead = new Map([[base, base]]);
   let head = base;
   let before = base;
@@ -139,7 +139,7 @@ async function rewrite({ context, workplace, issue, streams, tip, tree, how }: R
   return head;
 }
 
-/** Puts together what belongs to one stream, which may be merged more than once, and what was fixed between streams. */
+/** Groups the commits of one stream, which may be merged more than once, and the fixes between streams. */
 function groupsOf(line: readonly LineCommit[], streams: readonly RunStream[]) {
   const groups: { last: LineCommit; stream: RunStream | undefined }[] = [];
   for (const commit of line) {
@@ -152,12 +152,12 @@ function groupsOf(line: readonly LineCommit[], streams: readonly RunStream[]) {
   return groups;
 }
 
-/** What a stream was about; where nothing was split into tasks, that is the request. */
+/** The text of a stream's task; the request, if nothing was split into tasks. */
 function textOf({ task }: RunStream, issue: string): string {
   return task === WHOLE_TASK.ofSpec || task === WHOLE_TASK.ofRequest ? issue : task;
 }
 
-/** Runs the project's commit-msg hook on messages where that was agreed to; else its name is noted once. */
+/** Runs the project's commit-msg hook on messages if the pipeline allows it; otherwise a note names the hook once. */
 function commitMsgHook(context: RunContext, workplace: BranchWorkplace): (message: string) => Promise<string> {
   const { pipeline, note, runInTree } = context;
   const found = findHook(workplace.repo);

@@ -16,10 +16,10 @@ export interface InspectDeps {
   git: Git;
 }
 
-/** What a person looks at who wants to know a run in detail, and takes its result. */
+/** For a person who inspects a run and merges its result. */
 export function createInspect({ records, git }: InspectDeps) {
   return {
-    /** One step with everything that was said in it. */
+    /** One step with its prompt, reply and evidence. */
     step(id: string, key: string): Omit<RunStepDetail, "said"> {
       const { runs } = records;
       const row = runs.step(records.known(id).id, key);
@@ -55,7 +55,7 @@ export function createInspect({ records, git }: InspectDeps) {
       return { from: base, to, text: parts.join("\n\n") };
     },
 
-    /** Merges an approved result into the checkout, or says why it was not. */
+    /** Merges an approved result into the checkout, or throws the reason why not. */
     async apply(id: string): Promise<Run> {
       const row = records.known(id);
       if (row.applied) return records.view(id);

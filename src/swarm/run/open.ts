@@ -31,7 +31,7 @@ import { openParts } from "./parts.ts";
 import { createRunOnWorkers } from "./remote-folder.ts";
 import { openRunWorkplace, placeOf } from "./workplace.ts";
 
-/** Whether the user has changed anything: what earlier runs left is not theirs, and is looked at again once it was taken away. */
+/** Whether the user has changed anything. Documents of earlier runs do not count, so it checks again after they were removed. */
 async function isDirty({ git, root, status }: Repo, cleared: number): Promise<boolean> {
   const { dirty } = await status();
   if (!dirty || cleared === 0) return dirty;
@@ -39,7 +39,7 @@ async function isDirty({ git, root, status }: Repo, cleared: number): Promise<bo
   return code !== 0 || stdout.trim() !== "";
 }
 
-/** One life of a run. */
+/** What one life of a run starts with; every resume begins a new life. */
 export interface OpenedRun {
   row: RunRow;
   loaded: LoadedPipeline;
@@ -53,17 +53,17 @@ export interface OpenedRun {
 
 export interface OpenRunDeps extends Omit<SwarmDeps, "store" | "shipped"> {
   runs: Runs;
-  /** The ids of the runs that are worked on. */
+  /** The ids of the runs in progress. */
   atWork: ReadonlySet<string>;
   kinds: readonly PhaseKind[];
   env: NodeJS.ProcessEnv;
   now: () => Date;
 }
 
-/** So many of the latest runs are looked at for documents that they left. */
+/** How many of the latest runs may have left documents to remove. */
 const MOST_EARLIER = 200;
 
-/** Opens what the phases of a run work with: its folder, its journal, its place in the project, and the agents. */
+/** Opens what a run's phases work with: its folder, journal, workplace and agents. */
 export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunContext> {
   const { engine, emit, bind, git, wrap, redactor, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
@@ -90,7 +90,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
   const untilEnd = AbortSignal.any([signal, ended.signal]);
   let opened: Workplace | undefined;
   const onWorkers = createRunOnWorkers({
-    // A job on another host brings one repository along.
+    // A job on another host brings only one repository along.
     ...{
       remoteWork: others.length === 0 ? deps.remoteWork : undefined,
       runId: id,
@@ -117,7 +117,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
   });
   const firstAsked = (phase: Placed, cwd: string): Expected[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
-  /** Whether a phase is bound to be skipped, as far as that is known before it comes. */
+  /** Whether a phase is already known to be skipped. */
   const isSkipped = (phase: Placed) => {
     if (phase.condition === "hasFrontendTasks") return false;
     const models = comparedModels(phase, loaded, kindOf(kinds, phase), serving);
@@ -197,7 +197,7 @@ async function openConventions(
     [rulesSection(rulesFor?.(path) ?? ""), ...found.map((each) => tellConventions(each, window))].filter(Boolean).join("\n\n");
 }
 
-/** Takes away what earlier runs left in the checkout, before the first life of a run, and notes what it will not see there. */
+/** Removes what earlier runs left in the checkout, before a run's first life, and notes what the run will not see there. */
 async function clearBefore(
   { runs, runsFolder, atWork, kinds }: OpenRunDeps,
   { row, loaded: { pipeline }, settings }: OpenedRun,
@@ -213,7 +213,7 @@ async function clearBefore(
   const place = { projectPath: row.project_path, docDir: settings.docDir, folder: join(runsFolder, row.id) };
   const { notes, cleared } = clearEarlier({ ...place, earlier, written });
   notes.forEach(note);
-  // In a later life the run's own documents are among the changes.
+  // When resumed, the run's own documents are among the changes.
   if (workplace.kind === "branch" && workplace.repo.head !== null && (await isDirty(workplace.repo, cleared)))
     note("the checkout has uncommitted changes; the run works from the last commit and does not see them");
 }

@@ -7,7 +7,7 @@ import type { Pipelines } from "./pipelines.ts";
 import { lookAt, type PreflightDeps, preflight } from "./preflight.ts";
 import { inPlaceAlone } from "./workplace.ts";
 
-/** So many repositories can be one piece of work besides the run's own. */
+/** The most repositories that a run may change besides its own. */
 const MOST = 9;
 
 export interface OtherProjects {
@@ -23,7 +23,10 @@ export interface OtherProjects {
   apply: boolean;
 }
 
-/** Refuses other projects that a run could not change with its own; else what it has to know of them, and what people should. */
+/**
+ * Refuses other projects that a run could not change together with its own; otherwise returns what the run needs to know about
+ * them, and notes for people.
+ */
 export async function openOtherProjects(
   { git, env, pipelines }: PreflightDeps & { pipelines: Pick<Pipelines, "open" | "load"> },
   { runId, projectPath, named: names, settings, looked, onBranch, apply }: OtherProjects,
@@ -55,7 +58,7 @@ export async function openOtherProjects(
     notes.push(...there.notes.map((note) => `${path}: ${note}`));
     if ((await repo.status()).dirty)
       notes.push(`${path}: the checkout has uncommitted changes; the run works from the last commit and does not see them`);
-    // One name for all: the one that every repository can have.
+    // All repositories share one branch name that each of them can have.
     if (there.looked.branch !== branch) branch = `swarm-${runId}`;
     const { pipeline } = await pipelines.load({ projectPath: path, settings: { ...settings, agentsDirSet: false } });
     found.push({ projectPath: path, base: repo.head, ...(pipeline.checks && { checks: [...pipeline.checks] }) });

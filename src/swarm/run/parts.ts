@@ -22,7 +22,7 @@ export interface RunPartsDeps extends Pick<ChecksDeps, "sandboxProfile" | "deadl
   note: (text: string) => void;
 }
 
-/** Each repository that a run works on, with what installs for it and checks it. */
+/** Each repository that a run works on, with its checks and its installer. */
 export function openParts({ deps, workplace, projectPath, inputs, configured, note, journal, ...rest }: RunPartsDeps) {
   const { wrap, redactor, findChecks, log, env, now } = deps;
   const { sandboxProfile, deadlineMs, signal, elsewhere } = rest;

@@ -46,12 +46,12 @@ export function createPipelines({ kinds = PHASE_KINDS, shipped = SHIPPED, dataFo
     kinds,
     open,
     load,
-    /** Who does what on which model, and the most it can cost. */
+    /** Which agent does what on which model, and the most it can cost. */
     validate: async (of: PipelineOf): Promise<Plan> => resolvePlan(await load(of), kinds, of.settings.maxRetries),
-    /** What a run would check the project with. */
+    /** The checks a run would use. */
     checks: async (of: PipelineOf, finders: CheckFinders): Promise<PlannedCheck[]> =>
       plannedChecks(open(of.projectPath), await load(of), finders),
-    /** Where the project says how it wants to be worked on. */
+    /** The files in which the project states its conventions. */
     conventions: nameConventions,
     namedModels: (loaded: LoadedPipeline, projectPath: string): NamedModel[] =>
       namedModels(loaded, { root: open(projectPath), shipped, kinds }),

@@ -7,18 +7,18 @@ import type { RunSettings } from "../pipeline/settings.ts";
 import { openProject } from "./checkout.ts";
 import type { Swarm } from "./swarm.ts";
 
-/** How many plans that are over are remembered. */
+/** How many finished plans are remembered. */
 const KEPT = 20;
 const MOST_AT_ONCE = 4;
 
 export interface PlanDeskDeps {
   plan: Swarm["plan"];
-  /** What holds for a plan that brings no settings of its own. */
+  /** The default settings of a plan. */
   settings: () => RunSettings;
   /** IO's own folder, which is no project. */
   dataFolder: string;
   emit: Emit;
-  /** Told what the agents say, as they say it. */
+  /** Receives what the agents say, as they say it. */
   onSay?: ((said: Said, planId: string) => void) | undefined;
   now?: () => Date;
 }
@@ -38,8 +38,8 @@ interface Open {
 }
 
 /**
- * Plans whose questions are answered from wherever a person is. They live as long as the daemon: what was answered is in the
- * project's draft of the plan, from which another can go on.
+ * Plans whose questions a person answers from any channel. They live as long as the daemon: the answers are saved in the
+ * project's plan draft, from which another plan can go on.
  */
 export function createPlanDesk({ plan, settings, dataFolder, emit, onSay, now = () => new Date() }: PlanDeskDeps) {
   const plans = new Map<string, Open>();
@@ -56,7 +56,10 @@ export function createPlanDesk({ plan, settings, dataFolder, emit, onSay, now = 
   const end = (open: Open, changes: Partial<Planning>): void =>
     change(open, { ...changes, questions: null, finishedAt: now().toISOString() });
 
-  /** Resolves with what came out of it. Rejects for what was wrong before an agent was asked; later failures are told. */
+  /**
+   * Resolves when the plan is over. Rejects if something was wrong before an agent was asked; later failures are announced as
+   * events.
+   */
   async function work(open: Open, { standIns, source, ...given }: NewPlanning, onBegun: () => void): Promise<void> {
     const { id, projectPath, issue } = open.planning;
     const { signal } = open.stop;
@@ -88,7 +91,7 @@ export function createPlanDesk({ plan, settings, dataFolder, emit, onSay, now = 
   return {
     list: (): Planning[] => [...plans.values()].map(({ planning }) => planning).reverse(),
     find: (id: string): Planning => find(id).planning,
-    /** Resolves once an agent is asked; what is wrong with the project, the settings or the models is thrown before. */
+    /** Resolves once an agent is asked; throws earlier if the project, the settings or the models are wrong. */
     async begin(given: NewPlanning): Promise<Planning> {
       const { projectPath, issue } = given;
       openProject(projectPath, dataFolder);
@@ -116,7 +119,7 @@ export function createPlanDesk({ plan, settings, dataFolder, emit, onSay, now = 
       await new Promise<void>((begun, failed) => void work(fresh, given, begun).then(begun, failed));
       return fresh.planning;
     },
-    /** An empty answer means: use your judgement; null that nobody is left to ask. */
+    /** An empty answer means "use your judgement"; null means that nobody is left to ask. */
     answer(id: string, text: string | null): Planning {
       const open = find(id);
       const { answer } = open;

@@ -21,9 +21,9 @@ export interface PlanningInput {
   projectPath: string;
   issue: string;
   settings: RunSettings;
-  /** Puts the pm's questions to the person. An empty answer means "use your judgement", null that nobody is left to ask. */
+  /** Asks the person the pm's questions. An empty answer means "use your judgement", null that nobody is left to ask. */
   ask: (questions: string, round: number) => Promise<string | null>;
-  /** Let other models stand in for those that a person named and that are not there. */
+  /** Allow substitutes for missing models that a person named. */
   standIns?: boolean | undefined;
   signal?: AbortSignal | undefined;
   /** Called with the model before it is asked. */
@@ -31,7 +31,7 @@ export interface PlanningInput {
   /** Called with the agent whose turn begins. */
   onTurn?: ((agent: string) => void) | undefined;
   onSay?: ((said: Said) => void) | undefined;
-  /** By which way it was asked for, in the record of what was used. */
+  /** The channel it came from, for the usage record. */
   source?: string | undefined;
 }
 
@@ -145,7 +145,7 @@ export async function runPlanning(deps: PlanningDeps, input: PlanningInput): Pro
   const body = [request, `## Requirements\n\n${requirements}`, ...told(), `## Engineering analysis\n\n${analysis.trim()}`];
   documents.write(PLAN, "Plan", body.join("\n\n"), servedLine(answered, [model]));
   documents.remove(PLAN_DRAFT);
-  for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A session that stays behind harms nobody.
+  for (const agent of ["pm", "engineer"]) await engine.deleteSession(`${id}-${agent}`).catch(() => undefined); // A leftover session does no harm.
   const served = [...new Set(answered.flatMap((each) => each.model ?? []))];
   return { path: place(PLAN), requirements, analysis, rounds, model, served, usage };
 }

@@ -12,7 +12,7 @@ import { sizeText } from "../../lib/size.ts";
 import { isWithin } from "../../lib/within.ts";
 import { branchOf, type LookedAt, listTree } from "../workspace/workspace.ts";
 
-/** Outside git a run keeps a copy of the folder; one that is larger than this is made only when that is asked for. */
+/** Outside git a run keeps a copy of the folder; a larger copy is only made on request. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
 
 export interface PreflightDeps {
@@ -23,33 +23,33 @@ export interface PreflightDeps {
 export interface Preflight {
   projectPath: string;
   docDir: string;
-  /** The documents that will be written there; `*` stands for anything. */
+  /** The documents that will be written there; `*` matches anything. */
   documents: readonly string[];
-  /** Whether the work is done on a branch, where there is a repository. */
+  /** Whether to work on a branch, if there is a repository. */
   onBranch: boolean;
   /** The person knows that the folder is large. */
   large: boolean;
 }
 
-/** What is known of a project before a run begins there. */
+/** What is known about a project before a run begins there. */
 export interface Found {
-  /** What a person should know of it. */
+  /** Notes for the person. */
   notes: string[];
   looked: LookedAt;
 }
 
-/** What git is asked about a project before it is known what is to be done there. Whoever reads an answer meets its failure. */
+/** Git's answers about a project, asked before the run's work is known. Only a caller that awaits an answer gets its failure. */
 export interface Look {
   repo: Promise<Repo | undefined>;
   branch: Promise<string>;
-  /** What the last commit holds, as lines of `git ls-tree`. */
+  /** The content of the last commit, as lines of `git ls-tree`. */
   listed: Promise<readonly string[]>;
   usesLfs: Promise<boolean>;
 }
 
 const ATTRIBUTES = /[\t/]\.gitattributes$/;
 
-/** One after the other: a git that has a shell to run in costs less than a shell of its own. */
+/** In sequence: running in an existing shell costs git less than starting another one. */
 export function lookAt(git: Git, projectPath: string, runId: string): Look {
   const repo = openRepo(git, projectPath);
   const branch = repo.then(() => branchOf(git, projectPath, runId));
@@ -63,7 +63,7 @@ export function lookAt(git: Git, projectPath: string, runId: string): Look {
   return look;
 }
 
-/** Refuses a project that a run could not work on, before anything of the run exists; else what is to be known of it. */
+/** Refuses a project that a run could not work on, before anything of the run exists; otherwise returns what it learned. */
 export async function preflight({ git, env }: PreflightDeps, about: Preflight, look: Look): Promise<Found> {
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
@@ -82,7 +82,7 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight, l
   return { notes: found.flatMap((each) => each.note ?? []), looked };
 }
 
-/** Refuses to plan where the plan would be written over what the user has committed. */
+/** Refuses to plan if the plan would overwrite committed files. */
 export async function preflightPlan(
   git: Git,
   { projectPath, docDir, documents }: Omit<Preflight, "onBranch" | "large">,
@@ -116,7 +116,7 @@ async function outside(
   ];
 }
 
-/** What the user has committed is not overwritten by documents. */
+/** Documents must not overwrite committed files. */
 async function refuseTracked(git: Git, projectPath: string, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const listed = await git.must(projectPath, ["ls-files", "-z", "--", ...names.map((name) => `:(glob)${name}`)]);
@@ -127,7 +127,7 @@ async function refuseTracked(git: Git, projectPath: string, names: readonly stri
   );
 }
 
-/** A folder of a repository of which nothing is committed would be empty for the agents. */
+/** A subfolder without any committed file would be empty for the agents. */
 function refuseUncommitted({ root, prefix, head }: Repo, projectPath: string, listed: readonly string[]): void {
   if (prefix === "" || head === null || listed.some((line) => line.includes(`\t${prefix}/`))) return;
   throw usageError(

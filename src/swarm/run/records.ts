@@ -13,11 +13,11 @@ export interface RunRecordsDeps {
   emit: Emit;
   log: Log;
   now?: (() => Date) | undefined;
-  /** Whether a run is worked on now; a store without an engine works on none. */
+  /** Whether a run is in progress; without an engine none is. */
   isAtWork?: IsAtWork | undefined;
 }
 
-/** The runs as the store has them. Needs no engine. */
+/** The runs in the store. Needs no engine. */
 export function createRunRecords({ store, emit, log, now = () => new Date(), isAtWork = () => false }: RunRecordsDeps) {
   const runs = openRuns(store);
 
@@ -28,7 +28,7 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
   }
   const view = (id: string): Run => viewRun(runs, known(id), isAtWork);
 
-  /** Tells the conversation that asked for a run, or everybody, what becomes of it. */
+  /** Announces a run's events to the conversation that asked for it, or to everybody. */
   const teller =
     ({ id, conversation }: RunRow): TellRun =>
     (type, data) =>
@@ -48,7 +48,7 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
       const row = runs.get(id);
       return row && viewRun(runs, row, isAtWork);
     },
-    /** Ends a run; whoever works on it has to stop it after this. */
+    /** Marks a run as cancelled; the caller must then stop its work. */
     cancel(id: string): Run {
       const row = known(id);
       const status = statusOf(row, isAtWork);
@@ -61,7 +61,7 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
       }
       return view(id);
     },
-    /** The ids of the runs that are worked on. */
+    /** The ids of the runs in progress. */
     running: (): string[] =>
       runs
         .unfinished()

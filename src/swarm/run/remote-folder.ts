@@ -17,7 +17,7 @@ export interface RunOnWorkersDeps {
   workplace: () => Workplace | undefined;
 }
 
-/** How the agents and checks of a run on a branch can be at work on other hosts. */
+/** Lets the agents and checks of a run on a branch work on other hosts. */
 export function createRunOnWorkers({ remoteWork, runId, projectPath, height, deadlineMs, signal, workplace }: RunOnWorkersDeps) {
   const place = (cwd: string): Omit<RemoteFolder, "access"> | undefined => {
     const at = workplace();

@@ -13,7 +13,7 @@ export function stepsToRepeat(
   const failed = steps.filter((step) => step.state === "failed");
   const phases = pipeline.filter(({ id }) => failed.some((step) => step.kind === "phase" && step.phase === id));
   const repeated = phases.flatMap((phase) => {
-    // Checks of the whole are run once a tree, by whichever phase comes first.
+    // Checks of the whole run once per tree, in whichever phase comes first.
     const own = steps.filter((step) => step.phase === phase.id || (step.kind === "checks" && step.stream === null));
     return kindOf(kinds, phase).askAgain?.(phase, own) ?? [];
   });

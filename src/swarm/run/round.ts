@@ -16,15 +16,15 @@ import { baseState, companionCommits, leadBack, treesIn } from "../workspace/com
 import type { BranchWorkplace } from "../workspace/workspace.ts";
 import { beginChecks, type Ending } from "./execute.ts";
 
-/** What came of a round. */
+/** The result of a round. */
 export const RoundEnd = z.object({
   /** What the engineer said. */
   reply: z.string(),
-  /** The commit that the branch is at; null where nothing was changed. */
+  /** The tip of the branch; null if nothing was changed. */
   commit: z.string().nullable(),
-  /** Those of the other projects' branches, in their order. */
+  /** The tips of the other projects' branches, in order. */
   others: z.array(z.string()).default([]),
-  /** Why nothing of it counts: the branch is then as it was before. */
+  /** Why the round was refused; the branch is then as it was before. */
   refused: z.string().nullable(),
 });
 export type RoundEnd = z.infer<typeof RoundEnd>;
@@ -38,8 +38,8 @@ type State = z.infer<typeof State>;
 const TRIES = 3;
 
 /**
- * Works once more on what a run came to, on the same branch: the engineer of its stream goes on in the same session, and the
- * project's checks decide. What they do not pass, or what weakens tests where that is not allowed, is taken back.
+ * Continues an ended run on the same branch: its stream's engineer goes on in the same session, and the project's checks decide.
+ * A change that fails them, or weakens tests where that is not allowed, is undone.
  */
 export async function workRound(context: RunContext, round: Round, view: () => Run): Promise<Ending> {
   const { workplace, journal } = context;
@@ -139,7 +139,7 @@ function againPrompt(weakened: readonly string[], evidence: string): string {
   ].join("\n\n");
 }
 
-/** Leads the branch back to where the round began; what was refused is kept under a ref. */
+/** Resets the branch to where the round began; a ref keeps the refused commits. */
 async function takeBack(
   { runId }: RunContext,
   { repo, workspace, companions }: BranchWorkplace,

@@ -30,7 +30,7 @@ import { putAway } from "./workplace.ts";
 
 export interface RunHandle {
   id: string;
-  /** What a person should know of its pipeline and agents; the run's notes have it too. */
+  /** What a person should know about its pipeline and agents; the run's notes have it too. */
   notes: readonly string[];
   /** The run as it ended. Never rejects. */
   finished: Promise<Run>;
@@ -39,7 +39,7 @@ export interface RunHandle {
 
 export interface RunLauncherDeps extends Omit<OpenRunDeps, "runs" | "atWork"> {
   records: RunRecords;
-  /** The ids of the runs that are worked on, kept here for everybody who reads the records. */
+  /** The ids of the runs in progress, shared with everybody who reads the records. */
   atWork: Set<string>;
   log: Log;
 }
@@ -50,16 +50,16 @@ export interface Launch {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
-  /** What was just found out about the project, if anything was. */
+  /** What was just found out about the project, if anything. */
   looked?: LookedAt | undefined;
   conventions?: Promise<Conventions> | undefined;
   /** The page of a GitHub job that the summary is added to. */
   stepSummary?: string | undefined;
-  /** Sessions of an earlier life whose questions are asked afresh. */
+  /** Sessions of an earlier life to delete because their questions are asked afresh. */
   staleSessions?: readonly string[];
 }
 
-/** The runs that the daemon works on. */
+/** Launches, interrupts and cancels the daemon's runs. */
 export function createRunLauncher(deps: RunLauncherDeps) {
   const { records, atWork, engine, log, now } = deps;
   const { runs } = records;
@@ -105,7 +105,7 @@ export function createRunLauncher(deps: RunLauncherDeps) {
         .then((ended) => whenFree(() => conclude(deps, id, ended, { signal, tell, at: now().toISOString() }), closing))
         .catch((error: unknown) => {
           atWork.delete(id);
-          // The next life finds what could not be written now, or does it again.
+          // A resumed run finds what could not be written now, or does it again.
           log.warn("that a run was let go could not be written", { run: id, error: messageOf(error) });
           return records.view(id);
         })
@@ -128,19 +128,19 @@ export function createRunLauncher(deps: RunLauncherDeps) {
       here?.stop.abort();
       return (await here?.finished) ?? records.view(id);
     },
-    /** Resolves when a run has ended and what it leaves behind is put away. */
+    /** Resolves when a run has ended and its clean-up is done. */
     async settled(id: string): Promise<void> {
       await active.get(id)?.finished;
       await cleanups.get(id);
     },
-    /** Whether what a run works with is there. */
+    /** Whether the run's folder still exists. */
     hasFolder: (id: string) => existsSync(join(deps.runsFolder, id)),
     cancel(id: string): Run {
       const run = records.cancel(id);
       active.get(id)?.stop.abort();
       return run;
     },
-    /** Waits for a result, and refuses to go on if `close` was called in the meantime. */
+    /** Awaits a result, and throws if `close` was called meanwhile. */
     async unlessClosed<T>(work: Promise<T>): Promise<T> {
       const before = closings;
       const result = await work;
@@ -157,9 +157,9 @@ export function createRunLauncher(deps: RunLauncherDeps) {
   };
 }
 
-/** How often a run is taken up again that could not write. */
+/** How often a run that could not write is retried. */
 const MORE_LIVES = 6;
-/** How long to wait where the disk has room: another process may hold the database, or a quota may be used up. */
+/** The retry delay if the disk has room: another process may hold the database, or a quota may be used up. */
 const PAUSE_MS = 2_000;
 
 interface CutOff {
@@ -169,7 +169,7 @@ interface CutOff {
   live: () => Promise<Worked>;
 }
 
-/** A run that the disk cut off goes on by itself when there is room, as it would after a crash. */
+/** Resumes a run that a full disk interrupted once there is room, as after a crash. */
 async function goOn({ records, runsFolder, log }: RunLauncherDeps, { id, error, signal, live }: CutOff): Promise<Worked> {
   const { runs } = records;
   let last = error;
@@ -194,7 +194,7 @@ async function goOn({ records, runsFolder, log }: RunLauncherDeps, { id, error, 
 
 interface Worked {
   ending: Ending;
-  /** What can be removed, unless the run may be resumed. */
+  /** What to remove; undefined if the run may be resumed. */
   cleanUp: { sessions: string[]; putAway: () => Promise<void> } | undefined;
 }
 
@@ -224,7 +224,7 @@ async function work(deps: RunLauncherDeps, life: OpenedRun & Pick<Launch, "stepS
   return { ending, cleanUp: done ? { sessions, putAway: () => putAway(workplace, ended) } : undefined };
 }
 
-/** Writes down what each of several repositories holds in the end. */
+/** Stores the final tree of each repository, if there are several. */
 async function keepTrees(runs: RunRecords["runs"], id: string, workplace: BranchWorkplace, { tree }: Ending): Promise<void> {
   const inputs = readJson(Inputs, runs.get(id)?.inputs ?? "");
   if (workplace.companions.length === 0 || tree === null || !inputs) return;
@@ -249,14 +249,14 @@ async function writeSummary(
   });
 }
 
-/** Records how a life ended, and tells it: the run is over, or it waits to be resumed. */
+/** Records and announces how a life ended: the run is over, or waits to be resumed. */
 function conclude(
   { records: { runs, view, transaction }, atWork }: Pick<RunLauncherDeps, "records" | "atWork">,
   id: string,
   ended: Ending | { error: unknown },
   { signal, tell, at }: { signal: AbortSignal; tell: RunContext["tell"]; at: string },
 ): Run {
-  // Within the transaction it is seen as it is afterwards; if that cannot be written, it is still at work.
+  // The transaction already sees the run as inactive; if it fails, the run counts as in progress again.
   const seen = () => {
     atWork.delete(id);
     return view(id);

@@ -30,12 +30,12 @@ import type { createRunLauncher, RunHandle } from "./run-launcher.ts";
 import { placeOf } from "./workplace.ts";
 
 export interface RunInput {
-  /** Given by whoever has to know it before the run is there. */
+  /** Set by callers that need the id before the run exists. */
   id?: string | undefined;
   projectPath: string;
-  /** Other projects that are changed with it, as one piece of work. */
+  /** Other projects to change in the same run. */
   with?: readonly string[] | undefined;
-  /** The commit to begin from, where that is not the checkout's. */
+  /** The commit to begin from, if not the checkout's. */
   base?: string | undefined;
   issue: string;
   settings: RunSettings;
@@ -43,9 +43,9 @@ export interface RunInput {
   pipelineFile?: string | undefined;
   /** Merge the result into the checkout when everything is approved. */
   apply?: boolean | undefined;
-  /** Ask nobody unless the project's checks can run. */
+  /** Ask no model unless the project's checks can run. */
   requireChecks?: boolean | undefined;
-  /** Let other models stand in for those that a person named and that are not there. */
+  /** Allow substitutes for missing models that a person named. */
   standIns?: boolean | undefined;
   /** The request is a plan, as `plan` writes it. */
   plan?: boolean | undefined;
@@ -55,13 +55,13 @@ export interface RunInput {
   conversation?: string | undefined;
   /** Work outside git on a folder that is larger than the limit. */
   large?: boolean | undefined;
-  /** Told what is to be known of the project before anything is begun. */
+  /** Receives notes about the project before anything is begun. */
   onNote?: ((text: string) => void) | undefined;
   /** The page of a GitHub job that the summary is added to. */
   stepSummary?: string | undefined;
-  /** Nobody watches it: after a crash, whoever takes up `orphans` goes on with it. */
+  /** Nobody watches it: after a crash it is among the `orphans`, which are resumed. */
   unattended?: boolean | undefined;
-  /** It may be worked on again when it has ended. */
+  /** It may be continued after it has ended. */
   reopenable?: boolean | undefined;
 }
 
@@ -88,7 +88,7 @@ export interface StartDeps extends PreflightDeps {
 export function createStart({ engine, bind, records, lives, pipelines, spending, checks, now, git, env }: StartDeps) {
   const { runs } = records;
 
-  /** Which model serves for each name; refuses if a person named one that is not there. */
+  /** Finds the model that serves each name; refuses if a person named one that does not exist. */
   const modelsFor = (loaded: LoadedPipeline, projectPath: string, standIns: boolean): Promise<RunModel[]> =>
     lives.unlessClosed(resolveModels(engine, pipelines.namedModels(loaded, projectPath), standIns));
 
@@ -125,7 +125,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       checkDocDir(projectPath, settings.docDir);
       const id = of.id ?? newId("r", now().getTime());
       const look = lookAt(git, projectPath, id);
-      // Reading the pipeline keeps this thread busy: git is at work meanwhile, once it is begun.
+      // Reading the pipeline blocks this thread, so let git start first and work meanwhile.
       await setImmediate();
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
       const conventions = findConventions(projectPath);
@@ -221,7 +221,7 @@ function createPlanning({ engine, bind, pipelines, spending, checks, now, git, m
   };
 }
 
-/** Goes on with the work of a run that has ended, on its branch. */
+/** Continues an ended run, on its branch. */
 function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
   const { runs } = records;
   return async (id: string, wanted: Omit<Round, "before">): Promise<RunHandle> => {
@@ -229,7 +229,7 @@ function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
     const row = records.known(id);
     const then = readJson(Inputs, row.inputs);
     if (!then || runs.hasForeignSteps(id)) throw conflict(unreadable(`run ${id}`));
-    // A life that was cut off before the run was at work again leaves the round in its inputs.
+    // If a crash interrupted this before the run was in progress again, the round is already in its inputs.
     const before = then.round?.number === wanted.number ? then.round.before : row;
     if (records.status(row) !== "done" || row.branch === null || before.outcome === null)
       throw conflict(`run ${id} has come to no result on a branch, so there is nothing to go on with.`);
@@ -244,7 +244,7 @@ function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
     const round = { ...wanted, before: { outcome: before.outcome, reason: before.reason } };
     const inputs: Inputs = { ...then, ...fingerprint(loaded, row.issue), models, round, apply: false, unattended: true };
     runs.setInputs(id, JSON.stringify(inputs));
-    // What was installed for the run is gone with its trees.
+    // What was installed for the run was removed with its trees.
     const theirs = then.with.map(({ projectPath }, index) => `${runKeys.prepare}/${companionName(projectPath, index + 1)}`);
     runs.forget(id, [runKeys.prepare, ...theirs]);
     return lives.launch({ id, loaded, inputs, settings });

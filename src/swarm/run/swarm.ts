@@ -17,38 +17,38 @@ import { RoundEnd } from "./round.ts";
 import { createRunLauncher, type RunHandle } from "./run-launcher.ts";
 import { createStart, type ResumeInput, type RunInput } from "./start.ts";
 
-/** Pipelines, and the runs of them. */
+/** Pipelines, and their runs. */
 export interface Swarm extends Inspect {
   /** Checks a pipeline and resolves it; throws one usage error with everything that is wrong. */
   validate(of: PipelineOf): Promise<Plan>;
-  /** Has the pm ask its questions and an engineer analyse the answers, and writes plan.md. */
+  /** The pm asks its questions, an engineer analyses the answers, and the plan is written to plan.md. */
   plan(input: PlanningInput): Promise<PlanningResult>;
-  /** Begins a run. Refuses if a person named a model that is not there. */
+  /** Begins a run. Refuses if a person named a model that does not exist. */
   start(input: RunInput): Promise<RunHandle>;
-  /** Goes on with a run that was interrupted, cancelled or has failed; what is not given is as it was. */
+  /** Resumes a run that was interrupted or cancelled or has failed; whatever is not given stays as it was. */
   resume(id: string, given?: ResumeInput): Promise<RunHandle>;
-  /** Goes on with the work of a run that has ended, on its branch: the engineer of its stream is asked once more. */
+  /** Continues an ended run, on its branch: the engineer of its stream is asked once more. */
   reopen(id: string, round: Omit<Round, "before">): Promise<RunHandle>;
-  /** What came of such a round; undefined while there is nothing. */
+  /** The result of such a round; undefined until there is one. */
   roundEnd(id: string, number: number): RoundEnd | undefined;
   cancel(id: string): Run;
   /** Stops a run so that it can be resumed, and waits until it has stopped. */
   interrupt(id: string): Promise<Run>;
-  /** Resolves when a run has ended and what it leaves behind is put away. */
+  /** Resolves when a run has ended and its clean-up is done. */
   settled(id: string): Promise<void>;
   list(options?: { limit?: number; before?: string }): RunSummary[];
   show(id: string): Run | undefined;
-  /** The ids of the runs that are worked on. */
+  /** The ids of the runs in progress. */
   running(): string[];
   /** The interrupted runs, among the latest, that nobody watched. */
   orphans(limit: number): Run[];
   /** Stops every run, to be resumed later, and waits until everything is cleaned up. */
   close(): Promise<void>;
-  /** Removes what runs left that have ended. */
+  /** Removes what ended runs left. */
   clean: Clean;
 }
 
-/** The exit code that tells how a run ended. */
+/** The exit code for how a run ended. */
 export function exitCodeOf(run: Pick<Run, "status" | "outcome" | "reason">): ExitCode {
   if (isRefused(run)) return ExitCode.usage;
   if (run.outcome === "approved") return ExitCode.done;

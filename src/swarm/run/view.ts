@@ -19,10 +19,10 @@ import { runKeys } from "../steps/keys.ts";
 import { readResult, unreadable } from "../steps/stored.ts";
 import { addUsage } from "../steps/usage.ts";
 
-/** Whether a run is worked on now. */
+/** Whether a run is in progress. */
 export type IsAtWork = (runId: string) => boolean;
 
-/** Draws a run from its journal; what another version wrote is left out, and the reason says so. */
+/** Builds a run from its journal; leaves out what another version wrote, and says so in the reason. */
 export function viewRun(runs: Runs, row: RunRow, isAtWork: IsAtWork): Run {
   const steps = runs.steps(row.id);
   const read = createReader();
@@ -57,14 +57,14 @@ export function viewRun(runs: Runs, row: RunRow, isAtWork: IsAtWork): Run {
   };
 }
 
-/** Where the documents are, once the last of them is written. */
+/** The documents folder, once the last document is written. */
 function documentsOf({ inputs, project_path }: RunRow, steps: readonly StepRow[]): string | null {
   const docDir = readJson(Inputs, inputs)?.settings.docDir;
   const isWritten = steps.some(({ key, state }) => key === runKeys.summary && state === "done");
   return docDir !== undefined && isWritten ? join(project_path, docDir) : null;
 }
 
-/** Draws a run for a list, without reading what its agents said. */
+/** Builds a run for a list, without reading what its agents said. */
 export function summarizeRun(runs: Runs, row: RunRow, isAtWork: IsAtWork): RunSummary {
   return summaryFrom(runs, row, isAtWork, createReader());
 }
@@ -97,14 +97,14 @@ function summaryFrom(runs: Runs, row: RunRow, isAtWork: IsAtWork, read: Reader):
   };
 }
 
-/** What the other repositories hold comes first: the run's own may need it. */
+/** The other repositories come first: the run's own may need their changes. */
 function repositoriesOf({ project_path, branch, base }: RunRow, { with: others, ownTree }: Inputs): RunRepository[] {
   if (others.length === 0) return [];
   const all = [...others, { projectPath: project_path, base, tree: ownTree }];
   return all.map((each) => ({ projectPath: each.projectPath, branch, base: each.base, tree: each.tree ?? null }));
 }
 
-/** Reads what is stored piece by piece, and remembers whether one could not be read. */
+/** Reads stored values one by one, and remembers whether one was unreadable. */
 function createReader() {
   let missed = false;
   const noted = <T>(value: T | undefined): T | undefined => {
@@ -135,7 +135,7 @@ function endedWith<T extends RunPhase | RunStream>(part: T, run: RunStatus): T {
   return part.status === "running" && run !== "done" ? { ...part, status: run } : part;
 }
 
-/** A run that has not ended, and that the owner of the store does not work on, was interrupted. */
+/** An unfinished run that the store's owner does not work on was interrupted. */
 export function statusOf({ id, status }: Pick<RunRow, "id" | "status">, isAtWork: IsAtWork): RunStatus {
   return status === "running" && !isAtWork(id) ? "interrupted" : status;
 }

@@ -33,7 +33,7 @@ export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" |
   inputs: Pick<Inputs, "base" | "branch" | "with">;
 }
 
-/** How many worktrees are taken away side by side. */
+/** How many worktrees are removed in parallel. */
 const AT_ONCE = 4;
 
 /** Opens the place a run works in, and records its branch before anything is done there. */
@@ -73,7 +73,7 @@ export async function openRunWorkplace({
   return workplace;
 }
 
-/** Why a run that works in place changes one folder alone. */
+/** Why a run that works in place changes only one folder. */
 export const inPlaceAlone =
   "a run that works in place changes one folder alone. With --with, every project has to be a git repository, and the implement phase must not say parallel: false.";
 
@@ -97,7 +97,7 @@ export async function putAway(workplace: Workplace, { id: runId, streams }: Pick
     if ((await removeWorktree(repo, path, branch)) === "removed") removed.push(branch);
   };
   for (let at = 0; at < done.length; at += AT_ONCE) await Promise.all(done.slice(at, at + AT_ONCE).map(remove));
-  // The branch itself has the work of the streams in commits of its own.
+  // The branch itself has the streams' work in commits of its own.
   for (const into of [`refs/heads/${workplace.branch}`, historyRef(runId)]) await dropMerged(repo, removed, into);
   await removeWorktree(workplace.repo, workplace.workspace.tree.path, workplace.branch);
   for (const { workplace: other } of workplace.companions)

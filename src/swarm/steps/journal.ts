@@ -9,7 +9,7 @@ import { type Runs, type StepHead, stepOf } from "../../store/runs.ts";
 import { recordKeys } from "./keys.ts";
 import { readResult, unreadable } from "./stored.ts";
 
-/** Thrown when a run is told to stop, so that its journal ends where it is. */
+/** Thrown when a run is told to stop, so that its journal ends there. */
 export class RunStopped extends Error {
   override readonly name = "RunStopped";
 }
@@ -19,7 +19,7 @@ export class RunFailed extends Error {
   override readonly name: string = "RunFailed";
 }
 
-/** A run that stops because an approval it must have was not given. */
+/** A run that stops because a required approval was not given. */
 export class NotApproved extends RunFailed {
   override readonly name = "NotApproved";
 }
@@ -33,19 +33,19 @@ export interface Earlier {
 
 export interface StepLife {
   earlier: Earlier | undefined;
-  /** Tells that a try came to nothing and another follows. */
+  /** Announces that a try failed and another follows. */
   retries(retry: Retry): void;
   track(call: { attempts: number; sessionId: string; promptId: string | null }): void;
-  /** Writes that a try begins; what it answers with writes how that try ended. */
+  /** Records that a try begins; the returned function records how it ended. */
   tryBegins(): (error: string | undefined) => void;
 }
 
 export interface StepOutcome<T> {
   value: T;
-  /** Set when the step has failed for good: a resume of a failed run tries it again. */
+  /** Set if the step failed for good: resuming a failed run tries it again. */
   error?: string;
   verdict?: string;
-  /** The model that answered, where that is known. */
+  /** The model that answered, if known. */
   model?: string | undefined;
   /** The worker on another host that did it. */
   worker?: string | undefined;
@@ -55,11 +55,11 @@ export interface StepOutcome<T> {
 /** The journal of one run. */
 export interface Journal {
   readonly runId: string;
-  /** Which process, counted from 1, works on the run. */
+  /** The number of the process that works on the run, counted from 1. */
   readonly life: number;
-  /** Does a step once: the result of a finished one comes from the journal; one that was cut off is done again. */
+  /** Does a step once: a finished step's result comes from the journal; an interrupted step is done again. */
   step<T>(schema: z.ZodType<T>, head: StepHead, inputs: unknown, work: (life: StepLife) => Promise<StepOutcome<T>>): Promise<T>;
-  /** Records a fact about the run, in place of what its key held before. */
+  /** Records a fact about the run, replacing the earlier value of its key. */
   put(head: StepHead, state: "begun" | "done" | "failed", value: unknown, reason?: string): void;
 }
 
@@ -108,7 +108,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           return (why) => runs.tryEnds(number, why ?? null, time());
         },
       });
-      // What git and the checks say can be asked again; an answer has been paid for, and a decision is acted on.
+      // Git and checks can be asked again; an answer has been paid for, and a decision is acted on.
       const write = head.decides ? runs.end : head.kind === "call" ? runs.answer : runs.conclude;
       write(
         runId,
@@ -140,7 +140,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
   };
 }
 
-/** Records what is known of a run besides its steps. */
+/** Records facts about a run besides its steps. */
 export function recorders({ put }: Pick<Journal, "put">) {
   return {
     note: (text: string) => put({ key: recordKeys.note(hashOf(text)), kind: "note", phase: "run" }, "done", text),

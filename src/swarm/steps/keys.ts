@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
 /**
- * The names of a run's steps and sessions: made here, and taken apart nowhere else. A resumed run finds its finished steps by
- * them, so they must never change.
+ * The names of a run's steps and sessions: made here, and parsed nowhere else. A resumed run finds its finished steps by them, so
+ * they must never change.
  */
 
-/** What a run does outside its phases. */
+/** The steps of a run outside its phases. */
 export const runKeys = {
   base: "run/base",
   prepare: "run/prepare",
@@ -18,7 +18,7 @@ export const runKeys = {
   summary: "run/summary",
 } as const;
 
-/** What is recorded about a run besides its steps. A phase is named by its id, which for the first of a kind is the kind's name. */
+/** The records about a run besides its steps. A phase is named by its id, which for the first of a kind is the kind's name. */
 export const recordKeys = {
   phase: (id: string) => `phase:${id}`,
   loop: (reviewerKey: string) => `loop:${reviewerKey}`,
@@ -28,16 +28,16 @@ export const recordKeys = {
 
 /** The first version of a text. */
 export const draftKey = (phase: string, agent: string) => `${phase}/draft:${agent}`;
-/** One request for the list of tasks. */
+/** One request for the task list. */
 export const tasksKey = (phase: string, agent: string, round: number) => `${phase}/tasks:${agent}/${round}`;
 
-/** A call that came back with a question: the call that answers it, and the one that goes on with the answer. */
+/** A call that returned a question: the call that answers it, and the one that continues with the answer. */
 export const questionKeys = (call: string, round: number) => ({
   clarify: `${call}/clarify/${round}`,
   answered: `${call}/answered/${round}`,
 });
 
-/** What is done when an ended run is worked on again. */
+/** The steps of a round on an ended run. */
 export const reopenedKeys = (round: number) => ({
   begin: `reopened/${round}/begin`,
   work: (tried: number) => `reopened/${round}/work/${tried}`,
@@ -52,10 +52,10 @@ export const checksKey = (prefix: string, tree: string) => `${prefix}/checks/${t
 /** A reviewer; the same agent a second time in one list is another reviewer. */
 export const reviewerKey = (prefix: string, agent: string, occurrence = 1) =>
   `${prefix}/review:${agent}${occurrence > 1 ? `~${occurrence}` : ""}`;
-/** The runtime's own checks, as what judges in a phase of their own. */
+/** The runtime's own checks, as the judge in a phase of their own. */
 export const checksJudge = (phase: string) => `${phase}/checks`;
 export const qaKey = (prefix: string, agent: string) => `${prefix}/qa:${agent}`;
-/** The prefix for reviewers of an earlier phase who look once more. */
+/** The prefix for reviewers of an earlier phase who review once more. */
 export const secondLook = (phase: string) => `${phase}/again`;
 
 /** One round of a reviewer, and what follows from it. */
@@ -78,13 +78,13 @@ export const belongsToRound = (step: string, review: string) => step === review 
 /** The kind of phase in which streams work. */
 export const IMPLEMENT = "implement";
 export const implementKeys = (phase: string) => ({
-  /** Where the streams of a later phase of the kind begin. */
+  /** The start of the streams, in a later phase of the kind. */
   begin: `${phase}/begin`,
   result: `${phase}/result`,
   turn: (number: number) => `${phase}/turn/${number}`,
 });
 
-/** One stream of `implement`. Streams are counted over the whole run. */
+/** One stream of `implement`. Streams are numbered across the whole run. */
 export const streamKeys = (phase: string, number: number) => {
   const prefix = `${phase}/stream-${number}`;
   return {
@@ -110,13 +110,13 @@ export const streamKeys = (phase: string, number: number) => {
 export const attemptSession = (runId: string, call: string, attempt: number) => sessionOf(runId, `${call}#${attempt}`);
 /** The one session of a stream's engineer. */
 export const engineerSession = (runId: string, stream: number) => sessionOf(runId, `stream-${stream}`);
-/** The one session of whoever meets the findings of a phase that looks at everything together. */
+/** The one session of the fixing agent in a phase that reviews everything together. */
 export const fixerSession = (runId: string, phase: string) =>
   sessionOf(runId, phase === "cross-model-review" ? "cross-model-fix" : `${phase}-fix`);
 
-/** The step that a turn belongs to, to whom its tool calls are booked: what one attempt did is not done again by the next. */
+/** The owner of a turn's tool calls is its step, so that the next attempt does not repeat what one attempt did. */
 export const turnOwner = (runId: string, call: string) => `${runId}/${call}`;
-/** Which attempt at a step this is, counted over every life of its run. */
+/** The number of an attempt at a step, unique across all lives of its run. */
 export const turnAttempt = (life: number, attempt: number) => (life - 1) * 1_000 + attempt;
 
 function sessionOf(runId: string, what: string): string {

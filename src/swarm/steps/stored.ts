@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { readJson } from "../../store/read-json.ts";
 import type { StepRow } from "../../store/runs.ts";
 
-/** What a person is told of something stored that this version cannot read. */
+/** Tells a person that this version cannot read something stored. */
 export function unreadable(what: string): string {
   return `${what} was written by another version of IO and cannot be read by this one. Use that version, or start a new run.`;
 }

@@ -15,13 +15,13 @@ export function firstEngineers(place: EngineerContext, phase: Implementing, befo
   return Array.from({ length: count }, (_, index) => engineerOf(place, phase, before + index + 1)).flat();
 }
 
-/** Makes the tree of the first stream of a run, which begins where the run did. */
+/** Creates the tree of a run's first stream in advance; it begins where the run did. */
 export function foreseeFirst({ workplace }: EngineerContext, { id, parallel }: Implementing, before: number): void {
   if (workplace.kind !== "branch" || !parallel || id !== IMPLEMENT || before > 0) return;
   foreseeStream(workplace, 1, { commit: workplace.base, tree: workplace.baseTree });
 }
 
-/** The engineer of one stream, unless the folder it will work in cannot be made in advance. */
+/** The engineer of one stream, unless its folder cannot be created in advance. */
 export function engineerOf(
   { pipeline, workplace, runId }: EngineerContext,
   { id, agent }: Pick<Implementing, "id" | "agent">,

@@ -7,7 +7,7 @@ export interface TurnsDeps {
 
 /**
  * Lets streams merge one after another, in the order in which they are ready. A resumed run keeps the order of its earlier lives:
- * a stream that was cut off while merging goes on before another touches the run's branch.
+ * a stream interrupted while merging continues before another touches the run's branch.
  */
 export function createTurns({ give, onAwait }: TurnsDeps) {
   const waiting = new Map<number, { go: () => Promise<void>; fail: (error: unknown) => void }>();
@@ -47,7 +47,7 @@ export function createTurns({ give, onAwait }: TurnsDeps) {
         void goOn();
       });
     },
-    /** Tells that a stream has ended and needs no turn. */
+    /** Marks a stream as ended: it needs no turn. */
     end(stream: number): void {
       ended.add(stream);
       void goOn();

@@ -35,7 +35,7 @@ interface Result {
 }
 
 /**
- * Merges a stream into the run's branch and checks the result. The stream's engineer settles conflicts and mends what the merge
+ * Merges a stream into the run's branch and checks the result. The stream's engineer resolves conflicts and fixes what the merge
  * broke; if that fails, none of the stream's work stays on the branch.
  */
 export async function mergeStream(stream: Stream, deps: MergeDeps): Promise<Result> {
@@ -48,7 +48,7 @@ export async function mergeStream(stream: Stream, deps: MergeDeps): Promise<Resu
   }
 }
 
-/** Takes a stream's merges off the run's branch again. */
+/** Removes a stream's merges from the run's branch. */
 async function undo(stream: Stream, { context, workplace }: MergeDeps, merges: readonly Merge[]): Promise<void> {
   const { number } = stream.record;
   const head = { phase: stream.keys.phase, stream: number, kind: "git" as const, key: stream.keys.undo(merges.length) };
@@ -117,7 +117,7 @@ function checkMerged(stream: Stream, { context, workplace }: MergeDeps, round: n
   });
 }
 
-/** Brings the merged result into the stream's tree and has the engineer mend it there. */
+/** Merges the result into the stream's tree, where the engineer fixes it. */
 async function mend(
   stream: Stream,
   { context, tree }: MergeDeps,
@@ -133,7 +133,7 @@ async function mend(
   await stream.settle(`Mend stream ${stream.record.number} after its merge`);
 }
 
-/** Begins the merge in the stream's own tree and has the engineer settle the conflicts there. */
+/** Begins the merge in the stream's own tree, where the engineer resolves the conflicts. */
 async function settleConflict(
   stream: Stream,
   { context, tree, base }: MergeDeps,

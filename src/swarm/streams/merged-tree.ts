@@ -5,7 +5,7 @@ import { hashOf } from "../steps/journal.ts";
 import { RUN_CHECKS, type roundKeys } from "../steps/keys.ts";
 import { SavedState } from "./stream-tree.ts";
 
-/** The tree that all streams together have led to, while a later phase checks and changes it. */
+/** The merged tree of all streams, while a later phase checks and changes it. */
 export function openMergedTree({ journal, checks, workplace }: RunContext, phase: string, began: string) {
   const { workspace } = workplace;
   let tree = began;
@@ -28,11 +28,11 @@ export function openMergedTree({ journal, checks, workplace }: RunContext, phase
     evidence: () => evidence,
     diffFrom: (base: string) => workspace.diff(base, tree),
     check,
-    /** Has ready what the summary tells of the changes, should this be the last state. */
+    /** Computes the summary's statistics early, in case this is the last state. */
     foreseeSummary(base: string): void {
       if (workplace.kind === "branch") workplace.workspace.stat(base, tree).catch(() => undefined);
     },
-    /** Sets aside what a tester left in the tree; where that cannot be done, it becomes part of the work. */
+    /** Sets aside what a tester left in the tree; where that is impossible, it becomes part of the work. */
     async afterTester({ review, after }: ReturnType<typeof roundKeys>): Promise<void> {
       const head = { key: after, kind: "git" as const, phase };
       if (workspace.tidy)

@@ -5,7 +5,7 @@ import { type CheckRecord, canNotice, isGreen } from "../checks/verdicts.ts";
 import type { RunContext, RunPart } from "../context/context.ts";
 import { IMPLEMENT, runKeys } from "../steps/keys.ts";
 
-/** Finds out what the project's checks are worth before anything is changed: what they say of it now, and whether they see it. */
+/** Probes the project's checks before anything is changed: their results on the base, and whether they notice broken code. */
 export async function probeChecks(
   context: Pick<RunContext, "requireChecks" | "signal"> & RunPart,
   baseTree: string,

@@ -11,7 +11,7 @@ import { roundKeys } from "../steps/keys.ts";
 import type { Reply } from "../steps/reply.ts";
 import type { StreamTree } from "./stream-tree.ts";
 
-/** Everybody who has to approve a stream, the tester last. */
+/** Every reviewer of a stream, the tester last. */
 export function streamReviewers(
   prefix: string,
   { reviews, qa }: { reviews: readonly Review[]; qa?: Qa | undefined },
@@ -30,7 +30,7 @@ export interface StreamReviewsDeps {
   /** The task in words. */
   told: string;
   tree: StreamTree;
-  /** Has the engineer meet findings, and settles what it changed. */
+  /** The engineer addresses findings; its changes are then committed and checked. */
   fix: (key: string, reviewer: Reviewer, prompt: string) => Promise<Reply>;
   /** The agent that implements. */
   engineer: string;

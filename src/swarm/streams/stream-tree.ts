@@ -22,7 +22,7 @@ export interface TreeState {
   evidence: readonly CheckEvidence[];
 }
 
-/** The working tree of one stream: what is in it is committed and checked, what commands leave behind is set aside. */
+/** The working tree of one stream: its content is committed and checked, what commands leave behind is set aside. */
 export function createStreamTree({ context, keys, number, workspace, baseTree }: StreamTreeDeps) {
   const { journal, checks } = context;
   const at = { kind: "git" as const, phase: keys.phase, stream: number };
@@ -35,7 +35,7 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
     return ref;
   }
 
-  /** Where nothing can be set aside, what a command left becomes part of the work, and voids the approvals before it. */
+  /** Where nothing can be set aside, a command's leftovers become part of the work and void earlier approvals. */
   async function includeLeftovers(key: string): Promise<void> {
     if (workspace.tidy) return;
     const { tree } = await journal.step(SavedState, { ...at, key }, { from: state.tree }, async () => ({
@@ -61,7 +61,10 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
     });
   }
 
-  /** Takes what checks changed in the files of the tree into it. One that changes them every time has not seen what it vouches for. */
+  /**
+   * Commits the files that checks changed, then checks again. A check that changes them every time has not seen the tree it
+   * vouches for.
+   */
   async function keepMended(from: string): Promise<void> {
     const files = state.evidence.flatMap(({ changed = [] }) => changed);
     const saved = await journal.step(SavedState, { ...at, key: keys.mended(commits) }, { from }, async () => {
@@ -77,14 +80,14 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
     cwd: workspace.cwd,
     state: () => state,
     diff: () => workspace.diff(baseTree, state.tree),
-    /** Commits and checks what is in the tree now. What a check mends as it goes becomes part of the work, and is checked again. */
+    /** Commits and checks what is in the tree now. Fixes that a check makes become part of the work and are checked again. */
     async settle(message: string): Promise<void> {
       commits += 1;
       const inputs = { turns: commits, from: state.tree };
       const saved = await journal.step(SavedState, { ...at, key: keys.commit(commits) }, inputs, async () => ({
         value: await workspace.save(message),
       }));
-      // Reviewers need the diff: it is made while the checks run, and whoever reads it meets the failure, if any.
+      // Reviewers need the diff, so compute it while the checks run; its reader gets the failure, if any.
       workspace.diff(baseTree, saved.tree).catch(() => undefined);
       state = { ...saved, evidence: await check(saved.tree, true) };
       if (workspace.saveChanged && state.evidence.some(({ changed }) => changed !== undefined)) await keepMended(saved.tree);

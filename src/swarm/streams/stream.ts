@@ -13,12 +13,12 @@ import type { Workspace } from "../workspace/workspace.ts";
 import { reviewedStream, streamReviewers } from "./reviews.ts";
 import { createStreamTree, type TreeState } from "./stream-tree.ts";
 
-/** What the pipeline file says of how streams are worked on. */
+/** The pipeline file's rules for streams. */
 export interface StreamRules {
-  /** The phase's. */
+  /** The phase's id. */
   id: string;
   agent: string;
-  /** Streams may work side by side. */
+  /** Streams may work in parallel. */
   parallel: boolean;
   reviews: readonly Review[];
   qa?: Qa | undefined;
@@ -32,7 +32,7 @@ export interface Stream {
   readonly task: SwarmTask;
   readonly keys: ReturnType<typeof streamKeys>;
   readonly loops: Loops;
-  /** `report` is what the engineer said last. */
+  /** `report` is the engineer's latest reply. */
   state(): TreeState & { report: string };
   /** Asks the engineer; what it left in the tree is not yet committed. */
   engineer(key: string, prompt: string): Promise<Reply>;
@@ -49,7 +49,7 @@ export interface StreamDeps {
   workspace: Workspace;
   /** The tree the stream began with. */
   baseTree: string;
-  /** Who is asked when streams like this one have come to their ends. */
+  /** The agents asked after streams like this one have ended. */
   following?: readonly Expected[];
 }
 
@@ -94,7 +94,7 @@ interface EngineerAt extends Pick<StreamDeps, "context" | "rules" | "progress"> 
   cwd: string;
 }
 
-/** Asks a stream's engineer in its lasting session, and has its questions answered. */
+/** Asks a stream's engineer in its lasting session, and gets its questions answered. */
 function askEngineer(
   { context: { caller, runId, about, pipeline }, rules, progress, number, cwd }: EngineerAt,
   key: string,
@@ -123,7 +123,7 @@ function askEngineer(
   );
 }
 
-/** Implements a task and takes it through its reviews. Throws when the stream cannot go on. */
+/** Implements a task and takes it through its reviews. Throws if the stream cannot go on. */
 export async function work(stream: Stream, { context, progress }: Pick<StreamDeps, "context" | "progress">): Promise<void> {
   const { task } = stream;
   const first = await stream.engineer(stream.keys.draft, implementPrompt(context.about, progress.spec, task, progress.design));

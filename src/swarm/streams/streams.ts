@@ -20,16 +20,16 @@ import { SavedState } from "./stream-tree.ts";
 const Began = z.object({ commit: z.string(), tree: z.string() });
 const Opened = z.object({ branch: z.string(), path: z.string(), base: z.string(), tree: z.string() });
 
-/** How the streams of a phase ended, and the state that their merges led to. */
+/** How the streams of a phase ended, and the state after their merges. */
 export interface Ended {
   streams: RunStream[];
   tip: Saved;
 }
 
-/** Runs a stream for every task, side by side on branches or one by one in place. Fails only if all of them do. */
+/** Runs a stream for every task, in parallel on branches or one by one in place. Fails only if all of them do. */
 export async function runStreams(context: RunContext, rules: StreamRules, progress: Progress): Promise<Ended> {
   const { workplace } = context;
-  // Streams share the worktrees of the other repositories, so there they work one after another.
+  // Streams share the worktrees of the other repositories, so with companions they work one after another.
   const isParallel = workplace.kind === "branch" && workplace.companions.length === 0 && rules.parallel;
   const limit = isParallel ? context.pipeline.concurrency : 1;
   const ended = new Map<string, RunStream>();
@@ -77,7 +77,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   };
 
   while (waiting.length > 0 || running.size > 0) {
-    // After a crash no stream begins any more, so none may be waited for.
+    // After a crash no more streams begin, so none may be awaited.
     if (crash) for (const { number } of waiting.splice(0)) turns.end(number);
     for (const next of waiting.filter(({ task }) => task.dependsOn.every((id) => ended.has(id)))) {
       if (running.size >= limit && !turns.awaits(next.number)) continue;
@@ -95,7 +95,7 @@ export async function runStreams(context: RunContext, rules: StreamRules, progre
   throw failures.every((error) => error instanceof NotApproved) ? new NotApproved(reason) : new RunFailed(reason);
 }
 
-/** The state that the first streams of a phase begin from: where the run began, or what earlier phases of the kind have led to. */
+/** The state from which the first streams of a phase begin: where the run began, or the result of earlier phases of the kind. */
 async function startOf({ journal, workplace }: RunContext, { id }: StreamRules, { baseTree }: Progress): Promise<Saved> {
   if (workplace.kind === "in place") return { commit: "", tree: baseTree };
   if (id === IMPLEMENT) return { commit: workplace.base, tree: baseTree };
@@ -121,13 +121,13 @@ interface StreamSetting {
   workplace: Workplace;
   turns: Turns;
   tip: Tip;
-  /** What ended the streams that failed. */
+  /** The errors of the streams that failed. */
   failures: unknown[];
-  /** Who begins when streams have ended. */
+  /** The agents that begin when streams have ended. */
   following: readonly Expected[];
 }
 
-/** Runs one stream to its end. Only a stop, or a fault of ours, is thrown: it ends the other streams too. */
+/** Runs one stream to its end. It throws only a stop or a bug of ours, which ends the other streams too. */
 async function runStream(setting: StreamSetting, task: SwarmTask, record: RunStream): Promise<RunStream> {
   const { context, rules, workplace, failures } = setting;
   context.recordStream({ ...record, status: "running" }, rules.id);
@@ -177,7 +177,7 @@ async function workInPlace(
   return { ...record, status: "done", tree: stream.state().tree, merged: true };
 }
 
-/** Works in a worktree of the stream's own, and merges when it is the stream's turn. */
+/** Works in the stream's own worktree, and merges when it is the stream's turn. */
 async function workOnBranch(
   { context, rules, progress, turns, tip, following }: StreamSetting,
   workplace: BranchWorkplace,
@@ -205,7 +205,7 @@ async function workOnBranch(
     await work(stream, { context, progress });
     return turns.take(number, async () => {
       const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
-      // Turns come one after the other, in a new life in the same order, so that each stands on the one before.
+      // Turns run in sequence, and in the same order after a resume, so each builds on the one before.
       tip.at = { commit: result.commit, tree: result.tree };
       return result;
     });
@@ -213,7 +213,7 @@ async function workOnBranch(
   return { ...known, status: "done", tree: merged.tree, merged: true };
 }
 
-/** Works in the other repositories of a run too; what a stream that fails did there does not stay on their branches. */
+/** If the stream fails, resets the run's other repositories to where they were before it. */
 async function orLeadBack<T>(
   {
     context,

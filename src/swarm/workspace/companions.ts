@@ -5,16 +5,16 @@ import { current, type Saved } from "../../git/worktrees.ts";
 import type { Journal } from "../steps/journal.ts";
 import type { BranchWorkplace, Companion, Worktree } from "./workspace.ts";
 
-/** The name of the n-th companion, counted from 1, among the run's worktrees and in its steps. */
+/** The name of the n-th companion, counted from 1, for its worktree and its steps. */
 export function companionName(projectPath: string, number: number): string {
   const plain = basename(projectPath).replace(/[^\w.-]/g, "-");
   return `with-${number}-${plain.slice(0, 40)}`;
 }
 
-/** The file in which a state names the trees of the companions, whose objects lie in other repositories. */
+/** The file in which a state lists the companions' trees, whose objects are in other repositories. */
 const ENTRY = ".io-repositories";
 
-/** A workplace whose every state is that of all its repositories: one piece of work is reviewed and checked as a whole. */
+/** A workplace whose states cover all its repositories: one piece of work is reviewed and checked as a whole. */
 export function withCompanions(own: BranchWorkplace, companions: readonly Companion[]): BranchWorkplace {
   if (companions.length === 0) return own;
   const { repo } = own;
@@ -30,7 +30,7 @@ export function withCompanions(own: BranchWorkplace, companions: readonly Compan
   return { ...workplace, workspace: spanning(own.workspace, workplace) };
 }
 
-/** What all of them held when the run began. */
+/** The state of all repositories when the run began. */
 export async function baseState({ repo, baseTree, companions }: BranchWorkplace): Promise<string> {
   if (companions.length === 0) return baseTree;
   return together(
@@ -45,18 +45,18 @@ async function together(repo: Repo, tree: string, others: readonly string[]): Pr
   return makeTree(repo, [...(await entriesOf(repo, tree)).own, `100644 blob ${listed}\t${ENTRY}`]);
 }
 
-/** The trees that a state names: that of the run's own repository, and of each companion. */
+/** The trees in a state: that of the run's own repository, and of each companion. */
 export async function treesIn({ repo, companions }: Pick<BranchWorkplace, "repo" | "companions">, state: string) {
   if (companions.length === 0) return { own: state, others: [] };
   const { own, links } = await splitState(repo, state);
   return {
     own,
-    // A state from before the companions were there is where they began.
+    // A state without companions predates their changes.
     others: companions.map(({ workplace }, index) => links.get(index + 1) ?? workplace.baseTree),
   };
 }
 
-/** The same worktree, which saves, compares and tidies those of the companions with it. */
+/** The same worktree, but saving, comparing and tidying it covers the companions too. */
 export function spanning(own: Worktree, of: Pick<BranchWorkplace, "repo" | "companions" | "stateWith">): Worktree {
   const { companions, stateWith } = of;
   if (companions.length === 0) return own;
@@ -89,12 +89,12 @@ export function spanning(own: Worktree, of: Pick<BranchWorkplace, "repo" | "comp
   };
 }
 
-/** The commits that the companions stand on. */
+/** The current commits of the companions. */
 export function companionCommits({ companions }: Pick<BranchWorkplace, "companions">): Promise<Saved[]> {
   return Promise.all(companions.map(({ workplace }) => current(workplace.workspace.tree)));
 }
 
-/** Leads the companions back to where they were; what is given up is kept under a ref of the run. */
+/** Resets the companions to earlier commits; a ref of the run keeps what is given up. */
 export async function leadBack(
   { companions }: Pick<BranchWorkplace, "companions">,
   commits: readonly string[],
@@ -111,7 +111,7 @@ export async function leadBack(
   }
 }
 
-/** The journal in which a companion's steps stand beside those of the run's own repository. */
+/** The journal for a companion's steps, beside those of the run's own repository. */
 export function journalOf(journal: Journal, companion: string): Journal {
   const named = <T extends { key: string }>(head: T): T => ({ ...head, key: `${head.key}/${companion}` });
   return {
@@ -131,7 +131,7 @@ async function entriesOf({ git, root }: Repo, tree: string): Promise<{ own: stri
   return { own, links: new Map(trees.map((each, index) => [index + 1, each])) };
 }
 
-/** The tree of a run's own repository in a state, and those of its companions by their numbers. */
+/** Splits a state into the tree of the run's own repository and those of its companions, by number. */
 export async function splitState(repo: Repo, state: string): Promise<{ own: string; links: ReadonlyMap<number, string> }> {
   const { own, links } = await entriesOf(repo, state);
   return { own: links.size === 0 ? state : await makeTree(repo, own), links };

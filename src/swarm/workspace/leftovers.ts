@@ -29,11 +29,11 @@ export interface Leftovers {
   run: RunRow;
   status: RunStatus;
   folder: string;
-  /** Of the folder and the sessions. */
+  /** The size of the folder and the sessions. */
   bytes: number;
   worktrees: string[];
   sessions: string[];
-  /** Missing where the project is in no repository any more. */
+  /** Missing if the project is no longer in a repository. */
   repo?: Repo & RunRefs;
   /** The other repositories that the run changed. */
   others: (Repo & RunRefs & { worktree: string })[];
@@ -43,7 +43,7 @@ export interface Leftovers {
   refused?: string;
 }
 
-/** What each of these runs left; runs that left nothing are not among them. */
+/** What each of these runs left; runs that left nothing are omitted. */
 export async function findLeftovers(
   { git, runsFolder, sessionsFolder }: LeftoversDeps,
   runs: readonly { row: RunRow; status: RunStatus }[],
@@ -111,7 +111,7 @@ async function branchesInSubmodules(repo: Repo, runId: string): Promise<Leftover
   return found;
 }
 
-/** The folders and files that the runtime's sessions of each run are kept in. */
+/** The folders and files of the runtime's sessions, by run. */
 function sessionsByRun(folder: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const place of ["session-state", "generations"].map((name) => join(folder, name))) {
@@ -123,12 +123,12 @@ function sessionsByRun(folder: string): Map<string, string[]> {
   return found;
 }
 
-/** The names in a folder; none where it is not there, is no folder, or is closed to us. */
+/** The names in a folder; none if it does not exist, is no folder, or is unreadable. */
 export function namesIn(folder: string): string[] {
   return entriesAt(realOf(folder)).map(({ name }) => name);
 }
 
-/** The room that files and folders take on the disk, with everything in them. */
+/** The disk space of files and folders, with everything in them. */
 export async function diskUse(paths: readonly string[]): Promise<number> {
   const breathe = createBreath();
   const waiting = [...paths];

@@ -9,8 +9,8 @@ const PREFIX = "refs/swarm/";
 const OF_A_RUN = /^refs\/swarm\/(r_[0-9a-z]+)(?:-stream-\d+)?\//;
 
 /**
- * Deletes what runs put aside in their projects, once they have ended before a moment; tells how many refs went. Branches are
- * left alone: they hold results.
+ * Deletes the refs of what runs set aside in their projects, if they ended before a moment; returns how many. Branches are left
+ * alone: they hold results.
  */
 export async function deleteOldRefs(git: Git, runs: Pick<Runs, "get" | "projects">, before: string): Promise<number> {
   const isOver = (id: string) => {

@@ -20,13 +20,13 @@ export interface RunPreparationDeps extends Omit<PreparerDeps, "deadlineMs"> {
   now: () => Date;
 }
 
-/** What the journal keeps of one install. */
+/** The journal's record of one install. */
 const Installed = CheckEvidence.extend({ made: z.array(z.string()) });
 type Installed = z.infer<typeof Installed>;
 
 /**
- * Installs what the project's lock files ask for into the run's own tree, before anybody is asked: without it the checks could not
- * run. What cannot be installed is noted with the command that a person can type.
+ * Installs what the project's lock files require into the run's own tree, before any agent is asked: without it the checks could
+ * not run. If something cannot be installed, a note names the command that a person can type.
  */
 export async function prepareRun(deps: RunPreparationDeps): Promise<void> {
   const { journal, workplace, note } = deps;
@@ -59,7 +59,7 @@ async function install(deps: RunPreparationDeps, workplace: BranchWorkplace, wan
     const names = await workplace.installed;
     const checkout = { root: repo.root, names };
     const stand = { place: cwd, ...sandboxProfile(cwd) };
-    // In a later life agents may have been at work in the tree.
+    // In a resumed run, agents may already have worked in the tree.
     const keeping = { keep: journal.life === 1, keepLater: (work: () => Promise<void>) => beforeCopies(workplace, work) };
     const at = { tree, checkout, stand, env: env(cwd), scratch: folder, ...keeping, signal };
     const done = await createPreparer(deps).prepare(wanted, at);
@@ -70,7 +70,7 @@ async function install(deps: RunPreparationDeps, workplace: BranchWorkplace, wan
   }
 }
 
-/** Does something in the run's own tree before others copy from it and before anything is run there, and is not waited for otherwise. */
+/** Runs work in the run's own tree before others copy from it and before anything is run there; nobody else waits for it. */
 function beforeCopies(workplace: BranchWorkplace, work: () => Promise<void>): void {
   const { installed } = workplace;
   workplace.installed = installed.then(async (names) => {
@@ -80,7 +80,7 @@ function beforeCopies(workplace: BranchWorkplace, work: () => Promise<void>): vo
   workplace.installed.catch(() => undefined);
 }
 
-/** The folders that commands run in: the project's own, and where packages below ask for something, those of its checks. */
+/** The folders that commands run in: the project's own and, if packages below it need an install, those of its checks. */
 async function foldersOf({ checksIn }: RunPreparationDeps, { repo, listed, workspace }: BranchWorkplace): Promise<string[]> {
   const own = repo.prefix === "" ? "." : repo.prefix;
   const isBelow = (path: string) => dirname(path) !== own && (own === "." || path.startsWith(`${own}/`));

@@ -22,13 +22,13 @@ export interface CheckedState {
 const LARGEST = 20_000_000;
 
 /**
- * Installs anew, in the tree that is about to be checked, what lock files ask for since an agent changed them: once for each
- * state of them, which the other trees of the run then copy. Answers with what could not be installed, as evidence: a lock file
- * that does not install is held against the work, unless this host cannot install it.
+ * When an agent changes lock files, installs what they require into the tree that is about to be checked: once for each state of
+ * them, which the run's other trees then copy. Returns failed installs as evidence: a lock file that does not install counts
+ * against the work, unless this host cannot install it.
  */
 export function createReinstaller(deps: ReinstallDeps) {
   const { workplace, signal, sandboxProfile, env, note, now } = deps;
-  /** By the folder of an install: the state that is installed there, and how that ended unless it went well. */
+  /** By the install's file: the installed state, and the evidence if it failed. */
   const states = new Map<string, { state: string; failed?: CheckEvidence }>();
 
   async function reinstall(place: BranchWorkplace, { folder, tree }: CheckedState, install: Install): Promise<CheckEvidence[]> {
@@ -73,7 +73,7 @@ export function createReinstaller(deps: ReinstallDeps) {
       return failed;
     };
     try {
-      // Other trees get theirs from the run's own.
+      // Other trees copy from the run's own.
       return await (top === workplace.workspace.tree.path ? whileNobodyCopies(workplace, work) : work());
     } catch (error) {
       if (signal.aborted) throw new RunStopped("the run was stopped");
@@ -83,7 +83,7 @@ export function createReinstaller(deps: ReinstallDeps) {
 }
 export type Reinstaller = ReturnType<typeof createReinstaller>;
 
-/** Waits for those that copy what the run's own tree has installed, and lets others copy it when the work is done. */
+/** Waits for those that copy from the run's own tree, and lets others copy again when the work is done. */
 async function whileNobodyCopies<T>(workplace: BranchWorkplace, work: () => Promise<T>): Promise<T> {
   const names = await workplace.installed;
   const done = Promise.allSettled([...workplace.copying]).then(work);
@@ -97,7 +97,7 @@ async function whileNobodyCopies<T>(workplace: BranchWorkplace, work: () => Prom
 const topOf = ({ repo }: BranchWorkplace, folder: string): string =>
   repo.prefix === "" ? folder : folder.slice(0, -repo.prefix.length - 1);
 
-/** What an install asks for now. */
+/** A hash of what an install requires now. */
 function stateIn(top: string, install: Install): string {
   const texts = askingFiles(install).map(({ path, read }) => read(smallTextAt(join(top, path), LARGEST) ?? ""));
   return createHash("sha256")
@@ -105,7 +105,7 @@ function stateIn(top: string, install: Install): string {
     .digest("hex");
 }
 
-/** Whether what an install asks for is another in a tree than it was when the run began. */
+/** Whether an install's requirements in a tree differ from those when the run began. */
 async function changedSince(
   { repo, baseTree }: BranchWorkplace,
   tree: string,

@@ -35,26 +35,26 @@ export interface Workspace {
   /** Saves the present state as a tree, and as a commit if it is on a branch. */
   save(message: string): Promise<{ tree: string; commit: string | null }>;
   diff(from: string, to: string): Promise<string>;
-  /** The files of the saved state that are changed by now, and whether nothing is new either; missing where the work is done in place. */
+  /** The saved files that have changed since, and whether there are no new files either; missing in place. */
   changed?(): Promise<{ files: string[]; clean: boolean }>;
-  /** Brings files of the saved state back to what they are in it; missing where the work is done in place. */
+  /** Restores files to the saved state; missing in place. */
   restore?(files: readonly string[]): Promise<void>;
-  /** Saves the changes of those files, and nothing that is new. */
+  /** Saves the changes of those files, and no new files. */
   saveChanged?(message: string): Promise<{ tree: string; commit: string | null }>;
-  /** Moves what commands left in the tree to a ref of its own; missing where the work is done in place. */
+  /** Moves what commands left in the tree to a ref of its own; missing in place. */
   tidy?(label: string): Promise<string | undefined>;
 }
 
-/** One that is a worktree of the project's repository. */
+/** A workspace that is a worktree of the project's repository. */
 export interface Worktree extends Workspace {
   tree: Tree;
   /** The files that differ between two states, and by how much. */
   stat(from: string, to: string): Promise<string>;
 }
 
-/** Another repository that the same work changes. */
+/** Another repository that the same run changes. */
 export interface Companion {
-  /** What its worktree, its steps and its checks are called by. */
+  /** The name of its worktree, its steps and its checks. */
   name: string;
   projectPath: string;
   workplace: BranchWorkplace;
@@ -62,35 +62,35 @@ export interface Companion {
 
 export interface BranchWorkplace {
   kind: "branch";
-  /** What its own tree is called among the run's worktrees. */
+  /** The name of its own tree among the run's worktrees. */
   name: string;
   /** The other repositories that are changed with this one. */
   companions: readonly Companion[];
-  /** A tree of its own and what the companions hold now, together as one tree; without companions it is that tree. */
+  /** Combines a tree of its own with the companions' present trees; without companions it returns the tree itself. */
   stateWith(tree: string): Promise<string>;
-  /** The tree of its own in such a state. */
+  /** Its own tree in such a state. */
   ownTree(state: string): Promise<string>;
   repo: Repo;
   branch: string;
   base: string;
-  /** The files of that commit. */
+  /** The tree of that commit. */
   baseTree: string;
-  /** What that commit holds, as lines of `git ls-tree`. */
+  /** The content of that commit, as lines of `git ls-tree`. */
   listed: Promise<readonly string[]>;
   /** The run's own folder. */
   folder: string;
   workspace: Worktree;
-  /** What the checkout has installed, once the run's own tree has it. */
+  /** The names of what the checkout has installed, once the run's own tree has it. */
   installed: Promise<readonly string[]>;
-  /** The same by name, which is known at once. */
+  /** The same names, known at once. */
   names: readonly string[];
-  /** What was installed in the run's own tree besides. */
+  /** What else was installed in the run's own tree. */
   made: Set<string>;
-  /** Those that copy it into other trees now. */
+  /** The running copies of it into other trees. */
   copying: Set<Promise<void>>;
-  /** Trees of streams that are made before it is their time, by their numbers. */
+  /** Trees of streams created in advance, by stream number. */
   foreseen: Map<number, { from: string; made: Promise<OpenedStream> }>;
-  /** What was compared lately: the same states of two trees differ in the same way. */
+  /** A cache of comparisons, shared by all trees: the same states differ in the same way. */
   compared: Compared;
   signal: AbortSignal;
 }
@@ -98,13 +98,13 @@ export interface BranchWorkplace {
 /** Where a run works: on a branch of its own beside the checkout, or in place. */
 export type Workplace = BranchWorkplace | { kind: "in place"; workspace: Workspace };
 
-/** What was just found out of a project. */
+/** What was just found out about a project. */
 export interface LookedAt {
   /** Undefined outside git. */
   repo: Repo | undefined;
   /** The branch of the run. */
   branch: string;
-  /** What its last commit holds, as lines of `git ls-tree`. */
+  /** The content of its last commit, as lines of `git ls-tree`. */
   listed: readonly string[];
 }
 
@@ -115,14 +115,14 @@ export interface WorkplaceDeps {
   /** The run's own folder. */
   folder: string;
   parallel: boolean;
-  /** Files that the run itself writes into the checkout, which are no part of the work. */
+  /** Files that the run itself writes into the checkout, which are not part of the work. */
   leftOut: readonly string[];
   looked?: LookedAt | undefined;
   /** The name of its tree among the run's worktrees. */
   name?: string;
-  /** The commit to begin from, where that is not the checkout's. */
+  /** The commit to begin from, if not the checkout's. */
   base?: string | undefined;
-  /** The branch to work on, where that is settled. */
+  /** The branch to work on, if already decided. */
   branch?: string | undefined;
   signal: AbortSignal;
   /** Called with the agents' working directory as soon as it is known, before there are files in it. */
@@ -162,10 +162,10 @@ export async function openWorkplace(
   const path = join(folder, "worktrees", name);
   const cwd = futureCwd(repo, path);
   if (cwd !== undefined) onPlace?.(cwd);
-  // To start a program keeps this thread busy: whoever was told of the place is at work meanwhile, once it was told.
+  // Starting a program blocks this thread, so let the receiver of the place begin its work first.
   await setImmediate();
   let baseTree: string;
-  // Git looks through the checkout while it fills the worktree.
+  // Git scans the checkout while it fills the worktree.
   const status = repo.status();
   status.catch(() => undefined);
   try {
@@ -176,7 +176,7 @@ export async function openWorkplace(
     throw error;
   }
   const names = installedIn({ root: repo.root, ignored: (await status).ignored });
-  // That takes a while and is not needed before something is run.
+  // Slow, and not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
   const listed = looked && base === repo.head ? Promise.resolve(looked.listed) : listTree(repo, base);
@@ -189,13 +189,13 @@ export async function openWorkplace(
   return { kind: "branch", ...at, workspace, ...prepared, foreseen: new Map(), compared, signal };
 }
 
-/** What a commit holds, as lines of `git ls-tree`. */
+/** The content of a commit, as lines of `git ls-tree`. */
 export async function listTree({ git, root }: Repo, base: string): Promise<string[]> {
   const listed = await git.must(root, ["ls-tree", "-r", "-z", "--full-tree", base], { maxOutput: 50_000_000 });
   return listed.split("\0").filter((line) => line !== "");
 }
 
-/** Takes back what was made for a run that never began. */
+/** Removes what was made for a run that never began. */
 async function leaveNothing(
   repo: Repo,
   { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string | undefined },
@@ -213,7 +213,7 @@ export async function branchOf(git: Git, projectPath: string, runId: string): Pr
   return there.has(begun) || !taken.some((ref) => there.has(ref)) ? `swarm/${runId}` : `swarm-${runId}`;
 }
 
-/** Whether no daemon serves the home that a worktree of a run lies in, or lay in before that home was restored elsewhere. */
+/** Whether no daemon serves the home that a run's worktree is in, or was in before that home was restored elsewhere. */
 export function isLeft(worktree: string): boolean {
   return lockHolder(join(worktree, "..", "..", "..", "..", "daemon.lock")) === undefined;
 }
@@ -226,14 +226,14 @@ export interface OpenedStream {
   tree: string;
 }
 
-/** Makes the tree of a stream that is sure to come, while there is time for it. */
+/** Creates the tree of a stream in advance. */
 export function foreseeStream(workplace: BranchWorkplace, number: number, from: Saved): void {
   const made = makeStream(workplace, number, from);
   made.catch(() => undefined);
   workplace.foreseen.set(number, { from: from.commit, made });
 }
 
-/** Makes a worktree and a branch for one stream, from a commit of the run's branch, unless that is done already. */
+/** Creates a worktree and a branch for one stream, from a commit of the run's branch, unless that is done already. */
 export async function openStream(workplace: BranchWorkplace, number: number, from: Saved): Promise<OpenedStream> {
   const foreseen = workplace.foreseen.get(number);
   if (foreseen?.from !== from.commit) return makeStream(workplace, number, from);
@@ -249,7 +249,7 @@ async function makeStream(workplace: BranchWorkplace, number: number, from: Save
   return { branch, path, base: at.commit, tree: how === "made" ? at.tree : await workplace.stateWith(at.tree) };
 }
 
-/** Gives a tree of the run what the run's own tree has installed. */
+/** Copies what the run's own tree has installed into another tree of the run. */
 export async function shareInstalled(workplace: BranchWorkplace, path: string): Promise<void> {
   const { folder, workspace, made, copying, signal } = workplace;
   try {
@@ -263,7 +263,7 @@ export async function shareInstalled(workplace: BranchWorkplace, path: string): 
   }
 }
 
-/** The environment as it is for a command in one of the run's trees: what it names of the checkout is that tree's own. */
+/** The environment of a command in one of the run's trees: paths into the checkout become paths into that tree. */
 export function environmentIn(workplace: Workplace, cwd: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (workplace.kind === "in place") return env;
   const { root, prefix } = workplace.repo;
@@ -279,19 +279,19 @@ export function pathOfStream({ folder }: { folder: string }, number: number): st
   return join(folder, "worktrees", `stream-${number}`);
 }
 
-/** The future working directory of a stream's agents; undefined if it cannot be made in advance. */
+/** The future working directory of a stream's agents; undefined if it cannot be created in advance. */
 export function futureCwdOfStream(workplace: Workplace, number: number): string | undefined {
   return workplace.kind === "in place" ? workplace.workspace.cwd : futureCwd(workplace.repo, pathOfStream(workplace, number));
 }
 
-/** Makes the working directory in advance. Git accepts an empty folder for a worktree, but not one with a folder in it. */
+/** Creates the working directory in advance. Git accepts an empty folder for a worktree, but not one with a folder in it. */
 function futureCwd(repo: Repo, path: string): string | undefined {
   if (repo.prefix !== "") return existsSync(join(path, ".git")) ? join(path, repo.prefix) : undefined;
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
 }
 
-/** Removes the folders that were made in advance and never used. */
+/** Removes the folders that were created in advance and never used. */
 export function removeEmpty(folder: string): void {
   for (const entry of entriesAt(realOf(folder))) {
     const path = join(realOf(folder), entry.name);
@@ -329,10 +329,10 @@ export function worktree(repo: Repo, path: string, branch: string, { compared, n
 type Compared = Map<string, Promise<string>>;
 type Compare = (from: string, to: string) => Promise<string>;
 
-/** So many comparisons are remembered. */
+/** How many comparisons are cached. */
 const MOST_COMPARED = 16;
 
-/** A comparison that is made once; one that failed is made again. */
+/** Caches comparisons, except failed ones. */
 function remembered(compared: Compared, kind: string, compare: Compare): Compare {
   return (from, to) => {
     const key = `${kind} ${from} ${to}`;
