@@ -2,14 +2,14 @@ import { posix } from "node:path";
 import type { PackageManifest } from "./manifests/manifest.ts";
 import { entriesOf, sectionsOf } from "./manifests/toml.ts";
 
-/** Files beside the packages that no check depends on. */
+/** Files outside the packages that no check depends on. */
 const PROSE = /\.(?:md|mdx|rst|adoc)$|(?:^|\/)(?:LICEN[CS]E|COPYING|AUTHORS|CODEOWNERS)$/i;
-/** Where the sources of a crate lie that is the root of a Cargo workspace too. */
+/** The source folders of a crate at the root of a Cargo workspace. */
 const OF_ROOT_CRATE = /^(?:src|tests|benches|examples)\//;
 
 /**
- * The folders of the packages that a change concerns: those with a changed file, and what depends on them. Undefined where the
- * change concerns the whole project: it touches what belongs to no package, such as a lock file, or prose alone.
+ * The folders of the packages that a change concerns: those with a changed file, and their dependants. Undefined if the change
+ * concerns the whole project: it touches what belongs to no package, such as a lock file, or prose alone.
  */
 export function affectedBy(changed: readonly string[], manifests: readonly PackageManifest[]): ReadonlySet<string> | undefined {
   const folders = new Set(manifests.map(({ folder }) => folder));
@@ -22,19 +22,19 @@ export function affectedBy(changed: readonly string[], manifests: readonly Packa
   }
   if (affected.size === 0) return undefined;
   const dependants = dependantsOf(manifests, folders);
-  // A set that grows while it is walked is walked to its end.
+  // A Set's iteration includes entries that are added meanwhile.
   for (const folder of affected) for (const each of dependants.get(folder) ?? []) affected.add(each);
   return affected;
 }
 
-/** The innermost package that a file lies in; "." where that is the project itself. */
+/** The innermost package of a file; "." for the project itself. */
 function packageOf(file: string, folders: ReadonlySet<string>): string {
   let folder = posix.dirname(file);
   while (folder !== "." && !folders.has(folder)) folder = posix.dirname(folder);
   return folder;
 }
 
-/** The packages that use each package, by their folders. */
+/** The packages that use each package, by folder. */
 function dependantsOf(manifests: readonly PackageManifest[], folders: ReadonlySet<string>): Map<string, Set<string>> {
   const byName = new Map<string, string>();
   for (const { kind, name, folder } of manifests) if (name !== "") byName.set(keyOf(kind, name), folder);
@@ -53,11 +53,11 @@ function dependantsOf(manifests: readonly PackageManifest[], folders: ReadonlySe
   return dependants;
 }
 
-/** Python takes the same name for one with other separators. */
+/** Python treats names with other separators as equal. */
 const keyOf = (kind: string, name: string) =>
   `${kind}\0${kind === "python" ? name.toLowerCase().replaceAll(/[_.]/g, "-") : name}`;
 
-/** The names under which the members of a Cargo workspace may refer to a package by its path. */
+/** The names by which members of a Cargo workspace may refer to a package's path. */
 function cargoAliases({ kind, folder, text }: PackageManifest): [alias: string, folder: string][] {
   if (kind !== "cargo") return [];
   return entriesOf(sectionsOf(text).get("workspace.dependencies")).flatMap(([name, value]) => {
@@ -76,7 +76,7 @@ const PATHS: Readonly<Record<string, RegExp>> = {
 const GRADLE_PROJECT = /\bproject\( ?(?:path ?[:=] ?)?["']:([\w:.-]{1,200})["']/g;
 const GRADLE_ACCESSOR = /\bprojects\.([\w.]{1,200})/g;
 
-/** The folders of the packages that a manifest names by where they lie. */
+/** The folders of the packages that a manifest names by path. */
 function pathsIn({ kind, folder, text }: PackageManifest): string[] {
   if (kind === "gradle") {
     const named = [...text.matchAll(GRADLE_PROJECT)].map((match) => match[1]!.replaceAll(":", "/"));

@@ -33,7 +33,7 @@ import { openTree, type ProjectTree } from "./tree.ts";
 
 const MAX_MANIFESTS = 500;
 
-/** Names worth keeping beside the list of files, for the questions asked of them later. */
+/** Names that are kept for later questions about the list of files. */
 const NOTABLE =
   /(?:^|\/)\.?clippy\.toml$|(?:^|\/)\.golangci\.\w+$|\.swift$|(?:^|\/)(?:CMakeLists\.txt|BUILD(?:\.bazel)?)$|^build\/|^\.github\/workflows\/[^/]+$|^(?:\.gitlab-ci|\.travis|\.cirrus|\.?azure-pipelines)\.ya?ml$|^\.circleci\/config\.yml$/;
 const CI_FILES = /^\.github\/workflows\/[^/]+\.ya?ml$|^(?:\.gitlab-ci|\.travis|\.cirrus|azure-pipelines)\.yml$|^\.circleci\//;
@@ -42,21 +42,21 @@ const MAX_CI_FILES = 20;
 /** What a project is. */
 export type ProjectFacts = Omit<Analysis, "roster">;
 
-/** A project's facts, and the frameworks that ask for somebody of their own with what each is for. */
+/** A project's facts, and the frameworks that call for a role of their own. */
 export interface Survey {
   facts: ProjectFacts;
   frameworks: readonly Framework[];
-  /** The languages of what is shipped, without tests, examples and documentation. */
+  /** The languages of the shipped code, without tests, examples and documentation. */
   shipped: LanguageShare[];
   /** The commands as checks, the cheapest first. */
   checks: Check[];
-  /** How many more there were than are run. */
+  /** How many further commands are not run. */
   leftOut: number;
 }
 
 export interface SurveyOptions {
   signal?: AbortSignal | undefined;
-  /** The files that were changed: in a project of several packages only those that this concerns are checked. */
+  /** The changed files: in a project of several packages, only packages that they concern are checked. */
   changed?: readonly string[] | undefined;
 }
 
@@ -153,7 +153,7 @@ function projectRoot(path: string): string {
   throw usageError(`${named(path, 300)}: is not a folder. Give the path of a project's folder.`);
 }
 
-/** Other tools have a `project.json` as well: it is a package where Nx is at work. */
+/** Other tools have a `project.json` too: it is a package only if the project uses Nx. */
 const manifestsAmong = (found: readonly string[], files: readonly string[]): readonly string[] =>
   files.includes("nx.json") ? found : found.filter((file) => basename(file) !== "project.json");
 
@@ -177,7 +177,7 @@ async function readManifests(
   return { manifests, problems };
 }
 
-/** What every file is asked by its name. */
+/** The questions asked of every file by its name. */
 const QUESTIONS = {
   manifests: isManifest,
   signs: maybeSign,
@@ -187,7 +187,7 @@ const QUESTIONS = {
 };
 type Picked = Record<keyof typeof QUESTIONS, string[]>;
 
-/** The files that fit each question, looked for in one pass without holding up anybody. */
+/** The files that fit each question, found in one pass without blocking the thread. */
 async function pick(files: readonly string[], questions: typeof QUESTIONS, breathe: Breath): Promise<Picked> {
   const picked: Picked = { manifests: [], signs: [], tests: [], notable: [], styles: [] };
   const asked = Object.entries(questions) as [keyof Picked, (file: string) => boolean][];
@@ -199,7 +199,7 @@ async function pick(files: readonly string[], questions: typeof QUESTIONS, breat
   return picked;
 }
 
-/** Below the folder at the top each file of CMake describes a part of the same build. */
+/** Below a top-level CMake file, each further one describes a part of the same build. */
 const isPartOfCmake = ({ kind, folder }: PackageManifest, before: readonly PackageManifest[]) =>
   kind === "cmake" && folder !== "." && before.some((one) => one.kind === "cmake" && one.folder === ".");
 

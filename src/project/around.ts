@@ -7,8 +7,8 @@ import { isManifest } from "./manifests/read.ts";
 import { isSystemFolder } from "./roots.ts";
 
 /**
- * The project that a folder lies in, by its real path: the git checkout around it, or else the nearest folder with a manifest.
- * A home that is kept in git is a project only to whoever stands right in it.
+ * The project that contains a folder, by its real path: the git checkout around it, or else the nearest folder with a manifest. A
+ * home folder kept in git counts only if the folder is that home itself.
  */
 export async function projectAround(folder: string): Promise<string | undefined> {
   const start = realOf(folder);
@@ -17,7 +17,7 @@ export async function projectAround(folder: string): Promise<string | undefined>
   const checkout = above.find((path) => existsSync(join(path, ".git")));
   if (checkout !== undefined) return checkout;
   for (const path of above) {
-    // A folder that is gone or may not be listed has no manifest for us.
+    // A folder that is gone or unreadable has no manifest for us.
     const names = await readdir(path).catch(() => []);
     if (names.some(isManifest)) return path;
   }

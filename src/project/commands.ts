@@ -18,26 +18,26 @@ import type { PackageManifest } from "./manifests/manifest.ts";
 
 const PURPOSES = ["test", "lint", "build"] as const;
 const MAX_NESTED = 20;
-/** How many commands a project is checked with at most, and how many of them for one purpose are taken from its CI. */
+/** The most commands a project is checked with, and the most for each purpose that come from its CI. */
 const MOST = 6;
 const MOST_OF_CI = { test: 3, lint: 4, build: 1 };
-/** What is cheap to run comes first. */
+/** Cheap commands come first. */
 const BY_COST = ["lint", "build", "test"] as const;
 
-/** A command that tells whether work is sound, to be run by a shell in `cwd`, a folder relative to the project. */
+/** A command that tells whether work is sound; a shell runs it in `cwd`, a folder relative to the project. */
 export interface Check {
   name: string;
   command: string;
   cwd: string;
-  /** The file in which it was found; missing where none names it. */
+  /** The file in which it was found; missing if none names it. */
   from?: string;
-  /** Set where it covers some packages alone, or could be told to: which ones depends on what was changed. */
+  /** Set if it covers only some packages, or could be narrowed to some: which ones depends on the changes. */
   isPerPackage?: true;
-  /** The folders of the packages that it is for. */
+  /** The folders of the packages that it covers. */
   packages?: string[];
 }
 
-/** A command with which packages it was narrowed to. */
+/** A command, and the packages it was narrowed to. */
 export interface PlannedCommand extends ProjectCommand {
   packages?: string[];
   isPerPackage?: true;
@@ -58,7 +58,7 @@ export function findChecks({ commands }: { commands: readonly PlannedCommand[] }
 
 const MOST_NAMED = 4;
 
-/** Some packages by name, so that two lists are never called the same. */
+/** A short label for some packages, different for every list. */
 function inShort(packages: readonly string[]): string {
   if (packages.length <= MOST_NAMED + 1) return packages.join(", ");
   const mark = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 6);
@@ -82,7 +82,7 @@ const FINDERS: Readonly<Record<string, CommandFinder>> = {
   cmake: ofCmake,
   swift: ofSwift,
 };
-/** Kinds that build the same code: the first that a folder has speaks for it. */
+/** Kinds that build the same code: in one folder only the first of them counts. */
 const RIVALS: readonly (readonly string[])[] = [
   ["maven", "gradle"],
   ["cmake", "swift"],
@@ -90,14 +90,14 @@ const RIVALS: readonly (readonly string[])[] = [
 /** Kinds whose commands follow from the tool, not from what the project wrote down. */
 const BY_CONVENTION = new Set(["cargo", "go", "maven", "gradle", "sbt", "python", "ruby", "cmake", "elixir", "dart"]);
 
-/** What people wrote down for this project: in the instructions for agents, and in its CI. */
+/** Commands that people wrote down: in the instructions for agents, and in CI. */
 export interface Written extends Instructions {
   ci: CiCommands;
 }
 
 /**
- * At most a handful of commands that test, lint and build, as the project means them: its instructions first, then its CI,
- * then the rest; and how many there was no room for. To a CI that runs tests only scripts for linting are added, and what it runs in a form that cannot be read.
+ * At most a handful of commands that test, lint and build: from the project's instructions first, then its CI, then the rest; and
+ * how many did not fit. If the CI runs only tests, adds lint scripts and whatever CI runs in an unreadable form.
  */
 export async function commandsOf(
   view: ProjectView,
@@ -119,7 +119,7 @@ export async function commandsOf(
     const most = MOST_OF_CI[purpose];
     const direct = inCi[index]!.filter(isDirect).sort((a, b) => specialtyOf(a) - specialtyOf(b));
     const wanted = wholeSuites(allowed(commands, purpose));
-    // People are told how to mend what a linter finds; a check had better only look, as the CI does.
+    // Instructions tell people how to fix lint findings; a check should only look, as CI does.
     const onlyLooks = purpose === "lint" && direct.length > 0 ? wanted.filter(({ plain }) => !mendsFiles(plain, view)) : wanted;
     const asked = onlyLooks.slice(0, purpose === "lint" ? 2 : 1);
     if (asked.length > 0) return asked;
@@ -140,19 +140,19 @@ export async function commandsOf(
       return part ? [{ ...part, ...(isPerPackage(whole, view) && { isPerPackage: true as const }) }] : [];
     }),
   );
-  // What concerns no package has to be checked all the same.
+  // A change that concerns no package still has to be checked.
   if (affected && planned.every((list) => list.length === 0)) return commandsOf(view, { commands, banned, ci }, { breathe });
   const taken = affected ? testsFirst(planned.flat(), [...affected]) : handful(planned);
   return { planned: taken, leftOut: planned.flat().length - taken.length };
 }
 
-/** Whether the CI runs a tool, but no line of it that does could be read. */
+/** Whether CI runs a tool, but only in lines that could not be read. */
 function isUnread(command: string, { commands, unread }: CiCommands): boolean {
   const core = coreOf(command);
   return unread.some((line) => line.includes(core)) && !commands.some(({ plain }) => plain.includes(core));
 }
 
-/** Words by which a command covers only a part of what it could: options, and a task of one of Gradle's projects. */
+/** Words that narrow a command: options, and a task of a single Gradle project. */
 const NARROW =
   /^(?:-p|--package|--manifest-path|--lib|--bin|--doc|--test|-k|--no-default-features|--target|-run|--filter|-pl|--projects|--activate-profiles)(?:=|$)|^:\w/;
 /** The manifest at the top stands for the whole. */
@@ -163,12 +163,12 @@ const isNarrow = ({ plain }: WrittenCommand) =>
     .split(" ")
     .some((word) => NARROW.test(word));
 
-/** Whether a command runs the hooks of pre-commit, which call linters that are known otherwise where the project names them. */
+/** Whether a command runs pre-commit hooks, whose linters may also be known from the project's files. */
 const runsHooks = (plain: string) => /\bpre-commit run\b/.test(plain);
 
 /**
- * Of the commands that differ in their options alone, the first that covers the most, and where that is for some features of a
- * crate, the first for other ones.
+ * Of commands that differ only in their options, the first that covers the most; if that is for some features of a crate, also
+ * the first for other features.
  */
 function wholeSuites(commands: readonly WrittenCommand[]): WrittenCommand[] {
   const groups = new Map<string, WrittenCommand[]>();
@@ -192,24 +192,24 @@ function wholeSuites(commands: readonly WrittenCommand[]): WrittenCommand[] {
 const featuresOf = ({ plain }: WrittenCommand) => / --features[= ](\S+)/.exec(plain)?.[1];
 const QUOTED_VALUE = / \w{1,60}='[^']*'/g;
 const ASSIGNMENT = /^\w+=/;
-/** The project as a whole, as Go and linters are told. */
+/** The whole project, as Go and linters name it. */
 const EVERYTHING = /^\.(?:\/\.\.\.|\/)?$/;
 /** How far a command is from the plain one that checks everything. */
 const specialtyOf = (one: WrittenCommand) =>
   (isNarrow(one) ? 4 : 0) + (/ --features\b/.test(one.command) ? 2 : 0) + (ASSIGNMENT.test(one.command) ? 1 : 0);
 
-/** Whether a command is Gradle's in a project that Maven speaks for. */
+/** Whether a command is Gradle's in a project that uses Maven. */
 const isRival = (command: string, { manifests }: ProjectView) =>
   /^(?:\.\/)?gradlew? /.test(command) && manifests.some(({ kind, folder }) => kind === "maven" && folder === ".");
 
-/** Where there is room for some alone: the tests before the rest, and the packages that were changed before what depends on them. */
+/** If not all fit: tests before the rest, and changed packages before their dependants. */
 function testsFirst(planned: readonly PlannedCommand[], affected: readonly string[]): PlannedCommand[] {
   const rank = ({ purpose, cwd }: PlannedCommand) => PURPOSES.indexOf(purpose) * affected.length + affected.indexOf(cwd);
   const taken = new Set([...planned].sort((a, b) => rank(a) - rank(b)).slice(0, MOST));
   return planned.filter((one) => taken.has(one));
 }
 
-/** As many of each list as there is room for, taken in turn. */
+/** As many of each list as fit, taken in turn. */
 function handful<T>(lists: readonly (readonly T[])[]): T[] {
   const taken = lists.map((): T[] => []);
   for (let round = 0, left = MOST; left > 0 && lists.some((list) => list.length > round); round += 1)
@@ -221,7 +221,7 @@ function handful<T>(lists: readonly (readonly T[])[]): T[] {
   return taken.flat();
 }
 
-/** What task files and manifests say: the root's own where it has them, else those of the packages below. */
+/** Commands from task files and manifests: the root's own if it has any, else those of the packages below. */
 async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number | undefined): Promise<OwnCommand[]> {
   const all: FoundCommand[] = [];
   for (const manifest of view.manifests) {
@@ -253,7 +253,7 @@ async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number 
   ].sort((a, b) => PURPOSES.indexOf(a.purpose) - PURPOSES.indexOf(b.purpose));
 }
 
-/** Whether the package lies in a workspace that has a command of its own for the same purpose. */
+/** Whether the package is in a workspace that has its own command for the same purpose. */
 const isCovered = ({ cwd, kind }: FoundCommand, all: readonly FoundCommand[], { manifests }: ProjectView) =>
   manifests.some(
     (one) =>
@@ -264,7 +264,7 @@ const isCovered = ({ cwd, kind }: FoundCommand, all: readonly FoundCommand[], { 
       all.some((each) => each.cwd === one.folder),
   );
 
-/** Which languages the code of a kind is written in. */
+/** The languages of each kind's code. */
 const LANGUAGES: Readonly<Record<string, readonly string[]>> = {
   npm: ["TypeScript", "JavaScript", "Vue", "Svelte", "Astro"],
   deno: ["TypeScript", "JavaScript"],
@@ -283,7 +283,7 @@ const LANGUAGES: Readonly<Record<string, readonly string[]>> = {
   swift: ["Swift"],
 };
 
-/** The kinds of package, those of the most code first. */
+/** The kinds of package, those with the most code first. */
 function kindsOf(found: readonly FoundCommand[], { languages }: ProjectView): string[] {
   const rank = (kind: string) => {
     const at = languages.findIndex((name) => LANGUAGES[kind]?.includes(name));
@@ -299,7 +299,7 @@ const isOutspoken = ({ kind, folder }: PackageManifest, { manifests }: ProjectVi
   });
 
 type FoundCommand = ProjectCommand & { kind: string };
-/** With whether it is what such a project is usually checked with, and no script or target of this one. */
+/** `isUsual`: the usual command for such a project, rather than one of its own scripts or targets. */
 type OwnCommand = ProjectCommand & { isUsual?: boolean };
 
 function ofPackage(manifest: PackageManifest, view: ProjectView, find = FINDERS[manifest.kind]): FoundCommand[] {
@@ -314,7 +314,7 @@ function ofPackage(manifest: PackageManifest, view: ProjectView, find = FINDERS[
   }));
 }
 
-/** Bazel often stands beside what a project is otherwise built with, for users who have it. */
+/** Bazel is often an extra beside the project's main build, for users who have it. */
 function fromBazel(view: ProjectView): ProjectCommand[] {
   const bazel = view.manifests.find(({ kind }) => kind === "bazel");
   return bazel ? ofPackage(bazel, view, ofBazel).map(({ kind: _, ...command }) => command) : [];

@@ -10,31 +10,31 @@ import { realOf } from "../lib/real-path.ts";
 import type { ProjectConventions } from "../protocol/squads.ts";
 import { isSkipped } from "./files.ts";
 
-/** A file in which a project says how it wants to be worked on. */
+/** A file in which a project states its conventions. */
 export interface ConventionFile {
   /** Relative to the top of the project. */
   path: string;
-  /** Its beginning, where it is longer than anybody is told. */
+  /** Only its beginning, if it is longer than any agent would get. */
   text: string;
 }
 
 export interface Conventions {
-  /** From the top of the project to the folder that is worked in, then those below it. */
+  /** From the top of the project down to the working folder, then those below it. */
   files: ConventionFile[];
   /** Files that were not read, and why. */
   refused: string[];
 }
 
 const NAME = "AGENTS.md";
-/** Read where a project has no AGENTS.md at all, the first that is there. */
+/** If a project has no AGENTS.md at all, the first of these is read. */
 const INSTEAD = ["CLAUDE.md", ".github/copilot-instructions.md"];
 const MAX_BYTES = 64_000;
 const MAX_FOLDERS = 1_000;
 const MAX_DEPTH = 4;
-/** How much of all of them together an agent is told, where its model's window has the room. */
+/** The most tokens of all of them together that an agent gets, if its model's window allows. */
 const TOLD_TOKENS = 4_000;
 
-/** Looks for the conventions of a project, from the top of its repository down. Links lead nowhere but to its own documents. */
+/** Finds the conventions of a project, from the top of its repository down. Links may only lead to its own documents. */
 export async function findConventions(folder: string): Promise<Conventions> {
   const root = realOf(folder);
   const top = topOf(root);
@@ -57,13 +57,15 @@ export async function findConventions(folder: string): Promise<Conventions> {
   return found;
 }
 
-/** Which files they are, for people. */
+/** The files' names, for people. */
 export async function nameConventions(folder: string): Promise<ProjectConventions> {
   const { files, refused } = await findConventions(folder);
   return { files: files.map(({ path }) => path), refused };
 }
 
-/** What agents are told of them, marked as the project's own words; "" where there are none. The same files make the same text. */
+/**
+ * Formats the conventions for agents, marked as the project's own words; "" if there are none. The same files give the same text.
+ */
 export function tellConventions({ files }: Conventions, window: number): string {
   const told: string[] = [];
   const untold: string[] = [];
@@ -76,7 +78,7 @@ export function tellConventions({ files }: Conventions, window: number): string 
     room -= estimateTokens(part);
   }
   if (told.length === 0) return "";
-  // Nobody can write a text that holds the mark made from it.
+  // Nobody can write a text that contains the mark made from it.
   const mark = createHash("sha256").update(JSON.stringify(told)).digest("hex").slice(0, 16);
   return [
     "## The project's conventions",
@@ -91,7 +93,7 @@ export function tellConventions({ files }: Conventions, window: number): string 
 function add(found: Conventions, top: string, path: string): void {
   const shown = relative(top, path);
   const real = realOf(path);
-  // Many projects keep one file under two names; a link to anything but a document of the same project is none of those.
+  // Many projects keep one file under two names; a link to anything but a document of the same project is refused.
   const isOwn = real.startsWith(top.endsWith(sep) ? top : `${top}${sep}`) && real.toLowerCase().endsWith(".md");
   if (real !== path && !isOwn) {
     found.refused.push(`${shown} is a link that leads to no document of this project`);
@@ -116,7 +118,7 @@ function add(found: Conventions, top: string, path: string): void {
   } else if (read.absent !== "missing") found.refused.push(`${shown} ${tellAbsent(read.absent)}`);
 }
 
-/** The top of the repository that a folder lies in, or the folder itself. */
+/** The top of the repository that contains a folder, or the folder itself. */
 function topOf(folder: string): string {
   for (let at = folder; ; at = dirname(at)) {
     if (entriesAt(at).some(({ name }) => name === ".git")) return at;
@@ -124,7 +126,7 @@ function topOf(folder: string): string {
   }
 }
 
-/** The folders from the top down to one below it, both among them. */
+/** The folders from the top down to a folder below it, both included. */
 function between(top: string, folder: string): string[] {
   const steps = relative(top, folder)
     .split(sep)

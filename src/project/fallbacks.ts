@@ -17,10 +17,10 @@ export interface Fallback {
   why: string;
 }
 
-/** Tools that run a program in the environment of a Python project, and options of theirs whose value is the word behind them. */
+/** Tools that run a program in a Python project's environment, and their options that take the next word as a value. */
 const PYTHON = /^(?:(?:uv|poetry|pdm|pipenv|rye) run|uvx)$/;
 const VALUED = /^(?:-p|--(?:group|extra|with|with-editable|python|package|project|directory|only-group|no-group))$/;
-/** Programs that are modules too: so they see the project's own folder, as under those tools. */
+/** Programs that are modules too: run as modules they see the project's own folder, as under those tools. */
 const MODULES = new Set("pytest unittest mypy ruff black flake8 isort pylint tox nox coverage".split(" "));
 /** Tools that run a program of installed packages. */
 const PACKAGES = /^(?:(?:pnpm|yarn|npm) exec|pnpm dlx|bun x|npx|bunx|pnpx)$/;
@@ -31,7 +31,7 @@ const BARE_SCRIPTS = /^(?:pnpm|yarn) (?:test|lint|build|typecheck|check)$/;
 /** The folders that hold Python environments in most projects. */
 const ENVIRONMENTS = [".venv", "venv"];
 
-/** A command as it can run with what is installed, where the tool that would run it is missing; undefined if it needs no change. */
+/** Replaces a missing tool with what is installed; undefined if the command needs no change. */
 export function withoutTool(command: string, at: CommandPlace): Fallback | undefined {
   const parts = command.split(" && ").map((part) => ({ part, fallback: ofPart(part.trim(), at) }));
   const whys = parts.flatMap(({ fallback }) => fallback?.why ?? []);
@@ -72,13 +72,13 @@ function fromPackages(tool: string, text: string, at: CommandPlace): Fallback | 
   return { command: `${relative(at.cwd, found)} ${rest}`.trim(), why: `${tool} is not here; ran with node_modules` };
 }
 
-/** The Python environment that stands beside a folder, or above it in the tree. */
+/** The Python environment beside a folder, or above it in the tree. */
 export function environmentFor(at: Pick<CommandPlace, "top" | "cwd">): string | undefined {
   const found = ENVIRONMENTS.map((name) => nearest(join(name, "bin", "python"), at, isExecutable)).find((each) => each);
   return found === undefined ? undefined : join(found, "..", "..");
 }
 
-/** The environment of a command as if the project's Python environment had been activated, where there is one and none is active. */
+/** The environment as if the project's Python environment had been activated, if there is one and none is active. */
 export function activated(env: NodeJS.ProcessEnv, at: Pick<CommandPlace, "top" | "cwd">): NodeJS.ProcessEnv {
   const venv = env.VIRTUAL_ENV ? undefined : environmentFor(at);
   return venv === undefined ? env : { ...env, VIRTUAL_ENV: venv, PATH: `${join(venv, "bin")}:${env.PATH ?? ""}` };
@@ -97,7 +97,7 @@ function after(text: string, words: number): string {
   return words === 0 ? text.trim() : after(text.trim().replace(/^\S+/, ""), words - 1);
 }
 
-/** The program that a tool is told to run, past the tool's own options, and what follows it as it was written. */
+/** The program that a tool is told to run, after the tool's own options, and the rest as written. */
 function split(text: string): { program: string; rest: string } {
   let left = text;
   for (;;) {

@@ -10,7 +10,7 @@ import type { ExecResult } from "../process/exec.ts";
 const MAX_FILES = 500_000;
 const MAX_DEPTH = 64;
 const SKIPPED = new Set(["node_modules", ".git", "dist", "target", "vendor", ".venv", "__pycache__", ".hg", ".svn"]);
-/** Whether a folder of this name holds what others made. */
+/** Whether a folder of this name holds third-party or generated files. */
 export const isSkipped = (name: string) => SKIPPED.has(name);
 
 export interface Listing {
@@ -22,7 +22,7 @@ export interface Listing {
   problem?: string | undefined;
 }
 
-/** The project's files as git sees them, ignored ones left out, in a repository or not; without git, what a walk finds. */
+/** The project's files as git sees them, without ignored ones, in a repository or not; without git, a walk finds them. */
 export async function listFiles(git: Git, root: string, signal?: AbortSignal): Promise<Listing> {
   const own = await ask(git, root, listingOf(["-co"]), signal);
   if (own.ending === "not-started") return { ...(await walk(root, signal)), problem: own.stderr };
@@ -37,7 +37,7 @@ const listing = (source: Listing["source"], files: string[]): Listing => ({
   truncated: files.length > MAX_FILES,
 });
 
-/** The files of a folder that has no repository, by way of an empty one elsewhere. */
+/** Lists a folder outside any repository by means of an empty repository elsewhere. */
 async function listOutside(git: Git, root: string, signal?: AbortSignal): Promise<Listing | undefined> {
   const temporary = mkdtempSync(join(tmpdir(), "io-list-"));
   try {
@@ -48,7 +48,7 @@ async function listOutside(git: Git, root: string, signal?: AbortSignal): Promis
     const found = filesIn(await ask(git, root, [...place, ...listingOf(["-o", ...skipped])], signal));
     if (!found) return undefined;
     const files = found.filter((file) => !file.endsWith("/"));
-    // Of a repository inside git says no more than where it is.
+    // For a nested repository, git only names its folder.
     for (const folder of found.filter((file) => file.endsWith("/"))) {
       const inner = await listFiles(git, join(root, folder), signal);
       for (const file of inner.files) files.push(`${folder}${file}`);
@@ -94,8 +94,8 @@ async function walk(root: string, signal?: AbortSignal): Promise<Listing> {
 }
 
 /**
- * Hands a file to `take` piece by piece, each valid until the next, as long as `take` answers true. A file that fits
- * into the buffer is read at once; only a longer one makes the caller wait. Answers false if there is no such file.
+ * Passes a file to `take` piece by piece, each valid until the next, as long as `take` returns true. A file that fits into the
+ * buffer is read at once; only a longer one makes the caller wait. Returns false if there is no such file.
  */
 export function readPieces(
   opened: OpenFile,

@@ -2,7 +2,7 @@ import type { Git } from "../git/command.ts";
 import { createBreath } from "../lib/breath.ts";
 import { listFiles } from "./files.ts";
 
-/** How long a listing serves: whoever types asks again with each letter. */
+/** How long a listing is cached: a person who types asks again with each letter. */
 const FRESH_MS = 10_000;
 const MOST_FOLDERS = 4;
 
@@ -14,7 +14,7 @@ export function createNameFinder(git: Git, now: () => number = Date.now) {
     const known = listings.get(folder);
     if (known && now() - known.at < FRESH_MS) return known.files;
     const files = listFiles(git, folder).then((found) => found.files);
-    // A listing that failed is asked for again.
+    // A failed listing is not cached.
     files.catch(() => listings.delete(folder));
     listings.delete(folder);
     listings.set(folder, { at: now(), files });

@@ -1,6 +1,6 @@
 import type { PackageManifest } from "./manifests/manifest.ts";
 
-/** What a framework is for; `build` and `library` ask for nobody of their own. */
+/** What a framework is for; `build` and `library` call for no role of their own. */
 export type Area = "frontend" | "backend" | "data" | "mobile" | "desktop" | "learning" | "build" | "library" | "test" | "lint";
 
 export interface Framework {
@@ -8,7 +8,7 @@ export interface Framework {
   area: Area;
 }
 
-/** By kind of package and area: `dependency=Label`, underscores for spaces; a star stands for anything. */
+/** By kind of package and area: `dependency=Label`, with underscores for spaces; a star matches anything. */
 const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
   [
     "npm",
@@ -115,7 +115,7 @@ const KNOWN: readonly [kind: string, area: Area, entries: string][] = [
 
 const KIND_OF: Readonly<Record<string, string>> = { maven: "jvm", gradle: "jvm", sbt: "jvm", deno: "npm" };
 
-/** The longer a pattern, the more it says, so the longest that fits counts. */
+/** The longest pattern that fits wins, because it says the most. */
 const ENTRIES = KNOWN.flatMap(([kind, area, entries]) =>
   entries.split(" ").map((entry) => {
     const [pattern = "", label = ""] = entry.split("=");
@@ -126,14 +126,14 @@ const ENTRIES = KNOWN.flatMap(([kind, area, entries]) =>
 
 const fits = (name: string, start: string, end: string) => name.startsWith(start) && name.endsWith(end);
 
-/** What is worked with, and never shipped. */
+/** Areas of tools, which are never shipped. */
 const TOOLS: ReadonlySet<Area> = new Set(["test", "lint", "build"]);
-/** What an application that is bundled lists among its tools all the same. */
+/** Areas that bundled applications list among their development dependencies. */
 const BUNDLED: ReadonlySet<Area> = new Set(["frontend", "mobile", "desktop"]);
 
 /**
- * The known frameworks and tools that a package names, each once. What it is only developed with makes it no user of a
- * framework, except that of an application which ships its bundle.
+ * The known frameworks and tools that a package names, each once. A development dependency does not make it a user of a
+ * framework, except in an application that ships its bundle.
  */
 export function frameworksOf({ kind, dependencies, development, isPrivate }: PackageManifest): Framework[] {
   const known = ENTRIES.filter((entry) => entry.kind === (KIND_OF[kind] ?? kind));

@@ -3,11 +3,11 @@ import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 import { statsAt } from "../lib/stats-at.ts";
 
-/** How what one file asks for is installed, by argument lists that are run one after the other in the file's folder. */
+/** How to install what one file requires: argument lists to run in order in the file's folder. */
 export interface Way {
   file: string;
   commands: readonly (readonly [program: string, ...args: string[]])[];
-  /** What this makes beside the file; nothing where the tool keeps what it fetched in a cache of the user's. */
+  /** What this creates beside the file; nothing if the tool keeps downloads in a cache of the user's. */
   makes: readonly string[];
   env?: Readonly<Record<string, string>>;
 }
@@ -18,9 +18,9 @@ export interface Install extends Way {
   folder: string;
 }
 
-/** What a way depends on besides the file's name. */
+/** The files that a way depends on, besides its own. */
 interface Beside {
-  /** Whether a file stands beside it. */
+  /** Whether a file is beside it. */
   has: (name: string) => boolean;
   /** The text of a file beside it, or "". */
   text: (name: string) => string;
@@ -32,7 +32,7 @@ interface Row {
   commands: WayOf;
   makes: readonly string[];
   env?: Readonly<Record<string, string>>;
-  /** It names no versions: it counts only where nothing is installed and no lock file speaks for it. */
+  /** It names no versions: it counts only if nothing is installed and there is no lock file for it. */
   isLoose?: true;
 }
 
@@ -43,13 +43,13 @@ const always =
   () =>
     commands;
 
-/** Files with what a Python project needs besides `requirements.txt` in order to be tested. */
+/** Files with what a Python project's tests need besides `requirements.txt`. */
 const MORE_REQUIREMENTS = [
   ...["requirements-dev.txt", "requirements-test.txt", "requirements-tests.txt", "dev-requirements.txt"],
   ...["test-requirements.txt", "requirements_dev.txt", "requirements_test.txt", "requirements/dev.txt", "requirements/test.txt"],
 ];
 
-/** By ecosystem: the first file that is there decides. */
+/** By ecosystem: the first file that exists decides. */
 const ECOSYSTEMS: readonly (readonly Row[])[] = [
   [
     { file: "pnpm-lock.yaml", makes: NODE, commands: always(["pnpm", "install", "--frozen-lockfile"]) },
@@ -135,7 +135,7 @@ const ECOSYSTEMS: readonly (readonly Row[])[] = [
 const ROWS = ECOSYSTEMS.flat();
 const isYarnClassic = (lock: string) => !/^__metadata:/m.test(lock);
 
-/** What else decides what is installed, where it is there. */
+/** Other files that affect what is installed. */
 const SETTINGS = [
   ...["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml"],
   ...["pyproject.toml", ".python-version", "go.mod", "Cargo.toml", "Gemfile", "composer.json", "mix.exs"],
@@ -143,10 +143,10 @@ const SETTINGS = [
 ];
 const LARGEST = 20_000_000;
 
-/** Whether a file says what is to be installed in its folder. */
+/** Whether a file says what to install in its folder. */
 export const asksForInstall = (name: string): boolean => ROWS.some(({ file, isLoose }) => file === name && !isLoose);
 
-/** What is to be installed for work in these folders of a project: for each ecosystem what the nearest file at or above a folder asks for. */
+/** What to install for work in these folders: for each ecosystem, what the nearest file at or above a folder requires. */
 export function findInstalls(top: string, folders: readonly string[]): Install[] {
   const found = new Map<string, Install>();
   for (const folder of folders) {
@@ -162,18 +162,18 @@ export function findInstalls(top: string, folders: readonly string[]): Install[]
 
 const isLock = ({ isLoose }: Row) => !isLoose;
 
-/** What a folder's own files ask for and is not there at all. */
+/** What a folder's own files require and is not installed at all. */
 export function notInstalledIn(folder: string): Install[] {
   const isThere = (name: string) => statsAt(join(folder, name)) !== undefined;
   return findInstalls(folder, ["."]).filter(({ makes }) => makes.length > 0 && !makes.some(isThere));
 }
 
-/** Whether it counts only where nothing is installed yet. */
+/** Whether it counts only if nothing is installed yet. */
 export const isLoose = ({ file }: Install): boolean => ROWS.some((row) => row.file === file && row.isLoose === true);
 
 function installIn(top: string, folder: string, rows: readonly Row[]): Install | undefined {
   const at = join(top, folder);
-  // A link of the repository may lead anywhere.
+  // A link in the repository may lead anywhere.
   if (realOf(at) !== join(realOf(top), folder)) return undefined;
   const has = (name: string) => statsAt(join(at, name))?.isFile() === true;
   const row = rows.find(({ file }) => has(file));
@@ -183,7 +183,7 @@ function installIn(top: string, folder: string, rows: readonly Row[]): Install |
   return { folder, file, commands, makes, ...(env && { env }) };
 }
 
-/** All that says what is to be installed, and from where. */
+/** Everything that determines what is installed, and from where. */
 export function inputsOf(top: string, { folder, file, commands }: Install): string[] {
   const texts = [file, ...SETTINGS].map((name) => smallTextAt(join(top, folder, name), LARGEST) ?? "");
   return [process.platform, process.arch, folder, JSON.stringify(commands), ...texts];
@@ -192,15 +192,15 @@ export function inputsOf(top: string, { folder, file, commands }: Install): stri
 /** A file whose text decides what an install brings, relative to the top. */
 export interface Asking {
   path: string;
-  /** What of the text does. */
+  /** The part of the text that decides. */
   read: (text: string) => string;
 }
 
 const whole = (text: string) => text;
 
 /**
- * What has to change for an install to be worth another run. A manifest beside a lock file counts with the packages that it
- * names, since most of its changes are others. Build files that are no lock files are left to the build.
+ * The files whose changes require another install. A manifest beside a lock file counts only with the packages it names, since
+ * most of its changes are others. Build files without locks are left to the build.
  */
 export function askingFiles({ folder, file, makes }: Install): Asking[] {
   if (makes.length === 0 && !/lock|\.sum$/i.test(file)) return [];
@@ -224,14 +224,14 @@ function withAncestors(folder: string): string[] {
 
 const PACKAGES = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "workspaces", "overrides"];
 
-/** What a package file says of packages, as one text. */
+/** The parts of a package file that concern packages, as one text. */
 function packagesIn(manifest: string): string {
   try {
     const read: unknown = JSON.parse(manifest);
     const entries = typeof read === "object" && read !== null ? Object.entries(read) : [];
     return JSON.stringify(entries.filter(([key]) => PACKAGES.includes(key)));
   } catch {
-    // A file that is no JSON asks for nothing.
+    // A file that is not JSON requires nothing.
     return "[]";
   }
 }
@@ -248,7 +248,7 @@ function asksForPackages(manifest: string): boolean {
         Object.keys(value).length > 0,
     );
   } catch {
-    // A file that is no JSON asks for nothing.
+    // A file that is not JSON requires nothing.
     return false;
   }
 }

@@ -4,7 +4,7 @@ import { readPieces } from "./files.ts";
 import { isBeside } from "./places.ts";
 import type { ProjectTree } from "./tree.ts";
 
-/** Languages in which things are made, by the endings of their files. */
+/** Programming languages, by file extension. */
 const CODE: Readonly<Record<string, string>> = {
   TypeScript: "ts tsx mts cts",
   JavaScript: "js jsx mjs cjs",
@@ -82,7 +82,7 @@ const SHEBANGS: readonly [RegExp, string][] = [
   [/\bperl\b/, "Perl"],
 ];
 
-/** Headers that C and C++ spell alike; they go to whichever there is more of. */
+/** Headers of C and C++ look alike; they count towards whichever has more code. */
 const HEADER = "C or C++ header";
 
 const BY_ENDING: ReadonlyMap<string, string> = new Map(
@@ -91,7 +91,7 @@ const BY_ENDING: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Written by a program, or brought along from elsewhere. */
+/** Generated, or copied from elsewhere. */
 const NOT_WRITTEN_NAME =
   /(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|deno\.lock|composer\.lock|Cargo\.lock|Gemfile\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|go\.sum|mix\.lock|pubspec\.lock|Package\.resolved|packages\.lock\.json|gradlew|mvnw)$|[.-]min\.(?:js|css)$|\.(?:bundle\.js|pb\.go|g\.dart|freezed\.dart|designer\.cs)$|\.generated\.\w+$|_pb2(?:_grpc)?\.py$/i;
 const NOT_WRITTEN_FOLDER = /(?:^|\/)(?:node_modules|vendor|third_?party|3rdparty|bower_components|\.yarn|__snapshots__)\//;
@@ -103,11 +103,11 @@ const BUFFER_BYTES = 256 * 1_024;
 type Totals = Map<string, { files: number; lines: number }>;
 
 export interface Counted extends Pick<Analysis, "languages" | "documents" | "size"> {
-  /** The same shares of what is shipped alone: without tests, examples and documentation, where there is anything else. */
+  /** The shares of shipped code only: without tests, examples and documentation, if there is anything else. */
   shipped: LanguageShare[];
 }
 
-/** Counts the lines of everything a person wrote in the project, and not of what is made, whatever a single file's length. */
+/** Counts the lines of everything a person wrote in the project, not of generated files, whatever a single file's length. */
 export async function countLanguages(
   tree: ProjectTree,
   files: readonly string[],
@@ -155,7 +155,7 @@ function foldHeaders(totals: Totals): void {
   totals.set(into, { files: before.files + headers.files, lines: before.lines + headers.lines });
 }
 
-/** Of these style sheets the ones that are made from others of the same name. */
+/** The style sheets that are generated from others of the same name. */
 export function madeStyles(sheets: readonly string[]): ReadonlySet<string> {
   const sources = new Set(sheets.filter((file) => !file.endsWith(".css")).map(stemOf));
   return new Set(sheets.filter((file) => file.endsWith(".css") && sources.has(stemOf(file))));
@@ -163,7 +163,7 @@ export function madeStyles(sheets: readonly string[]): ReadonlySet<string> {
 
 const stemOf = (file: string) => file.slice(file.lastIndexOf("/") + 1, file.lastIndexOf("."));
 
-/** Answers whether a file is shipped; files come folder by folder, so the last folder's answer is kept. */
+/** Whether a file is shipped; files come folder by folder, so the last folder's answer is cached. */
 function shippedFolders(): (file: string) => boolean {
   let held = { folder: "", isShipped: true };
   return (file) => {
@@ -173,7 +173,7 @@ function shippedFolders(): (file: string) => boolean {
   };
 }
 
-/** The language a name gives away; "" for a file without an ending, whose first line may tell. */
+/** The language that a name reveals; "" for a file without an extension, whose first line may tell. */
 function languageOf(file: string): string | undefined {
   const name = file.slice(file.lastIndexOf("/") + 1);
   const known = NAMES[name];
@@ -183,7 +183,7 @@ function languageOf(file: string): string | undefined {
   return dot === 0 ? undefined : BY_ENDING.get(name.slice(dot + 1).toLowerCase());
 }
 
-/** Counts one file after another; made once, for there may be many thousands of them. */
+/** Counts one file after another; reused, because there may be many thousands of them. */
 function createCounter() {
   let language = "";
   let lines = 0;

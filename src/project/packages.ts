@@ -5,13 +5,13 @@ import { type Framework, frameworksOf } from "./frameworks.ts";
 import { type PackageManifest, uses } from "./manifests/manifest.ts";
 import { isAid, isBeside, isDocumentation, isShown } from "./places.ts";
 
-/** The packages that are worked on: without examples and documentation, unless there is nothing else. */
+/** The packages that people work on: without examples and documentation, unless there is nothing else. */
 export function mainOf(manifests: readonly PackageManifest[]): readonly PackageManifest[] {
   const own = manifests.filter((one) => !isShown(one.folder) && !isDocumentation(one));
   return own.length > 0 ? own : manifests;
 }
 
-/** The frameworks of what is shipped, and the tools of all that is worked on; a project does not use itself. */
+/** The frameworks of shipped code, and the tools of all packages; a project does not use itself. */
 export function frameworksIn(manifests: readonly PackageManifest[]): Framework[] {
   const main = mainOf(manifests);
   const isMixed = main.some(({ folder }) => !isBeside(folder));
@@ -24,12 +24,12 @@ export function frameworksIn(manifests: readonly PackageManifest[]): Framework[]
   return [...new Map(found.map((one) => [one.label, one])).values()];
 }
 
-/** How much of the shipped files must lie where a framework is used before it asks for somebody of its own. */
+/** The share of shipped files that must be where a framework is used before it calls for a role of its own. */
 const WORTH_A_ROLE = 0.1;
 
 /**
- * The frameworks that ask for somebody of their own: without those for apps that are used in a corner of the project only.
- * The root of a build of several packages speaks for itself alone.
+ * The frameworks that call for a role of their own: not app frameworks used only in a corner of the project. The root of a
+ * multi-package build counts only if no package below uses the framework.
  */
 export function frameworksForRoles(
   found: readonly Framework[],
@@ -52,7 +52,7 @@ const isSourceOf = ({ folder, kind }: PackageManifest, file: string) =>
   folder === "." || (kind !== "gradle" && kind !== "maven") || /\.(?:java|kt|scala|groovy)$|\/src\/main\//.test(file);
 const CODE = /\.(?:java|kt|swift|m|mm|dart|[cm]?[jt]sx?|cs|fs|vb|c|cc|cpp|h|hpp|rs|go|py|rb|php|scala|groovy|vue|svelte)$/;
 
-/** A folder that holds this many packages without a single script holds data, such as type definitions. */
+/** A folder with this many packages and not a single script holds data, such as type definitions. */
 const MANY = 50;
 
 /** The manifests of packages that people work on one by one. */
@@ -70,7 +70,7 @@ export function withoutCollections(manifests: readonly PackageManifest[]): Packa
   return manifests.filter((one) => !dropped.has(one));
 }
 
-/** A solution lists projects, and a file of requirements for tools or documentation what they need; neither is a package. */
+/** A solution lists projects, and a requirements file for tools or documentation lists what they need; neither is a package. */
 const isOnlyList = ({ file, folder, kind, workspace }: PackageManifest) =>
   (kind === "dotnet" && workspace !== undefined) || (file.endsWith(".txt") && kind === "python" && isAid(folder));
 
@@ -99,7 +99,7 @@ const WORKSPACES: Readonly<Record<string, string>> = {
   bun: "Bun workspaces",
 };
 
-/** What makes several packages one project, as its root says, or the topmost folders where the root says nothing. */
+/** What makes several packages one project, according to its root, or to the topmost folders if there is no root. */
 export function monorepoOf(view: ProjectView, signs: readonly string[]): string | null {
   const depth = ({ folder }: PackageManifest) => (folder === "." ? 0 : folder.split("/").length);
   const top = Math.min(...view.manifests.map(depth));
@@ -110,7 +110,7 @@ export function monorepoOf(view: ProjectView, signs: readonly string[]): string 
   return [...new Set([...declared, ...signs, ...(bazel ? ["Bazel"] : [])])].join(", ") || null;
 }
 
-/** What installs the packages of each kind, where the kind alone says so. */
+/** The package manager of each kind, if the kind alone determines it. */
 const MANAGERS: Readonly<Record<string, string>> = {
   deno: "Deno",
   cargo: "Cargo",
@@ -149,7 +149,7 @@ export function packageManagersOf(view: ProjectView): string[] {
   return [...new Set(found)];
 }
 
-/** Test runners that come with a language and leave no other trace than the command. */
+/** Test runners that come with a language and leave no trace but the command. */
 const RUNNERS: readonly [pattern: RegExp, label: string][] = [
   [/^cargo test\b/, "cargo test"],
   [/^mix test\b/, "ExUnit"],

@@ -26,26 +26,26 @@ import { whyCouldNotRun } from "./reports/could-not-run.ts";
 export interface PreparerDeps {
   wrap: Wrap;
   redactor: Redactor;
-  /** Where what was installed is kept for the next run, by the hash of what asked for it; undefined to keep nothing. */
+  /** Where installs are cached for the next run, by the hash of what they require; undefined for no cache. */
   kept: string | undefined;
   log: Log;
   deadlineMs?: number;
 }
 
 export interface Preparing {
-  /** The worktree that is to have it. */
+  /** The worktree to install into. */
   tree: Tree;
-  /** The folders of the checkout that were brought into the tree, and its top. */
+  /** The folders of the checkout that were brought into the tree, and the top of the checkout. */
   checkout: { root: string; names: readonly string[] };
   stand: SandboxProfile;
   env: NodeJS.ProcessEnv;
   /** A folder on the tree's disk. */
   scratch: string;
-  /** Whether what is installed may be kept for others: nobody but the tools has written in the tree. */
+  /** Whether the install may be cached for others: nobody but the tools has written in the tree. */
   keep: boolean;
-  /** Takes over the copying of what is kept; without it that is waited for. */
+  /** Takes over the copying into the cache; without it, the caller waits for that. */
   keepLater?: ((work: () => Promise<void>) => void) | undefined;
-  /** Whether what is there was installed for another state of the files: it goes, unless nothing can take its place. */
+  /** Whether the present install is for another state of the files: it is removed, unless nothing can replace it. */
   replace?: boolean;
   signal: AbortSignal;
 }
@@ -55,7 +55,7 @@ export interface Prepared {
   install: Install;
   /** "kept": an earlier run has installed the same. */
   state: "installed" | "kept" | "failed" | "missing program";
-  /** What is there by now, relative to the top. */
+  /** What exists now, relative to the top. */
   made: string[];
   /** How the last command ended. */
   result: ExecResult;
@@ -63,13 +63,13 @@ export interface Prepared {
 
 const DEADLINE_MS = 15 * 60_000;
 const MAX_OUTPUT = 16_000;
-/** So many installs are kept, the latest used. */
+/** How many installs are cached, the last used ones. */
 const MOST_KEPT = 12;
-/** One that was not finished by then was cut off. */
+/** A copy that is unfinished after this time was interrupted. */
 const CUT_OFF_MS = 60 * 60_000;
 /** Tools write the lock file and what they install in either order. */
 const SAME_TIME_MS = 10_000;
-/** What tools touch in a folder whenever they install there. */
+/** The files that tools touch whenever they install in a folder. */
 const TOUCHED = [
   ".package-lock.json",
   ".modules.yaml",
@@ -81,17 +81,17 @@ const TOUCHED = [
 const LARGEST = 20_000_000;
 const NAMES = "names.json";
 
-/** Nobody sits there, and nothing is to be put into the user's repository. */
+/** Nobody answers prompts, and nothing may be put into the user's repository. */
 const UNATTENDED = {
   ...{ CI: "true", COREPACK_ENABLE_DOWNLOAD_PROMPT: "0" },
   ...{ HUSKY: "0", LEFTHOOK: "0", SKIP_INSTALL_SIMPLE_GIT_HOOKS: "1" },
 };
 
-/** Whether the checkout already has what a file asks for, as far as that can be told without asking the tool. */
+/** Whether the checkout already has what a file requires, as far as can be told without asking the tool. */
 export function isInstalled(install: Install, { root, names }: Preparing["checkout"], top: string): boolean {
   const { folder, file, makes } = install;
   const own = names.filter((name) => dirname(name) === folder && isMadeBy(install, join(root, name)));
-  // What a commit holds is the project's own.
+  // Committed files are the project's own.
   if (own.length === 0) return makes[0] !== undefined && committedIn(top, install, names).includes(join(folder, makes[0]));
   if (isLoose(install) || own.some((name) => statsAt(join(root, name))?.isSymbolicLink())) return true;
   const lock = join(folder, file);
@@ -101,7 +101,7 @@ export function isInstalled(install: Install, { root, names }: Preparing["checko
   return asked !== undefined && isSame && last + SAME_TIME_MS >= asked;
 }
 
-/** What an install would make and is in the tree without having been brought there. */
+/** What an install would create and is in the tree without having been brought there. */
 function committedIn(top: string, { folder, makes }: Install, brought: readonly string[]): string[] {
   return makes.map((name) => join(folder, name)).filter((name) => statsAt(join(top, name)) && !brought.includes(name));
 }
@@ -115,13 +115,13 @@ function lastTouched(folder: string): number {
   return Math.max(...["", ...TOUCHED, ...libraries].map((name) => statsAt(join(folder, name))?.mtimeMs ?? 0));
 }
 
-/** Installs what a project's files ask for into a tree, once for each state of those files. */
+/** Installs what a project's files require into a tree, once for each state of those files. */
 export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLINE_MS }: PreparerDeps) {
-  /** Runs the commands of an install behind the wall, with the network. */
+  /** Runs the commands of an install in the sandbox, with network access. */
   async function run(install: Install, { tree: { path: top }, stand, env, signal }: Preparing): Promise<ExecResult> {
     const cwd = join(top, install.folder);
     const theirs: NodeJS.ProcessEnv = { ...projectEnvironment(env, redactor), ...UNATTENDED, ...install.env };
-    // It would leave out what only developers need, such as test runners.
+    // With it, tools leave out what only developers need, such as test runners.
     delete theirs.NODE_ENV;
     let result = notStarted("");
     for (const command of install.commands) {
@@ -132,7 +132,7 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     return { ...result, output: redactor.clean(result.output) };
   }
 
-  /** What of an install is in a tree, each part hidden from git; what is committed is no part of it. */
+  /** What an install created in a tree, each part hidden from git; committed files are not part of it. */
   function madeIn(install: Install, top: string, committed: readonly string[], besides: Besides): string[] {
     const ignored = besides.ignored.map((name) => name.replace(/\/$/, ""));
     const isBelow = (name: string) => install.folder === "." || name.startsWith(`${install.folder}/`);
@@ -158,14 +158,14 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     utimesSync(join(folder, NAMES), new Date(), new Date());
   }
 
-  /** Keeps a copy for the next run. One that cannot be made is done without. */
+  /** Caches a copy for the next run; if that fails, there is none. */
   async function keep(folder: string, names: readonly string[], { tree: { path: top }, signal }: Preparing): Promise<void> {
     mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
-      // Another run is about to keep the same.
+      // Another run is already caching the same.
       return;
     }
     const tree = join(folder, "tree");
@@ -181,7 +181,7 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
     await dropOldest(realOf(dirname(folder)));
   }
 
-  /** Installs one thing; `seen` is told what the tool left in the tree besides. */
+  /** Installs one thing; `seen` gets what else the tool left in the tree. */
   async function prepareOne(install: Install, at: Preparing, seen: (left: Besides) => void): Promise<Prepared> {
     const top = at.tree.path;
     const { root: from, names: before } = at.checkout;
@@ -220,7 +220,7 @@ export function createPreparer({ wrap, redactor, kept, log, deadlineMs = DEADLIN
   }
 
   return {
-    /** One after the other; one that fails keeps no other from being tried. What they do to other files is undone. */
+    /** In sequence; one that fails does not stop the others. Their changes to other files are undone. */
     async prepare(installs: readonly Install[], at: Preparing): Promise<Prepared[]> {
       const isFresh = at.keep && !at.replace;
       const before = isFresh ? undefined : await changedIn(at.tree);
@@ -260,13 +260,13 @@ function moveAside(top: string, names: readonly string[], scratch: string) {
   };
 }
 
-/** Brings a tree in which nobody else was at work back to its last commit. */
+/** Restores a tree that nobody else works in to its last commit. */
 async function undoAll({ files, untracked }: Besides, tree: Tree): Promise<void> {
   if (files.length > 0) await restoreFiles(tree, files);
   if (untracked.length > 0) await tree.git.must(tree.path, ["clean", "-q", "-fd"]);
 }
 
-/** Brings the files of a tree back to what they were: changed ones to the last commit, new ones are deleted. */
+/** Restores the files of a tree: those changed since go back to the last commit, new ones are deleted. */
 async function undoSince(before: Pick<Awaited<ReturnType<typeof changedIn>>, "files" | "untracked">, tree: Tree): Promise<void> {
   const now = await changedIn(tree);
   const files = now.files.filter((file) => !before.files.includes(file));
@@ -277,14 +277,14 @@ async function undoSince(before: Pick<Awaited<ReturnType<typeof changedIn>>, "fi
   else for (const file of left) await removeTree(join(realOf(tree.path), file));
 }
 
-/** Whether it is there now. */
+/** Whether it is installed now. */
 export const isPrepared = ({ state }: Prepared): boolean => state === "installed" || state === "kept";
 
-/** What could not be installed and why, with the command for a person who can do it; `rest` says what that means here. */
+/** What could not be installed and why, with the command for a person; `rest` says what that means here. */
 export const tellMissing = (prepared: Prepared, rest: string): string =>
   oneLine(`${whyNotPrepared(prepared)}. ${rest} Install it in the project: ${typed(prepared.install)}`, 2_000);
 
-/** Why an install came to nothing, in a few words. */
+/** Why an install failed, in a few words. */
 function whyNotPrepared({ state, install, result }: Prepared): string {
   const [program] = install.commands[0]!;
   if (state === "missing program") return `${install.file} asks for ${program}, which is not installed here`;
@@ -297,7 +297,9 @@ function whyNotPrepared({ state, install, result }: Prepared): string {
   return `"${install.commands.map((command) => command.join(" ")).join(" && ")}" failed (${reason}${said ? `: ${said.trim().slice(0, 200)}` : ""})`;
 }
 
-/** The command as it can be started here; package managers that Corepack brings are started by it. Undefined where the program is missing. */
+/**
+ * The command as it can be started here; Corepack starts package managers that it provides. Undefined if the program is missing.
+ */
 function runnable(
   [program, ...args]: readonly [string, ...string[]],
   env: NodeJS.ProcessEnv,
@@ -313,14 +315,14 @@ export function isOnPath(program: string, { PATH = "" }: NodeJS.ProcessEnv): boo
   return PATH.split(delimiter).some((folder) => isAbsolute(folder) && isExecutable(join(folder, program)));
 }
 
-/** The names that are kept in a folder; undefined where nothing whole is. */
+/** The names cached in a folder; undefined if the copy is incomplete. */
 function namesIn(folder: string): string[] | undefined {
   const text = smallTextAt(join(folder, NAMES), 1_000_000);
   const read = text === undefined ? undefined : z.array(z.string()).safeParse(JSON.parse(text));
   return read?.success ? read.data : undefined;
 }
 
-/** Takes away what was not used for longest, and what was cut off while it was copied. */
+/** Removes the least recently used installs, and interrupted copies. */
 async function dropOldest(kept: string): Promise<void> {
   const all = entriesAt(kept)
     .filter((entry) => entry.isDirectory())

@@ -1,6 +1,6 @@
 import type { Breath } from "../lib/breath.ts";
 
-/** Files that tell something by being there, beside the manifests. */
+/** Files whose presence says something, besides the manifests. */
 const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", label: string, pattern: RegExp][] = [
   ["ci", "GitHub Actions", /^\.github\/workflows\/[^/]+\.ya?ml$/],
   ["ci", "GitLab CI", /^\.gitlab-ci\.yml$/],
@@ -40,13 +40,13 @@ const SIGNS: readonly [kind: "ci" | "containers" | "testTools" | "monorepo", lab
   ["monorepo", "Lerna", /^lerna\.json$/],
   ["monorepo", "Go workspace", /^go\.work$/],
 ];
-/** What every sign above has in common, so that most files are asked one question and not fifty. */
+/** A pattern that covers every sign above, so that most files need one test and not fifty. */
 const MAYBE_SIGN =
   /^\.|\.tf$|_test\.go$|\.config\.\w+$|(?:^|\/)(?:jenkinsfile|chart\.yaml|containerfile|[^/]*docker|[^/]*compose|kustomiz|conftest|noxfile|pytest|phpunit|cypress|vitest|catch|doctest\.h|gtest\.h|tox\.ini|\.mocharc|\.rspec)|^[^/]+\.(?:ya?ml|json|work|bazel)$/i;
 
 export type Signs = Record<(typeof SIGNS)[number][0], string[]>;
 
-/** Whether a file is worth asking for each sign. */
+/** Whether a file is worth testing for each sign. */
 export const maybeSign = (file: string): boolean => MAYBE_SIGN.test(file);
 
 export async function signsAmong(files: readonly string[], breathe: Breath): Promise<Signs> {

@@ -4,7 +4,7 @@ import { isShell, scriptOf, unwrap } from "../shell/wrappers.ts";
 
 const words = (text: string) => new Set(text.split(" "));
 
-/** Programs that do nothing but run tests. */
+/** Programs that only run tests. */
 const RUNNERS = words(
   "vitest jest mocha ava tap tape uvu jasmine karma wtr wdio testcafe nightwatch cucumber cucumber-js elm-test pytest py.test unittest nose nose2 nosetests tox nox behave trial robot rspec phpunit pest paratest ctest bats prove busted gotestsum ginkgo",
 );
@@ -17,7 +17,7 @@ const BY_TARGET = words("make gmake just task ninja rake gulp grunt inv invoke d
 const MANAGERS = words("npm pnpm yarn bun composer");
 const CONTAINERS = words("docker docker-compose podman nerdctl kubectl");
 const INTERPRETER = /^(?:python[\d.]*|pypy3?|node|tsx|ts-node|ruby|php|perl)$/;
-/** Programs that run the one named behind them, besides those of every shell. */
+/** Programs that run the one named after them, besides those of every shell. */
 const WRAPPERS = words("xvfb-run cross-env dotenv c8 nyc npx bunx pnpx uvx");
 const WRAPPING: Readonly<Record<string, ReadonlySet<string>>> = {
   ...Object.fromEntries(
@@ -26,22 +26,22 @@ const WRAPPING: Readonly<Record<string, ReadonlySet<string>>> = {
   ...Object.fromEntries("bundle mise asdf nvm fnm rbenv pyenv opam composer".split(" ").map((each) => [each, words("exec")])),
   ...Object.fromEntries("npm pnpm yarn bun".split(" ").map((each) => [each, words("exec x dlx")])),
 };
-/** Those of them whose projects may name scripts of their own. */
+/** Those of them whose projects may define scripts of their own. */
 const SCRIPTED = words("hatch pdm rye");
 
-/** Options whose value is the word behind them. */
+/** Options that take the next word as a value. */
 const VALUED =
   /^(?:-[CFpnugdefx]|-pl|--(?:prefix|dir|directory|cwd|chdir|filter|workspace|package|with|group|extra|python|project|projects|env-file|name|from|file|manifest-path|working-dir|user|unset|exclude-task))$/;
 const VALUED_BY_NPM = new RegExp(`^-w$|${VALUED.source}`);
 const VALUED_BY_INTERPRETER = /^(?:-[WXrCId]|--(?:require|import|loader|experimental-loader|conditions|env-file))$/;
-/** Only says something, or only gets ready. */
+/** Only prints something, or only prepares. */
 const RUNS_NONE = /^(?:--version|--help|-h|--dry-run|--no-run|--collect-only|--co|--listTests|--list-tests|--list|--init)$/;
 const CODE = /^(?:-[celnp]+|--eval|--print|--check)$/;
 const NO_TESTS = words(
   "lint build format fmt typecheck tsc clean install setup prepare docs serve server start deploy publish generate compile seed prettier eslint list image db data report",
 );
 
-/** What only looks, and git, whose doings can be seen otherwise. */
+/** Programs that only read, and git, whose changes can be seen otherwise. */
 const LOOKS = words(
   "git ls cat grep rg head tail pwd echo printf wc find diff sort uniq cut stat which cd true false test [ [[ : exit sleep date for done fi set export }",
 );
@@ -55,7 +55,7 @@ export interface TestReading {
   isTest: boolean;
   /** Whether the command's exit code is that of the tests. */
   codeIsTheirs: boolean;
-  /** Whether the same command goes on to do what may change files. */
+  /** Whether the same command goes on to do something that may change files. */
   isFollowed: boolean;
 }
 const NONE: TestReading = { isTest: false, codeIsTheirs: false, isFollowed: false };
@@ -64,13 +64,13 @@ const OWN: TestReading = { isTest: true, codeIsTheirs: true, isFollowed: false }
 /** Whether a command runs tests, and whether its exit code is theirs. */
 export const testIn = (command: string): TestReading => inLine(readShell(command), { pipefail: false, depth: 0 });
 
-/** Whether a command changes no file, or does so by git alone. */
+/** Whether a command changes no file, except through git. */
 export const onlyLooks = (command: string): boolean => lineLooks(readShell(command), 0);
 
 interface Around {
-  /** Whether a pipe ends with the code of whichever of its commands failed. */
+  /** Whether a pipe's exit code is that of whichever command failed. */
   pipefail: boolean;
-  /** How many shells and containers stand around this one. */
+  /** How many shells and containers surround this one. */
   depth: number;
 }
 
@@ -120,7 +120,7 @@ function inWords(given: readonly string[], input: string, around: Around): TestR
     return depth > MAX_SHELLS ? NONE : inLine(readShell(script), { pipefail: plain.includes("pipefail"), depth });
   if (CONTAINERS.has(name)) {
     const at = plain.findIndex((word) => word === "run" || word === "exec");
-    // A container in a container is not looked for: each start would be tried anew.
+    // Containers in containers are ignored: each possible start would multiply the attempts.
     if (at < 0 || depth >= MAX_SHELLS) return NONE;
     const starts = plain.slice(at + 1, at + 30).map((_, index) => plain.slice(at + 1 + index));
     return starts.map((some) => inWords(some, "", { ...around, depth: MAX_SHELLS - 1 })).find(({ isTest }) => isTest) ?? NONE;
@@ -174,7 +174,7 @@ function byMaven(args: readonly string[]): boolean {
   return targetsOf(args).some((one) => /^(?:test|verify|integration-test)$|^(?:surefire|failsafe):/.test(one));
 }
 
-/** A task of any project of the build; those of the tools that judge code are named for what they judge. */
+/** A task of any project of the build; tasks of tools that judge code are named after what they judge. */
 function isGradleTest(task: string): boolean {
   const name = task.slice(task.lastIndexOf(":") + 1);
   return /^(?:test|check|verify|integration-test|\w+Tests?)$/.test(name) && !/^(?:checkstyle|pmd|spotbugs|compile)/.test(name);
@@ -189,7 +189,7 @@ function byInterpreter(args: readonly string[]): boolean {
   return isTestFile(started[0] ?? "") || runsTests(unwrapped(started));
 }
 
-/** The words from the program that does the work on. */
+/** The words from the program that does the work onwards. */
 function unwrapped(given: readonly string[]): readonly string[] {
   let left = given;
   for (;;) {
@@ -199,14 +199,14 @@ function unwrapped(given: readonly string[]): readonly string[] {
     else {
       const [by, ...rest] = Object.hasOwn(WRAPPING, name) ? pastOptions(left.slice(1)) : [];
       if (by === undefined || !WRAPPING[name]!.has(by)) return left;
-      // The name of a script, for nobody runs the shell's own `test` this way.
+      // A script's name, because nobody runs the shell's own `test` this way.
       if (SCRIPTED.has(name) && namesTests(pastOptions(rest)[0] ?? "")) return left;
       left = name === "coverage" ? ["python", ...rest] : pastOptions(rest);
     }
   }
 }
 
-/** The words behind the options; `-m`, which names a program, is none of them. */
+/** The words after the options; `-m`, which names a program, is not one. */
 function pastOptions(given: readonly string[], valued = VALUED): readonly string[] {
   let at = 0;
   while (given[at]?.startsWith("-") && given[at] !== "-m") {
@@ -228,7 +228,7 @@ const namedTargets = (args: readonly string[]) =>
 
 const nameOf = (program = "") => program.slice(program.lastIndexOf("/") + 1).replace(/\.(?:exe|cmd|bat|phar|[mc]?js)$/, "");
 
-/** Whether a script or a target is one that tests, by the parts of its name. */
+/** Whether a script or target tests, by the parts of its name. */
 function namesTests(name: string): boolean {
   const parts = name.split(/[:._/-]+/);
   return (
@@ -237,7 +237,7 @@ function namesTests(name: string): boolean {
   );
 }
 
-/** Of a whole path only the file and its folder count: what lies above them is not the project's own. */
+/** Only the file and its folder count: an absolute path's upper folders are not the project's own. */
 function isTestFile(path: string): boolean {
   if (/\s|(?:^|\/)node_modules\//.test(path)) return false;
   const own = path.startsWith("/") ? path.split("/").slice(-2).join("/") : path;
@@ -262,7 +262,7 @@ function lineLooks(line: Line, depth: number): boolean {
   );
 }
 
-/** Whether it puts something into a file. */
+/** Whether it writes to a file. */
 function writes({ redirects }: Command): boolean {
   return redirects.some(({ operator, target }) => operator.startsWith(">") && !NO_FILE.test(target.text));
 }

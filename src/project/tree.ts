@@ -3,18 +3,18 @@ import { dirname, isAbsolute, join, normalize } from "node:path";
 import { type Folder, openFolder } from "../lib/pinned/folder.ts";
 import { type OpenFile, openPlain, readPlain } from "../lib/pinned/read.ts";
 
-/** The files of a project, each opened from the folder it stands in, past no link. */
+/** The files of a project, each opened from its folder, without following links. */
 export interface ProjectTree {
-  /** Opens a file to be read; the caller closes it. */
+  /** Opens a file for reading; the caller closes it. */
   open(file: string): OpenFile;
   /** The text of a small file, or undefined if it is not a readable regular file of at most `limit` bytes. */
   text(file: string, limit?: number): string | undefined;
-  /** The file of the project to which a link leads by its own text; undefined if it is no link or leads elsewhere. */
+  /** The file of the project that a link's own text leads to; undefined if it is no link or leads elsewhere. */
   linked(file: string): string | undefined;
   close(): void;
 }
 
-/** Opens a project by its real path. The folder of the last file is held, for files come folder by folder. */
+/** Opens a project by its real path. The last file's folder is kept open, because files come folder by folder. */
 export function openTree(root: string): ProjectTree {
   let held: { below: string; folder: Folder | undefined } | undefined;
   const folderOf = (below: string): Folder | undefined => {
@@ -54,7 +54,7 @@ function linkAt(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
-    // No link, or none that we may read.
+    // No link, or one that we may not read.
     return undefined;
   }
 }
@@ -63,7 +63,7 @@ function folderAt(path: string): Folder | undefined {
   try {
     return openFolder(path.replace(/(?<=.)\/$/, ""));
   } catch {
-    // Gone, a link by now, or kept from us: there are no files in it for us.
+    // Gone, replaced by a link, or unreadable: it has no files for us.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What YAML holds, read with care: a value of another kind than the one asked for counts as absent. */
+/** Reads YAML values leniently: a value of another kind than asked for counts as absent. */
 export type Yaml = Readonly<Record<string, unknown>>;
 export const isMap = (value: unknown): value is Yaml => typeof value === "object" && value !== null && !Array.isArray(value);
 export const mapOf = (value: unknown): Yaml => (isMap(value) ? value : {});
@@ -10,15 +10,15 @@ const MAX_ROWS = 24;
 const MAX_KEYS = 8;
 export const OTHER_SYSTEM = /windows|macos/i;
 
-/** What the placeholders of a workflow stand for in one of its runs. */
+/** The values of a workflow's placeholders in one of its runs. */
 export interface Values {
-  /** One row of the job's matrix; undefined where the matrix is made while the workflow runs. */
+  /** One row of the job's matrix; undefined if the matrix is computed while the workflow runs. */
   matrix: Yaml | undefined;
   env: Readonly<Record<string, string>>;
   inputs: Readonly<Record<string, string>>;
 }
 
-/** The rows of a job's matrix, at most a handful of them, without those of other systems. */
+/** The rows of a job's matrix, at most a handful, without those of other systems. */
 export function rowsOf(strategy: unknown): (Yaml | undefined)[] {
   const matrix = mapOf(strategy).matrix;
   if (matrix === undefined) return [{}];
@@ -41,12 +41,12 @@ export function rowsOf(strategy: unknown): (Yaml | undefined)[] {
 }
 
 const PLACEHOLDER = /\$\{\{([^{}]{1,200})\}\}/g;
-/** A version in a matrix or a variable chooses a toolchain; here that is the one that is installed, so such an option is left out. */
+/** A version in a matrix chooses a toolchain; here only the installed one exists, so such an option is left out. */
 const VERSIONED = /(^|\s)(?:-[\w.-]{1,60}=|\+)\$\{\{([^{}]{1,200})\}\}(?=\s|$)/g;
 const VERSION = /^v?\d+(?:\.(?:\d+|x))*$|^(?:stable|beta|nightly)$/;
 const SAFE = /^[\w@%+=:,./ -]{0,200}$/;
 
-/** The text with what can be known of its placeholders put in; the others stay, and with them the line is not read. */
+/** Replaces the placeholders whose values can be known. A line in which others remain is not read. */
 export function resolved(text: string, values: Values): string {
   return text
     .replace(VERSIONED, (whole, before: string, inner: string) =>
@@ -80,7 +80,7 @@ function termOf(term: string, { matrix, env, inputs }: Values): string | undefin
   return term === "github.workspace" ? "." : term === "runner.os" ? "Linux" : undefined;
 }
 
-/** What a row says under a name; a name that it lacks is empty, as GitHub has it. */
+/** A row's value for a name; as on GitHub, a missing name is empty. */
 function cell(row: Yaml, path: readonly string[]): string | undefined {
   let value: unknown = row;
   for (const name of path) value = isMap(value) && Object.hasOwn(value, name) ? value[name] : undefined;
@@ -91,10 +91,10 @@ function cell(row: Yaml, path: readonly string[]): string | undefined {
       : textOf(value);
 }
 
-/** Conditions under which a step runs only elsewhere, or only after something went wrong. */
+/** Conditions of steps that run only elsewhere, or only after a failure. */
 const RARE = /failure\(\)|cancelled\(\)|refs\/tags|release|deploy|schedule|workflow_dispatch/i;
 
-/** Whether a condition lets a step run on an ordinary change; what is not understood does. */
+/** Whether a condition lets a step run on an ordinary change; an unknown condition does. */
 export function holds(condition: unknown, values: Values): boolean {
   const text = textOf(condition)
     .slice(0, 1_000)
@@ -117,7 +117,7 @@ function termHolds(given: string, values: Values): boolean {
   return isNegated || !(RARE.test(term) || OTHER_SYSTEM.test(term));
 }
 
-/** Variables whose values are written down as they are, or follow from the row of the matrix; the others are undefined. */
+/** Variables with literal values, or values from the matrix row; the others are undefined. */
 export function variablesOf(env: unknown, values: Values): Record<string, string | undefined> {
   const entries = Object.entries(mapOf(env)).slice(0, 50);
   return Object.fromEntries(

@@ -20,10 +20,10 @@ const MAX_STEPS = 100;
 const MAX_DEPTH = 3;
 
 const PUBLISHING_ACTION = /publish|release|deploy|login-action|build-push-action/i;
-/** A job with one of these looks at the code for somebody else. */
+/** A job with one of these scans the code for somebody else. */
 const SCANNER = /^github\/codeql-action\/|^ossf\/scorecard-action/;
 
-/** What well-known actions run, as a command. */
+/** The commands that well-known actions run. */
 const ACTIONS: Readonly<Record<string, (given: Yaml) => string>> = {
   "golangci/golangci-lint-action": ({ args }) => `golangci-lint run ${textOf(args)}`,
   "psf/black": () => "black --check .",
@@ -33,7 +33,7 @@ const ACTIONS: Readonly<Record<string, (given: Yaml) => string>> = {
   "gradle/gradle-build-action": ({ arguments: args }) => `./gradlew ${textOf(args)}`,
 };
 
-/** The project's own actions that a workflow uses, by their folders. */
+/** The project's own actions that a workflow uses, by folder. */
 export function actionsIn(workflow: Yaml): string[] {
   const steps = Object.values(mapOf(workflow.jobs))
     .slice(0, MAX_JOBS)
@@ -49,7 +49,7 @@ const stepsOf = (steps: unknown): Yaml[] =>
     .filter(isMap)
     .slice(0, MAX_STEPS);
 
-/** The scripts of a workflow's jobs that changes start and that publish nothing. */
+/** The scripts of a workflow's jobs that run on changes and publish nothing. */
 export function ofGithub(workflow: Yaml, file: string, actions: ReadonlyMap<string, Yaml | undefined>): CiScript[] {
   if (PUBLISHING.test(`${posix.basename(file)} ${textOf(workflow.name)}`) || !runsOnChanges(workflow.on)) return [];
   return Object.entries(mapOf(workflow.jobs))
@@ -90,7 +90,7 @@ function ofJob(id: string, job: Yaml, workflow: Yaml, actions: ReadonlyMap<strin
   });
 }
 
-/** Variables that the workflow itself reads, to put them into its commands and conditions. */
+/** Variables that the workflow itself reads in its commands and conditions. */
 const readIn = (workflow: Yaml) =>
   new Set([...JSON.stringify(workflow).matchAll(/\benv\.(\w{1,100})/g)].map((match) => match[1]!));
 
@@ -101,7 +101,7 @@ interface JobRun {
   depth: number;
 }
 
-/** The scripts of a job's steps up to the one after which the sources are others, or what was built elsewhere is needed. */
+/** The scripts of a job's steps, up to a step that changes the sources or needs what was built elsewhere. */
 function ofSteps(steps: readonly Yaml[], run: JobRun): CiScript[] {
   const found: CiScript[] = [];
   let { values } = run;
@@ -145,11 +145,11 @@ const known = (variables: Readonly<Record<string, string | undefined>>): Record<
 
 const publishes = (step: Yaml) =>
   publishesIn(textOf(step.run)) || PUBLISHING_ACTION.test(textOf(step.uses).split("@")[0]!) || isSecretWith(step);
-/** An action that is given a password publishes or signs; a token to read with does not. */
+/** An action that gets a secret publishes or signs; one that gets a token to read with does not. */
 const isSecretWith = ({ uses, with: given }: Yaml) =>
   isSecret(given) && !/codecov|coveralls|setup-|checkout|cache|discord|slack/i.test(textOf(uses));
 
-/** Whether the job works on other code than the project's own, or in a folder that the project does not have. */
+/** Whether the job works on code other than the project's, or in a folder that the project does not have. */
 function isElsewhere({ uses, with: given }: Yaml): boolean {
   const action = textOf(uses).split("@")[0]!;
   const { repository, path } = mapOf(given);

@@ -38,7 +38,7 @@ export function ofCircle(config: Yaml): CiScript[] {
       .slice(0, MAX_STEPS)
       .flatMap((step) => (isMap(step) && step.run !== undefined ? [isMap(step.run) ? step.run : { command: step.run }] : []));
     if (runs.some((run: Yaml) => publishesIn(textOf(run.command)))) return [];
-    // A job's own folder is where the project is checked out; a step's lies inside of it.
+    // A job's own folder is where the project is checked out; a step's folder is inside it.
     return runs
       .filter((run: Yaml) => !PUBLISHING.test(textOf(run.name)) && !/^on_fail/.test(textOf(run.when)))
       .map((run: Yaml) => ({

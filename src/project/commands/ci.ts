@@ -9,7 +9,7 @@ import { readWritten, type WrittenCommand, within } from "./written.ts";
 
 const MAX_FILES = 20;
 const MAX_ACTIONS = 10;
-/** How many scripts and lines are read in one file. */
+/** How many scripts and lines are read per file. */
 const MAX_SCRIPTS = 200;
 const MAX_LINES = 500;
 
@@ -21,7 +21,7 @@ const READERS: readonly [file: RegExp, read: (document: Yaml) => CiScript[]][] =
 ];
 const isWorkflow = (file: string) => /^\.github\/workflows\/[^/]+\.ya?ml$/.test(file);
 
-/** Whether a file tells what the CI runs, in a form that is read here. */
+/** Whether a file is a CI configuration that can be read here. */
 export const isCiFile = (file: string): boolean => isWorkflow(file) || READERS.some(([pattern]) => pattern.test(file));
 
 export interface CiCommands {
@@ -62,7 +62,7 @@ export async function fromCi(files: readonly string[], view: ProjectView, breath
   return found;
 }
 
-/** Workflows named for testing come first: what they run is what the project calls its checks. */
+/** Workflows named for testing come first: they run what the project calls its checks. */
 function byUsefulness(a: string, b: string): number {
   const rank = (file: string) => (/(?:^|[/._-])(?:ci|tests?|checks?|main|build)(?:[._-]|$)/i.test(file) ? 0 : 1);
   return rank(a) - rank(b) || (a < b ? -1 : 1);
@@ -73,11 +73,11 @@ const CONTROL = /^(?:if|for|while|until|case|function|select|then|else|fi|do|don
 interface Around {
   file: string;
   view: ProjectView;
-  /** What may still be read of the file. */
+  /** How many lines of the file may still be read. */
   budget: { lines: number };
 }
 
-/** The checks of a script, line by line. One with branches or loops is not understood and left alone. */
+/** The checks of a script, line by line. A script with branches or loops is left alone. */
 function ofScript(script: CiScript, { file, view, budget }: Around, { commands, unread }: CiCommands): void {
   const lines = linesOf(script.text).slice(0, budget.lines);
   budget.lines -= lines.length;
@@ -98,7 +98,7 @@ function ofScript(script: CiScript, { file, view, budget }: Around, { commands, 
       const command = read && (withVariables(read.command, { ...script.around, ...env }) ?? withVariables(read.command, env));
       if (read && command !== undefined) commands.push({ ...read, command });
       else unread.push(line);
-      // Where a line that is not understood leads to is not known.
+      // A line that was not understood may have changed the folder.
       if (!read && /(?:^|[\s;&|(])(?:cd|pushd)\s/.test(line)) cwd = undefined;
     }
   }
@@ -109,7 +109,7 @@ const OF_THE_MACHINE = /^(?:CI|ENV|TERM|PATH|HOME|SHELL|BASH_ENV|IFS|PWD|TMPDIR|
 const LOOKS_OR_SECRETS =
   /COLOR|TOKEN|PROXY|CACHE|VERSION|BACKTRACE|SECRET|PASSWORD|RETR(?:Y|IES)|INCREMENTAL|TELEMETRY|DOCKER|IMAGE/i;
 
-/** The command with the variables that its workflow, job or step sets, before each of its parts. */
+/** Puts the variables of its workflow, job and step before each part of a command. */
 function withVariables(command: string, env: Readonly<Record<string, string>>): string | undefined {
   const set = Object.entries(env)
     .filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && value !== "" && !isSetElsewhere(name))

@@ -2,7 +2,7 @@ import type { Breath } from "../../lib/breath.ts";
 import type { ProjectView } from "./scope.ts";
 import { readWritten, type WrittenCommand } from "./written.ts";
 
-/** The first that a project has speaks for it. */
+/** Only the first that a project has is read. */
 const FILES = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md"];
 const MAX_LETTERS = 100_000;
 const MAX_SPANS = 500;
@@ -18,7 +18,7 @@ export interface Instructions {
   banned: string[];
 }
 
-/** Which commands the project asks agents to run, and which not to. */
+/** The commands that the project asks agents to run, and not to run. */
 export async function readInstructions(view: ProjectView, breathe: Breath): Promise<Instructions> {
   const file = FILES.find(view.has);
   const text = file === undefined ? undefined : view.read(file)?.slice(0, MAX_LETTERS);
@@ -42,7 +42,7 @@ interface Span {
   mood: "for" | "against" | "told";
 }
 
-/** Every piece of code in a text, with what the sentence around it says of it. */
+/** Every piece of code in a text, with the mood of the sentence around it. */
 function spansOf(text: string): Span[] {
   const spans: Span[] = [];
   let isFenced = false;
@@ -54,7 +54,7 @@ function spansOf(text: string): Span[] {
   return spans.filter((span) => span.text !== "");
 }
 
-/** Text and code by turns, cut where a sentence ends outside of the code. */
+/** Text and code in turn, split where a sentence ends outside the code. */
 function sentencesOf(line: string): string[][] {
   const sentences: string[][] = [[]];
   for (const [index, piece] of line.split("`").entries()) {
@@ -77,7 +77,7 @@ function inSentence(pieces: readonly string[]): Span[] {
   });
 }
 
-/** What the last clause that says anything says; inside one, a negation outweighs the rest. */
+/** The mood of the last clause that has one; within a clause, a negation outweighs the rest. */
 function moodOf(text: string): Span["mood"] | undefined {
   const clauses = text.split(/[,;:()—–]| but /);
   const last = clauses.findLast((clause) => AGAINST.test(clause) || FOR.test(clause));

@@ -11,7 +11,7 @@ const LOCKS = [
   ["npm-shrinkwrap.json", "npm"],
 ] as const;
 
-/** What installs the packages of a package.json. */
+/** The package manager of a package.json. */
 export function managerOf(manifest: PackageManifest, view: ProjectView): string {
   return manifest.manager ?? rootManager(view) ?? nearest(manifest.folder, view, LOCKS) ?? "npm";
 }
@@ -20,7 +20,7 @@ const rootManager = (view: ProjectView) =>
   view.manifests.find(({ kind, folder, workspace, manager }) => kind === "npm" && folder === "." && workspace && manager)
     ?.manager;
 
-/** Only well-known names of scripts are run, so that a package file can put no words of its own into a command. */
+/** Only well-known script names are run, so that a package file cannot put words of its own into a command. */
 export const ofNpm: CommandFinder = ({ manifest, view, isTested }) => {
   const manager = managerOf(manifest, view);
   const { scripts } = manifest;

@@ -2,7 +2,7 @@ import { artifactOf, elementsOf, mavenPlugins } from "../manifests/jvm.ts";
 import { uses } from "../manifests/manifest.ts";
 import { type CommandFinder, type Found, isWithin, type Scope, showsTests, surely, when } from "./scope.ts";
 
-/** Maven's plugins that judge code: the goal that fails, what must be done before it, and the phase it belongs to by itself. */
+/** Maven's plugins that judge code: the failing goal, what must run before it, and its default phase. */
 const JUDGES: readonly { plugin: string; goal: string; before?: string; check: string; phase: string }[] = [
   { plugin: "maven-checkstyle-plugin", goal: "checkstyle:check", check: "check", phase: "verify" },
   { plugin: "maven-pmd-plugin", goal: "pmd:check", check: "check", phase: "verify" },
@@ -21,7 +21,7 @@ export const ofMaven: CommandFinder = (scope) => {
   ];
 };
 
-/** A plugin that is bound to a phase has its settings there, so the phase is run; one that is not is asked by its goal. */
+/** A plugin bound to a phase has its settings there, so the phase is run; an unbound one runs by its goal. */
 function judgedByMaven(pom: string, mvn: string): Found[] {
   const plugins = mavenPlugins(pom.slice(0, 500_000));
   const asked = JUDGES.flatMap(({ plugin, goal, before, check, phase }): { goals: string[]; phase: string | undefined }[] => {

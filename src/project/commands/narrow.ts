@@ -7,22 +7,22 @@ import { arraysOf, sectionsOf } from "../manifests/toml.ts";
 import { managerOf } from "./javascript.ts";
 import { isWithin, type ProjectView } from "./scope.ts";
 
-/** A command that can be told which packages it is for. */
+/** A command that can be narrowed to some packages. */
 interface Divisible {
   /** The folders of the packages that it covers. */
   folders: string[];
-  /** The same for some of them. */
+  /** The same command for some of them. */
   only(folders: readonly string[]): string;
 }
 
-/** Whether a command is for some packages of the project alone, or can be told to be. */
+/** Whether a command covers only some packages of the project, or can be narrowed to some. */
 export function isPerPackage(command: ProjectCommand, view: ProjectView): boolean {
   return isNested(command, view) || divisible(command, view) !== undefined;
 }
 
 const isNested = ({ cwd }: ProjectCommand, { all }: ProjectView) => cwd !== "." && all.some(({ folder }) => folder === cwd);
 
-/** The command for the affected packages alone, with which they are; undefined where it concerns none of them. */
+/** Narrows a command to the affected packages, and lists them; undefined if it concerns none of them. */
 export function narrowed<T extends ProjectCommand>(
   command: T,
   view: ProjectView,
@@ -67,14 +67,14 @@ function divisible({ command, cwd }: ProjectCommand, view: ProjectView): Divisib
 }
 
 interface PackageFolder {
-  /** The folder that the command stands in. */
+  /** The folder that the command runs in. */
   cwd: string;
   view: ProjectView;
 }
 
 const relative = (folder: string, cwd: string) => posix.relative(cwd === "." ? "" : cwd, folder === "." ? "" : folder) || ".";
 
-/** The words with more of them, before those that are handed on to another program. */
+/** Adds words before the `--` whose arguments go to another program. */
 function withMore(words: readonly string[], more: readonly string[]): string {
   const end = words.indexOf("--");
   return (end < 0 ? [...words, ...more] : [...words.slice(0, end), ...more, ...words.slice(end)]).join(" ");
@@ -91,7 +91,7 @@ function ofCargo(words: readonly string[], { cwd, view }: PackageFolder): Divisi
   if (!isAll && root.isNamed) return undefined;
   const workspace = sectionsOf(root.text).get("workspace");
   const lists = arraysOf(workspace);
-  // Those that are worked on by default may be fewer.
+  // The default members may be fewer.
   if (!isAll && lists.has("default-members")) return undefined;
   const isListed = memberOf(
     lists.get("members") ?? [],
@@ -148,7 +148,7 @@ function ofMaven(words: readonly string[], { cwd, view }: PackageFolder): Divisi
   };
   visit(cwd, 0);
   if (folders.includes(cwd)) return undefined;
-  // What the packages need is built as well, since nobody has installed it.
+  // Also build what the packages need, since nobody has installed it.
   return {
     folders: [...new Set(folders)],
     only: (some) => [...words, "-pl", some.map((each) => relative(each, cwd)).join(","), "-am"].join(" "),
@@ -168,7 +168,7 @@ function ofGradle(words: readonly string[], { cwd, view }: PackageFolder): Divis
   );
   const settings = ["settings.gradle.kts", "settings.gradle"].map((name) => view.read(posix.join(cwd, name)) ?? "").join("\n");
   const pathOf = (folder: string) => relative(folder, cwd).replaceAll("/", ":");
-  // A project that lies elsewhere than its name says is not found this way.
+  // This cannot find a project whose folder differs from its name.
   if (/projectDir/.test(settings) || tested.some(({ folder }) => !settings.includes(pathOf(folder)))) return undefined;
   return {
     folders: tested.map(({ folder }) => folder),
@@ -181,7 +181,7 @@ function ofGradle(words: readonly string[], { cwd, view }: PackageFolder): Divis
   };
 }
 
-/** A package manager's own way to run a script in every package, or a script of the root that does so. */
+/** A package manager's own way to run a script in every package, or a root script that does so. */
 function ofManager(
   manager: string,
   rest: readonly string[],
@@ -251,7 +251,7 @@ const execOf = (root: PackageManifest, view: ProjectView): string[] => {
   return manager === "pnpm" ? ["pnpm", "exec"] : manager === "yarn" ? ["yarn"] : manager === "bun" ? ["bunx"] : ["npx"];
 };
 
-/** Turborepo, Nx and Lerna, which take the names of packages. */
+/** Turborepo, Nx and Lerna, which take package names. */
 function ofRunner(words: readonly string[], at: PackageFolder): Divisible | undefined {
   const start = words.findIndex((word) => !EXEC.test(word));
   const [tool = "", ...rest] = words.slice(Math.max(start, 0));
@@ -282,7 +282,7 @@ function ofRunner(words: readonly string[], at: PackageFolder): Divisible | unde
 const isNxOnly = ({ kind, folder }: PackageManifest, _: number, all: readonly PackageManifest[]) =>
   kind === "nx" && !all.some((one) => one.kind === "npm" && one.folder === folder);
 
-/** Projects that only Nx knows often name what they use in their imports alone. Nx finds what depends on them by itself. */
+/** Projects that only Nx knows often name their dependencies only in imports. Nx finds the dependants itself. */
 function ofNxProjects(words: readonly string[], { cwd, view }: PackageFolder): Divisible | undefined {
   const folders = [
     ...new Set(view.all.filter(({ kind, folder }) => kind === "nx" && folder !== cwd).map(({ folder }) => folder)),
@@ -303,7 +303,7 @@ function nxName({ folder, name }: PackageManifest, view: ProjectView): string {
 
 const npmRoot = ({ cwd, view }: PackageFolder) => view.all.find(({ kind, folder }) => kind === "npm" && folder === cwd);
 
-/** The packages that the workspace of a folder has, by the patterns of its root. */
+/** The packages of a folder's workspace, by the patterns of its root. */
 function workspaceMembers(at: PackageFolder): PackageManifest[] {
   const { cwd, view } = at;
   const pnpm = view.read(posix.join(cwd, "pnpm-workspace.yaml"));
@@ -333,7 +333,7 @@ function pnpmPatterns(text: string): string[] {
 
 const MOST_PARTS = 12;
 
-/** Whether folders are among those that patterns such as `packages/*` name; one with `!` takes some away. */
+/** Whether a folder matches patterns such as `packages/*`; patterns with `!` exclude. */
 function memberOf(patterns: readonly string[], without: readonly string[] = []): (folder: string) => boolean {
   const all = [...patterns, ...without]
     .map((pattern) => ({

@@ -1,7 +1,7 @@
 import type { ProjectCommand } from "../../protocol/analysis.ts";
 import { type CommandFinder, type ProjectView, showsTests, surely, when } from "./scope.ts";
 
-/** Only the folder at the top can let CTest see all tests. */
+/** CTest sees all tests only from the top folder. */
 export const ofCmake: CommandFinder = ({ manifest, view, text }) => {
   const folder = view.named(/^build\//).length > 0 ? "cmake-build" : "build";
   const build = `cmake -B ${folder} && cmake --build ${folder}`;
@@ -15,7 +15,7 @@ export const ofCmake: CommandFinder = ({ manifest, view, text }) => {
 const isTestedByCtest = (text: string) => /\b(?:enable_testing\s*\(|include\s*\(\s*CTest\b)/i.test(text);
 const withoutComments = (text: string) => text.replace(/#[^\n]*/g, "");
 
-/** Words in the files of CMake by which the libraries for tests are known. */
+/** Words in CMake files that reveal a test library. */
 const LIBRARIES: readonly [label: string, pattern: RegExp][] = [
   ["GoogleTest", /\b(?:GTest|gtest|googletest|gtest_discover_tests|gmock)\b/],
   ["Catch2", /\b(?:Catch2|catch_discover_tests)\b/],
@@ -23,7 +23,7 @@ const LIBRARIES: readonly [label: string, pattern: RegExp][] = [
   ["Boost.Test", /\bunit_test_framework\b/],
 ];
 
-/** What the C and C++ code is tested with, as the files of CMake say. */
+/** The C and C++ test tools, according to the CMake files. */
 export function cmakeTestTools(view: ProjectView): string[] {
   if (!view.manifests.some(({ kind }) => kind === "cmake")) return [];
   const texts = view
@@ -36,7 +36,7 @@ export function cmakeTestTools(view: ProjectView): string[] {
   ];
 }
 
-/** A Package.swift beside no Swift code offers what other languages built to users of Swift. */
+/** A Package.swift without other Swift code only offers code in other languages to Swift users. */
 export const ofSwift: CommandFinder = ({ view, text }) => {
   if (view.named(/\.swift$/).every((file) => file.endsWith("Package.swift"))) return [];
   const tested = /\.testTarget\s*\(/.test(text("Package.swift"));
@@ -57,7 +57,7 @@ export const ofBazel: CommandFinder = ({ view }) => {
   ];
 };
 
-/** What makes the Makefile of a folder that Autotools describe; undefined where it is there or made in another way. */
+/** The steps that create an Autotools folder's Makefile; undefined if it exists or is made in another way. */
 export function autotoolsSteps(view: ProjectView, folder: string): string | undefined {
   const has = (name: string) => view.has(folder === "." ? name : `${folder}/${name}`);
   if (["Makefile", "makefile", "GNUmakefile"].some(has) || !["configure.ac", "configure.in"].some(has)) return undefined;
@@ -75,7 +75,7 @@ export function ofAutotools(view: ProjectView): ProjectCommand[] {
   ];
 }
 
-/** The words in which a project says that its tests want more than it ships by default. */
+/** Options by which a project's CI shows that its tests need more than the default features. */
 const FEATURES = ["--all-features", "--features full"];
 
 export const ofCargo: CommandFinder = (scope) => {

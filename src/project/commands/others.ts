@@ -37,7 +37,7 @@ export const ofRuby: CommandFinder = ({ manifest, has, text }) => {
   ];
 };
 
-/** A task of that name, or one made of a list of names in which it stands. */
+/** A task of that name, or a list of task names that contains it. */
 function hasTestTask(rakefile: string): boolean {
   if (/\b(?:TestTask|task\s+:?["']?test)\b/.test(rakefile)) return true;
   return rakefile

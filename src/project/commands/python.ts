@@ -43,12 +43,12 @@ const configuration = ({ text }: Scope): Map<string, string> =>
 
 interface Ways extends Scope {
   names(name: string): boolean;
-  /** What stands before a program so that it runs in the project's own environment. */
+  /** The prefix that runs a program in the project's own environment. */
   run: string;
   sections: ReadonlyMap<string, string>;
 }
 
-/** The first that holds, from what a project has of its own to what it would usually be. */
+/** The first that applies, from the project's own runner to the usual one. */
 function testOf({ has, names, run, sections, isTested }: Ways): ReturnType<CommandFinder>[number] | undefined {
   const python = `${run}${run === "" ? "python3" : "python"}`;
   const hatch = [...sections].some(

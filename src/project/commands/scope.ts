@@ -7,17 +7,17 @@ export type Purpose = ProjectCommand["purpose"];
 /** What the search for commands may look at. */
 export interface ProjectView {
   manifests: readonly PackageManifest[];
-  /** With those of examples and documentation. */
+  /** Including those of examples and documentation. */
   all: readonly PackageManifest[];
   /** The files whose names say that they are tests. */
   testFiles: readonly string[];
-  /** What the shipped code is written in, most of it first. */
+  /** The languages of the shipped code, the most used first. */
   languages: readonly string[];
-  /** What the project's continuous integration runs, as written. */
+  /** The text of the project's CI files. */
   ci: string;
   has(file: string): boolean;
   hasFolder(folder: string): boolean;
-  /** The files that fit, among those worth keeping beside the list of files. */
+  /** The notable files that match. */
   named(pattern: RegExp): string[];
   read(file: string): string | undefined;
 }
@@ -30,13 +30,13 @@ export interface Scope {
   has(name: string): boolean;
   /** The text of a file in the package's own folder, "" if there is none. */
   text(name: string): string;
-  /** Whether there are test files of these names in the package. */
+  /** Whether the package has test files with such names. */
   isTested(names: RegExp): boolean;
-  /** Whether the package, or one of its kind below it, names a library to test with. */
+  /** Whether the package, or one of its kind below it, names a test library. */
   hasTestLibrary(): boolean;
 }
 
-/** A command that no file of the project names is a guess: what such a project is usually checked with. */
+/** A command that no file of the project names is a guess: the usual check of such a project. */
 export type Found = [purpose: Purpose, command: string, sureness?: "guess"];
 export type CommandFinder = (scope: Scope) => Found[];
 
@@ -61,14 +61,14 @@ export const isWithin = (path: string, folder: string): boolean =>
 /** The command if the condition holds. */
 export const when = (condition: boolean, purpose: Purpose, command: string): Found[] => (condition ? [[purpose, command]] : []);
 
-/** The command, for sure if the condition holds, else as a guess. */
+/** The command, certain if the condition holds, else a guess. */
 export const surely = (condition: boolean, purpose: Purpose, command: string): Found =>
   condition ? [purpose, command] : [purpose, command, "guess"];
 
 /** Whether anything shows that the package has tests. */
 export const showsTests = ({ isTested, hasTestLibrary }: Scope, names: RegExp): boolean => isTested(names) || hasTestLibrary();
 
-/** The nearest folder from the package's own upwards in which one of the files stands, and which. */
+/** The value of the first of these files found in the package's own folder or the nearest one above it. */
 export function nearest<T>(folder: string, view: ProjectView, files: readonly (readonly [file: string, T])[]): T | undefined {
   const parts = folder === "." ? [] : folder.split("/");
   for (let depth = parts.length; depth >= 0; depth -= 1) {

@@ -16,11 +16,11 @@ const FILES: readonly { tool: string; names: readonly string[] }[] = [
 interface TaskFile {
   tool: string;
   file: string;
-  /** What is done for each target, line by line. */
+  /** The recipe of each target, line by line. */
   targets: Map<string, string[]>;
 }
 
-/** The commands of Make and just for these purposes, each the first that one of them has. */
+/** The commands of Make, just and Task for these purposes, each the first that one of them has. */
 export function fromTaskFiles(view: ProjectView, purposes: readonly Purpose[]): ProjectCommand[] {
   return purposes.flatMap((purpose) => {
     for (const { tool, file, targets } of taskFiles(view)) {
@@ -31,7 +31,7 @@ export function fromTaskFiles(view: ProjectView, purposes: readonly Purpose[]): 
   });
 }
 
-/** What the tool does for a target in a folder, line by line. */
+/** The recipe of a target in a folder, line by line. */
 export function recipeOf(view: ProjectView, cwd: string, tool: string, target: string): readonly string[] {
   const names = FILES.find((one) => one.tool === tool)?.names ?? [];
   const file = names.map((name) => (cwd === "." ? name : `${cwd}/${name}`)).find(view.has);
@@ -39,8 +39,8 @@ export function recipeOf(view: ProjectView, cwd: string, tool: string, target: s
 }
 
 /**
- * The targets that do more than the usual command would: they start a file of the project, or another tool. One that only
- * calls what such a project is usually checked with adds nothing to it.
+ * The targets that do more than the usual command would: they start a file of the project, or another tool. A target that only
+ * calls the usual check adds nothing.
  */
 export function ownTargets(view: ProjectView, usual: readonly ProjectCommand[]): ProjectCommand[] {
   const starts = (line: string) => {
@@ -75,7 +75,7 @@ export function coreOf(command: string): string {
   return words.slice(0, /^(?:cargo|go|mix|dart|flutter|sbt)$/.test(words[0] ?? "") ? 2 : 1).join(" ");
 }
 
-/** What Nx or Turborepo runs in every package, where the root has no script for it. */
+/** What Nx or Turborepo runs in every package, if the root has no script for it. */
 export function fromTaskRunner(view: ProjectView, purpose: Purpose): ProjectCommand | undefined {
   const root = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === ".");
   const from = ["turbo.json", "nx.json"].find(view.has);
@@ -123,7 +123,7 @@ function taskFiles(view: ProjectView): TaskFile[] {
   );
 }
 
-/** The tasks of a Taskfile, which stand one level below `tasks:`. */
+/** The tasks of a Taskfile, one level below `tasks:`. */
 function tasksOf(text: string): Map<string, string[]> {
   const tasks = new Map<string, string[]>();
   let isWithin = false;

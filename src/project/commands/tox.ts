@@ -12,7 +12,7 @@ const RUNNERS = [
   ["Pipfile", "pipenv run "],
 ] as const;
 
-/** Where tox keeps its environments: the file, the section for all, and what stands before the name of a single one. */
+/** Where tox defines its environments: the file, the common section, and the prefix of a single one's section. */
 const PLACES = [
   { file: "tox.ini", base: "testenv", each: "testenv:", list: ["tox", "envlist", "env_list"] },
   { file: "setup.cfg", base: "testenv", each: "testenv:", list: ["tox:tox", "envlist", "env_list"] },
@@ -25,7 +25,7 @@ const NAMED = /\btox\b[^\n]{0,200}? -e[ =]?([\w.,-]{1,200})/g;
 const CHOSEN_ELSEWHERE = /\bTOX_?ENV\b/;
 
 /**
- * What the environments run that the CI has tox work in. tox would build them from the network; the same commands run in the
+ * The commands of the tox environments that CI uses. tox would build them from the network; the same commands run in the
  * project's own environment.
  */
 export function fromTox(view: ProjectView): WrittenCommand[] {
@@ -51,7 +51,7 @@ export function fromTox(view: ProjectView): WrittenCommand[] {
   return [...new Map(read.filter(({ isDriver }) => !isDriver).map((one) => [one.command, one])).values()];
 }
 
-/** The lines under a key of an INI file, or what stands behind it in one of TOML up to the end of its list. */
+/** The lines under a key of an INI file, or in TOML the rest of its value up to the end of the list. */
 function valuesUnder(body: string, key: string): string[] {
   const lines = body.split("\n");
   const at = lines.findIndex((line) => entriesOf(line).some(([name]) => name === key));
@@ -71,7 +71,7 @@ function iniCommands(body: string): string[] {
     .flatMap((line) => substituted(line) ?? []);
 }
 
-/** The commands of a list of lists: a text each word, and a table where a person's own words would stand. */
+/** The commands of a list of lists: each text is a word, and a table stands for the user's own arguments. */
 function tomlCommands(body: string): string[] {
   const text = valuesUnder(body, "commands").join("\n").slice(0, MAX_LETTERS);
   const commands: string[] = [];
@@ -93,7 +93,7 @@ function tomlCommands(body: string): string[] {
   return commands;
 }
 
-/** A command with what tox would put in, as far as that is known here. */
+/** A command with tox's substitutions, as far as they are known here. */
 function substituted(line: string): string | undefined {
   const text = line
     .replaceAll(/\{posargs:([^{}]*)\}/g, "$1")

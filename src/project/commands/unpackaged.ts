@@ -5,7 +5,7 @@ const MOST_READ = 20;
 const PYTHON_TEST = /(?:^|\/)(?:test_[^/]+|[^/]+_test|tests)\.py$/;
 const NODE_TEST = /[.-]test\.[cm]?js$/;
 
-/** How tests are run that stand beside no package file, as in many a collection of scripts: a guess by what they import. */
+/** Guesses how tests without a package file are run, as in many script collections, by what they import. */
 export function ofUnpackaged(view: ProjectView): ProjectCommand[] {
   const found = (kind: string, names: RegExp) =>
     view.all.some((one) => one.kind === kind) ? [] : view.testFiles.filter((file) => names.test(file));

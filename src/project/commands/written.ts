@@ -11,9 +11,9 @@ import { recipeOf } from "./task-files.ts";
 const words = (text: string) => new Set(text.split(" "));
 const MAX_LENGTH = 300;
 
-/** A command that a person wrote down for this project, with what it is for. */
+/** A command that a person wrote down for this project, and its purpose. */
 export interface WrittenCommand extends ProjectCommand {
-  /** The command without the variables that the CI sets for it. */
+  /** The command without the variables that CI sets for it. */
   plain: string;
   /** Whether it builds an environment of its own from the network before it tests, as tox does. */
   isDriver: boolean;
@@ -24,12 +24,12 @@ const OUTSIDE = words("sudo doas su docker docker-compose podman nerdctl kubectl
 /** Programs that work only after other steps of the same job. */
 const NEEDS_STEPS = words("cmake ctest ninja meson msbuild xcodebuild");
 const DRIVERS = words("tox nox pre-commit");
-/** Parts of names by which a script or target does something else than to check. */
+/** Parts of a script's or target's name that show that it is not a check. */
 const NO_CHECK = /^(?:publish|release|deploy|upload|push|prepare|setup|install|download|generate)$/;
 const OTHER_SYSTEM = /\.(?:bat|cmd|ps1|exe)$/i;
-/** Folders of programs that an install puts there, so that no commit has them. */
+/** Programs that an install creates, so that no commit has them. */
 const INSTALLED = /^(?:\.\/)?(?:vendor\/bin|node_modules\/\.bin|\.?venv\/bin)\/[\w.-]+$/;
-/** Options by which a tool says that all is well whatever it finds. */
+/** Options that make a tool succeed whatever it finds. */
 const NEVER_FAILS = /^(?:--exit-zero|--issues-exit-code=0)$/;
 
 const LINTERS = words(
@@ -43,7 +43,7 @@ const LINT_NAME = /^(?:lint|typecheck|type-check|check-types|types|tsc|vet|style
 const GRADLE_LINT = /^(?:spotlessCheck|checkstyle\w*|pmd\w*|spotbugs\w*|detekt|ktlintCheck|lint)$/;
 const BUILD_NAME = /^(?:build|compile|all|assemble)$/;
 
-/** By program: the words that come first, and what they are for. */
+/** By program: the first words, and their purposes. */
 const BY_FIRST: Readonly<Record<string, Readonly<Record<string, Purpose>>>> = {
   cargo: { clippy: "lint", doc: "lint", build: "build", check: "build" },
   go: { vet: "lint", build: "build" },
@@ -59,11 +59,11 @@ const BY_FIRST: Readonly<Record<string, Readonly<Record<string, Purpose>>>> = {
 interface WrittenAt {
   cwd: string;
   from: string;
-  /** What the step that runs it is for by its name: it speaks for a script of the project that no rule knows. */
+  /** The purpose that the step's name suggests, used for a script of the project that no rule knows. */
   called?: Purpose | undefined;
 }
 
-/** Reads one line as a check. Anything but plain words joined by `&&` is none: no variable, pipe, redirect or placeholder. */
+/** Reads one line as a check. It must be plain words joined by `&&`: no variable, pipe, redirect or placeholder. */
 export function readWritten(line: string, view: ProjectView, at: WrittenAt): WrittenCommand | undefined {
   const text = withGoal(line.trim(), view, at.cwd);
   if (text === "" || text.length > MAX_LENGTH || /[\n\r<>*?~]|\$\{\{/.test(text)) return undefined;
@@ -82,13 +82,13 @@ export function readWritten(line: string, view: ProjectView, at: WrittenAt): Wri
   return { purpose, command: plain, plain, cwd, from: at.from, isDriver: rest.some((each) => each.some(isDriver)) };
 }
 
-/** A call of Maven that names no goal, with the goals that the project has for that. */
+/** Adds the project's default goals to a Maven call that names none. */
 function withGoal(line: string, view: ProjectView, cwd: string): string {
   const isBare = /^(?:\.\/)?mvnw?(?: -\S+)*$/.test(line);
   return isBare ? `${line} ${defaultGoal(view.read(posix.join(cwd, "pom.xml")) ?? "")}`.trim() : line;
 }
 
-/** The folder that `cd` leads to, if it stays inside the project. */
+/** The folder that `cd` leads to, if it is inside the project. */
 export function within(cwd: string, folder: string): string | undefined {
   if (folder.startsWith("/") || folder.startsWith("-") || !/^[\w@./ -]+$/.test(folder)) return undefined;
   const to = posix.normalize(posix.join(cwd, folder)).replace(/\/$/, "");
@@ -106,24 +106,24 @@ function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Pu
   const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
   const named = plain.filter((word) => !word.startsWith("-"));
   if (!mayCheck(given, plain) || !isThere(plain, view, cwd)) return undefined;
-  // A target of Make that is a file, and no name of something to do.
+  // A Make target that is a file rather than an action.
   if (plain[0] === "make" && named.slice(1).some((word) => word.includes("/") && !isAssignment(word))) return undefined;
   if (testIn(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
-  // What `make` alone does is known where the file has the usual name for it.
+  // What a bare `make` does is known if the file has the usual target.
   const isMake = plain.length === 1 && plain[0] === "make";
   return isMake && /^all:/m.test(view.read(cwd === "." ? "Makefile" : `${cwd}/Makefile`) ?? "") ? "build" : otherPurpose(plain);
 }
 
-/** Whether nothing in the words says that they leave the project, change files, need other steps or cannot fail. */
+/** Whether nothing in the words shows that they leave the project, change files, need other steps or cannot fail. */
 function mayCheck(given: readonly string[], plain: readonly string[]): boolean {
   if (given.every(isAssignment) || plain.some((word) => OUTSIDE.has(nameOf(word)) || OTHER_SYSTEM.test(word))) return false;
   if (plain.some((word) => MENDS.test(word) || NEVER_FAILS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return false;
-  // What a linter is given are files, whatever they are called.
+  // A linter's arguments are files, whatever their names.
   const named = LINTERS.has(nameOf(plain[0]!)) ? [] : plain.filter((word) => !word.startsWith("-"));
   return !named.some((word) => word.split(/[:/_.-]/).some((part) => NO_CHECK.test(part)));
 }
 
-/** Whether a command calls a script of the package file at the top, or a target of Make or just, that changes files to mend them. */
+/** Whether a command calls a script of the top package file, or a Make or just target, that fixes files. */
 export function mendsFiles(command: string, view: ProjectView): boolean {
   const [program = "", ...args] = command.split(" ");
   const name = args.find((word) => word !== "run" && word !== "run-script" && !word.startsWith("-"));
@@ -143,7 +143,7 @@ export function mendsFiles(command: string, view: ProjectView): boolean {
   );
 }
 
-/** Whether it starts a file of the project and nothing else. */
+/** Whether it only starts a file of the project. */
 function isOwnScript(given: readonly string[], view: ProjectView, cwd: string): boolean {
   const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
   if (!mayCheck(given, plain)) return false;
@@ -152,7 +152,7 @@ function isOwnScript(given: readonly string[], view: ProjectView, cwd: string): 
   return program.includes("/") && !INSTALLED.test(program) && isThere(plain, view, cwd);
 }
 
-/** A call of Make in a project whose Makefile is made by Autotools, after the steps that make it. */
+/** Puts the steps that create the Makefile before a Make call in an Autotools project. */
 function configured(command: string, view: ProjectView, cwd: string): string {
   if (!/^(?:\w+=\S+ )*g?make(?: |$)/.test(command)) return command;
   const steps = autotoolsSteps(view, cwd);
@@ -160,8 +160,8 @@ function configured(command: string, view: ProjectView, cwd: string): string {
 }
 
 /**
- * Whether a command whose words do not name tests runs them all the same: Gradle's `build`, Rake where that is its default,
- * and a target or script of another name.
+ * Whether a command runs tests although its words do not name them: Gradle's `build`, Rake if that is its default, and a target
+ * or script of another name.
  */
 function testsByDefault(plain: readonly string[], view: ProjectView, cwd: string): boolean {
   const [program = "", ...args] = unwrapped(plain);
@@ -193,7 +193,7 @@ function isThere(plain: readonly string[], view: ProjectView, cwd: string): bool
   return true;
 }
 
-/** Whether a shell can start a file of the project: a document often names others, such as data of tests. */
+/** Whether a shell can start a file of the project: documents often name others, such as test data. */
 function isStartable(file: string, view: ProjectView): boolean {
   const isNamedSo = /(?:^|\/)[a-z][^/.]*$|\.(?:sh|bash)$/.test(file);
   return view.has(file) && (isNamedSo || (view.read(file) ?? "").startsWith("#!"));
@@ -222,13 +222,13 @@ function otherPurpose(plain: readonly string[]): Purpose | undefined {
   return program.includes("/") ? byName(name.replace(/\.(?:sh|bash|py|js|rb)$/, "")) : undefined;
 }
 
-/** What a script or target is for, by the first part of its name. */
+/** The purpose of a script or target, by the first part of its name. */
 function byName(name = ""): Purpose | undefined {
   if (LINT_NAME.test(name) || /^(?:lint|format)[:_-]/.test(name)) return /fix|write/.test(name) ? undefined : "lint";
   return BUILD_NAME.test(name) ? "build" : undefined;
 }
 
-/** Without what only brings the program: `npx`, `uv run`, `python -m` and the like. */
+/** Removes what only launches the program: `npx`, `uv run`, `python -m` and the like. */
 function unwrapped(plain: readonly string[]): readonly string[] {
   const [first = "", second = ""] = plain;
   const after = (index: number) => {
@@ -245,5 +245,5 @@ function unwrapped(plain: readonly string[]): readonly string[] {
 const isDriver = (word: string) => DRIVERS.has(nameOf(word));
 const nameOf = (program: string) => program.slice(program.lastIndexOf("/") + 1);
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "")}'`);
-/** CI has a `python` of its own, most machines have `python3`; and `--scan` would upload a report of the build. */
+/** CI has its own `python`, most machines have `python3`; and `--scan` would upload a report of the build. */
 const local = (command: string) => command.replace(/^python (?=\S)/, "python3 ").replaceAll(/ --scan(?= |$)/g, "");

@@ -29,7 +29,7 @@ export function readNpm(text: string): ManifestFacts {
 
 const Nx = z.looseObject({ name: z.string().catch(""), targets: Names, implicitDependencies: z.array(z.string()).catch([]) });
 
-/** A project of an Nx workspace; what it can be asked for are its targets. */
+/** A project of an Nx workspace; its targets are its scripts. */
 export function readNx(text: string): ManifestFacts {
   const { name, targets, implicitDependencies } = Nx.parse(JSON.parse(withoutComments(text)));
   return { name, dependencies: new Set(implicitDependencies), scripts: scriptsOf(targets) };

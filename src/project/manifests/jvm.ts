@@ -16,11 +16,11 @@ export function readMaven(text: string): ManifestFacts {
   };
 }
 
-/** The elements of the plugins that every build of a pom.xml runs or may be asked for by name. */
+/** The plugins that every build of a pom.xml runs or that can be called by name. */
 export const mavenPlugins = (text: string): string[] =>
   elementsOf(["pluginManagement", "reporting", "profiles"].reduce(withoutElement, text), "plugin");
 
-/** What Maven does where it is given no goal. */
+/** What Maven does if it is given no goal. */
 export const defaultGoal = (pom: string): string => {
   const goal = elementsOf(withoutElement(pom.slice(0, 500_000), "profiles"), "defaultGoal")[0]?.trim() ?? "";
   return /^[\w:. -]{1,300}$/.test(goal) ? goal : "";
@@ -41,13 +41,13 @@ function withoutElement(text: string, name: string): string {
   return before + rest.map((part) => part.slice(part.indexOf(`</${name}>`) + 1)).join("");
 }
 
-/** What a configuration of this name holds is not shipped. */
+/** Dependencies in a configuration of such a name are not shipped. */
 const NOT_SHIPPED = /test|jmh|^(?:developmentOnly|classpath|checkstyle|annotationProcessor|kapt|ksp|detektPlugins)$/i;
 
 export function readGradle(text: string): ManifestFacts {
   const found = { dependencies: new Set<string>(), development: new Set<string>() };
   for (const line of text.split("\n")) {
-    // A plugin that is only made known to the projects below.
+    // Such a plugin is only declared for the projects below.
     if (/\bapply\s+false\b/.test(line)) continue;
     const configuration = /^[ \t]*["']?(\w+)/.exec(line)?.[1] ?? "";
     const into = NOT_SHIPPED.test(configuration) ? found.development : found.dependencies;
@@ -60,7 +60,7 @@ export function readGradle(text: string): ManifestFacts {
   return { ...found, name: /^[ \t]*name\s*:=\s*"([^"\n]+)"/m.exec(text)?.[1] ?? "" };
 }
 
-/** In Kotlin's form Gradle's own plugins are words of their own. */
+/** In the Kotlin DSL, Gradle's own plugins are bare words. */
 function bareplugins(text: string): string[] {
   const [, block = ""] = text.split(/^plugins\s*\{/m);
   return [...(block.split("}")[0] ?? "").matchAll(/(?:^|[;\n])[ \t]*`?([a-z][a-z-]*)`?[ \t]*(?=[;\n]|$)/g)].map(

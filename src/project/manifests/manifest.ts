@@ -5,15 +5,15 @@ export interface PackageManifest {
   file: string;
   kind: string;
   name: string;
-  /** Whether the name is the file's own and not that of the folder. */
+  /** Whether the name comes from the file and not from the folder. */
   isNamed: boolean;
   /** What the package runs with. */
   dependencies: Set<string>;
   /** What it is only developed, tested or built with, or offers as an extra. */
   development: Set<string>;
-  /** The names of scripts a package manager can run, with what they run. */
+  /** The scripts that a package manager can run, by name. */
   scripts: Map<string, string>;
-  /** Set when the file declares itself the root of several packages. */
+  /** Set if the file declares itself the root of several packages. */
   workspace: string | undefined;
   /** The package manager the file asks for. */
   manager: string | undefined;
@@ -26,7 +26,7 @@ export interface PackageManifest {
 export type ManifestFacts = Pick<PackageManifest, "name"> &
   Partial<Pick<PackageManifest, "dependencies" | "development" | "scripts" | "workspace" | "manager" | "isPrivate">>;
 
-/** Reads a manifest's text; `name` is the name of its file. May throw: the file is then told as broken. */
+/** Reads a manifest's text; `name` is the name of its file. May throw: the file is then reported as broken. */
 export type ManifestReader = (text: string, name: string) => ManifestFacts;
 
 /** Whether a package names another in any way. */

@@ -35,7 +35,7 @@ export function readCargo(text: string): ManifestFacts {
   const found = { dependencies: new Set<string>(), development: new Set<string>() };
   for (const [section, body] of sections) {
     const nested = /^(workspace\.)?(?:target\..+\.)?(dev-|build-)?dependencies(?:\.([^.]+))?$/.exec(section);
-    // What a workspace lists there are versions to refer to.
+    // A workspace only lists versions there, for its members to refer to.
     if (!nested || nested[1]) continue;
     for (const [name, value] of nested[3] === undefined ? entriesOf(body) : [[nested[3], body] as const])
       found[nested[2] || /optional\s*=\s*true/.test(value) ? "development" : "dependencies"].add(name);
@@ -53,7 +53,7 @@ export function readGo(text: string): ManifestFacts {
   return { name: /^module\s+(\S+)/m.exec(text)?.[1] ?? "", dependencies: new Set(modules) };
 }
 
-/** All that a test project names is there to test. */
+/** Everything that a test project names is for testing. */
 export function readDotnet(text: string): ManifestFacts {
   const packages = [...text.matchAll(/<PackageReference\s[^<>]*Include="([^"]+)"/g)].map((match) => match[1]!);
   const sdk = /<Project\s[^<>]*Sdk="([^"/]+)/.exec(text)?.[1];

@@ -46,7 +46,7 @@ export function readPipfile(text: string): ManifestFacts {
   return { name: "", dependencies: keys("packages"), development: keys("dev-packages") };
 }
 
-/** In a setup.py what is needed stands in lists, and the name in front of a list says what for. */
+/** A setup.py lists its requirements, and the name of each list says what they are for. */
 export function readSetupPy(text: string): ManifestFacts {
   const found = { dependencies: new Set<string>(), development: new Set<string>() };
   for (const line of listsOf(text)) {
@@ -58,7 +58,7 @@ export function readSetupPy(text: string): ManifestFacts {
   return { ...found, name: /\bname\s*=\s*["']([\w.-]+)/.exec(text)?.[1] ?? "" };
 }
 
-/** What stands in each list or table that a Python file calls by a name for what is required. */
+/** The content of each list or table in a Python file whose name says that it holds requirements. */
 function listsOf(text: string): { name: string; text: string }[] {
   const starts = [...text.matchAll(/^[ \t]*(\w+) ?= ?[[({]/gm)].filter(([, name]) => /requir|^dependencies$/.test(name!));
   return starts.map((start, index) => {

@@ -33,16 +33,16 @@ const KINDS: readonly [pattern: RegExp, kind: string, read: ManifestReader][] = 
   [/^(?:MODULE\.bazel|WORKSPACE(?:\.bazel)?)$/, "bazel", readBazel],
   [/^Package\.swift$/, "swift", readSwift],
 ];
-/** Made by a build, copied from elsewhere, or only read by tests. */
+/** Generated, copied from elsewhere, or only read by tests. */
 const ELSEWHERE =
   /(?:^|\/)(?:node_modules|bower_components|vendor|vendored|_vendor|third_?party|3rdparty|(?:\w+-)?fixtures?|__fixtures__|__mocks__|__snapshots__|snapshots|testdata|test[-_]data|test-?cases|templates?|dist|generated|__generated__|\.yarn|\.next|\.output)\//;
-/** Below a folder of tests lies what is tested with; only .NET keeps its test projects there. */
+/** Folders of tests hold test data; only .NET keeps its test projects there. */
 const TESTED_WITH = /(?:^|\/)(?:tests?|__tests__|specs?)\/[^/]+\//;
 const TEST_PROJECT = /\.(?:cs|fs|vb)proj$/;
 const BASENAMES =
   /(?:^|\/)(?:package\.json|project\.json|deno\.jsonc?|Cargo\.toml|go\.mod|pyproject\.toml|requirements[^/]*\.txt|requirements\/[^/]+\.txt|setup\.py|setup\.cfg|Pipfile|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.sbt|[^/]+\.(?:(?:cs|fs|vb)proj|slnx?)|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift)$|^(?:MODULE\.bazel|WORKSPACE(?:\.bazel)?)$|^(?:[^/]+\/)?CMakeLists\.txt$/;
 
-/** Kinds whose files are parsed whole; the others are looked through line by line. */
+/** Kinds whose files are parsed as a whole; the others are scanned line by line. */
 const STRUCTURED = new Set(["npm", "nx", "deno", "php", "dart"]);
 const MAX_STRUCTURED = 250_000;
 
@@ -89,7 +89,7 @@ function placeOf(file: string): { folder: string; name: string } {
   return { folder: parts.join("/") || ".", name: isListed ? `requirements-${last}` : last };
 }
 
-/** The same lines without blank ones, long blanks and endless lines, on which a search could hang. */
+/** Removes blank lines, runs of blanks and the rest of endless lines, which could hang a search. */
 function lean(text: string): string {
   return text
     .slice(0, 100_000)

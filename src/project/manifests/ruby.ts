@@ -1,6 +1,6 @@
 import type { ManifestFacts } from "./manifest.ts";
 
-/** The Gemfile of a gem, which names its own gemspec, is there to work on it; so are most groups of any other. */
+/** A gem's own Gemfile, which names its gemspec, is for developing it; so are most groups of any other Gemfile. */
 export function readGemfile(text: string): ManifestFacts {
   const found = { dependencies: new Set<string>(), development: new Set<string>() };
   const isGem = /^[ \t]*gemspec\b/m.test(text);

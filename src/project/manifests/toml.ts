@@ -10,7 +10,7 @@ export function sectionsOf(text: string): Map<string, string> {
   return sections;
 }
 
-/** Each key of a section with what stands behind it on the same line. */
+/** Each key of a section, with the rest of its line. */
 export function entriesOf(section: string | undefined): [key: string, value: string][] {
   return [...(section ?? "").matchAll(/^["']?([\w-]+)["']?(?:\.\w+)?[ \t]*=(.*)$/gm)].map((match) => [
     match[1]!,
@@ -18,7 +18,7 @@ export function entriesOf(section: string | undefined): [key: string, value: str
   ]);
 }
 
-/** The first quoted text behind a key. */
+/** The first quoted text after a key. */
 export function quotedValue(section: string | undefined, key: string): string {
   const value = entriesOf(section).find(([name]) => name === key)?.[1] ?? "";
   return /^["']([^"']+)/.exec(value)?.[1] ?? "";

@@ -1,7 +1,7 @@
 import type { Reading } from "./read.ts";
 import type { TestReport } from "./report.ts";
 
-/** What is kept of one time that a check ran. */
+/** The record of one execution of a check. */
 export interface Ran extends Omit<Reading, "tail"> {
   exitCode: number | null;
 }
@@ -9,13 +9,13 @@ export interface Ran extends Omit<Reading, "tail"> {
 export interface NewFailures {
   /** What fails now and did not before; empty if nothing does. */
   names: string[];
-  /** The names are those of tests, which the runner named itself. */
+  /** The names are names of tests, from the runner itself. */
   byTest: boolean;
 }
 
 /**
- * What fails now and did not before. Tests are compared by name where every runner named them all both times; else every line
- * that complains has to have been there before. When in doubt, it is a new failure.
+ * What fails now and did not before. Tests are compared by name if every runner named them all both times; otherwise every
+ * complaining line must have been there before. When in doubt, it is a new failure.
  */
 export function newFailures(now: Ran, before: Ran): NewFailures {
   if (areComparable(now.reports, before.reports)) {
@@ -38,7 +38,7 @@ export function newFailures(now: Ran, before: Ran): NewFailures {
   return { byTest: false, names: isSame ? [] : ["its output differs from before"] };
 }
 
-/** Whether a check named every test that fails, and not all of them do as far as it says. */
+/** Whether a check named every failing test, and as far as it says not all of them fail. */
 export function hasVerdict({ reports }: Pick<Reading, "reports">): boolean {
   const mayPass = reports.some(({ passed }) => passed === undefined || passed > 0);
   return mayPass && reports.every(({ complete }) => complete);
@@ -49,7 +49,7 @@ export function reachedTests({ reports }: Pick<Reading, "reports">): boolean {
   return reports.some(({ failed, passed }) => failed.length > 0 || (passed ?? 0) > 0);
 }
 
-/** Whether a check fails by something that is no test, and was not seen to fail in that way before. */
+/** Whether a check fails because of something that is no test, and did not fail that way before. */
 function failsWithoutTests(now: Ran, before: Ran): boolean {
   const hasFailing = ({ reports }: Ran) => reports.some(({ failed }) => failed.length > 0);
   if (hasFailing(now) || (now.others?.length ?? 0) > 0) return false;
@@ -63,7 +63,7 @@ function areComparable(now: readonly TestReport[], before: readonly TestReport[]
 
 const runnerIn = (reports: readonly TestReport[], { runner }: TestReport) => reports.find((each) => each.runner === runner);
 
-/** How many fewer tests pass than before, of the runners that said both times how many did. */
+/** How many fewer tests pass than before, for runners that counted them both times. */
 function lostOf(now: readonly TestReport[], before: readonly TestReport[]): number {
   const lost = now.map((report) => (runnerIn(before, report)?.passed ?? Number.NaN) - (report.passed ?? Number.NaN));
   return lost.reduce((sum, each) => sum + (Number.isNaN(each) ? 0 : each), 0);
@@ -80,7 +80,7 @@ function added(now: readonly string[], before: readonly string[]): string[] {
   });
 }
 
-/** Undefined where one of the two is not whole. */
+/** Undefined if one of the two is incomplete. */
 function addedCount(now: readonly string[] | undefined, before: readonly string[] | undefined): number | undefined {
   return now && before && added(now, before).length;
 }

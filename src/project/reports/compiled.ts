@@ -4,8 +4,8 @@ const GO_TEST = /^ *--- (FAIL|PASS): (\S+) \([\d.]+s\)$/;
 const GO_PACKAGE = /^(FAIL|ok {2})\t(\S+)(?:[\t ](.*))?$/;
 
 /**
- * `go test`, with or without `-v`. Tests are named before the package that they belong to, and a line `FAIL` stands between them
- * if the package's tests came to their end.
+ * `go test`, with or without `-v`. Tests are named before their package, with a line `FAIL` in between if the package's tests ran
+ * to their end.
  */
 export function goTest(): Format {
   const failed = createNames();
@@ -13,7 +13,7 @@ export function goTest(): Format {
   let crashed = false;
   let hasEnded = false;
   let packages = 0;
-  /** Tests that pass are named with `-v` alone. */
+  /** Passing tests are named only with `-v`. */
   let passed: number | undefined;
   return {
     line(text) {
@@ -48,7 +48,7 @@ const CARGO_TARGET = /^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))/;
 const CARGO_TOTAL = /^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed;/;
 const CARGO_LISTED = /^ {4}(\S.*)$/;
 
-/** Rust's own test harness; every target ends with a list of what failed in it. */
+/** Rust's own test harness; every target ends with a list of its failures. */
 export function cargoTest(): Format {
   const failed = createNames();
   let target = "";
@@ -69,7 +69,7 @@ export function cargoTest(): Format {
         return;
       }
       const entry = isList ? CARGO_LISTED.exec(text) : null;
-      // Lines move as code does, and a documented example is named by its line.
+      // Line numbers change with the code, and a documented example is named by its line.
       if (entry) listed.push(entry[1]!.replace(/ \(line \d+\)$/, ""));
       else isList = false;
       const total = CARGO_TOTAL.exec(text);

@@ -11,7 +11,7 @@ export type CouldNotRun = (typeof REASONS)[number];
 export interface CheckEnding {
   ending: "exited" | "deadline" | "aborted" | "not-started";
   exitCode: number | null;
-  /** The end of what it said. */
+  /** The end of its output. */
   tail: string;
   /** Whether any test was reached. */
   reachedTests: boolean;

@@ -3,7 +3,7 @@ import { countOf, createNames, type Format } from "./report.ts";
 const SPEC_POINT = /^( *)([✔✖﹣▶]) (.*)$/;
 const SPEC_TOTAL = /^ℹ (pass|fail|cancelled) (\d+)$/;
 
-/** node:test as it is shown to people, which newer versions also print where nobody watches. */
+/** node:test's output for people, which newer versions also print without a terminal. */
 export function nodeSpec(): Format {
   const failed = createNames();
   let path: { indent: number; name: string }[] = [];
@@ -20,7 +20,7 @@ export function nodeSpec(): Format {
       const name = withoutDuration(rest.split(" # ", 1)[0]!);
       const open = path.find((each) => each.indent === indent);
       path = path.filter((each) => each.indent < indent);
-      // A suite is named when it begins, and marked when it ends; its tests are what counts.
+      // A suite is named when it begins, and marked when it ends; only its tests count.
       if (mark === "▶") path.push({ indent, name });
       else if (mark === "✖" && open?.name !== name) failed.add([...path.map((each) => each.name), name].join(" > "));
     },
@@ -34,7 +34,7 @@ export function nodeSpec(): Format {
   };
 }
 
-/** "adds (0.98ms)" without how long it took. */
+/** "adds (0.98ms)" without the duration. */
 function withoutDuration(text: string): string {
   const at = text.lastIndexOf(" (");
   return at > 0 && text.endsWith("ms)") ? text.slice(0, at) : text;
@@ -43,7 +43,7 @@ function withoutDuration(text: string): string {
 const VITEST_FAIL = /^ ?FAIL {1,2}(\S.*)$/;
 const VITEST_TOTAL = /^ *(Test Files|Tests|Errors) {2}(.*)$/;
 
-/** vitest, by any of its reporters that end with its own summary. */
+/** vitest, with any reporter that ends with its own summary. */
 export function vitest(): Format {
   const tests = new Set<string>();
   const files = new Set<string>();

@@ -11,24 +11,24 @@ const MOST_FILES = 2_000;
 const LARGEST = 5_000_000;
 const MOST_BYTES = 50_000_000;
 const DEEPEST = 10;
-/** Clocks of file systems go in steps, and so a file may seem a little older than it is. */
+/** File system clocks advance in steps, so a file may seem a little older than it is. */
 const STEP_MS = 10;
 
 const NOT_ENTERED = /^(?:\..*|node_modules|bower_components|vendor|venv|__pycache__|site-packages)$/;
 const REPORTS = /(?:^|\/)(?:(?:surefire|failsafe|test|junit)-reports?|(?:test|junit)-results?|junit|reports?|results)(?:\/|$)/i;
 const REPORT = /^TEST-|junit|tests?[-_.]?(?:results?|reports?)/i;
 
-/** Gradle leaves out what did not change, and its files of an earlier time stay. */
+/** Gradle skips what did not change, and keeps its earlier result files. */
 const GRADLE = /\/build\/test-results(?:\/|$)/;
 
 export interface JunitPlace {
   folder: string;
-  /** When the check began: older files are somebody else's results. */
+  /** When the check began: older files hold somebody else's results. */
   since: number;
   signal: AbortSignal;
 }
 
-/** What the JUnit XML files say that were written below a folder since a check began; undefined if there are none. */
+/** Reads the JUnit XML files that were written below a folder since a check began; undefined if there are none. */
 export async function readJunit({ folder, since, signal }: JunitPlace): Promise<TestReport | undefined> {
   const breathe = createBreath(signal);
   const failed = createNames();
@@ -82,7 +82,7 @@ export async function readJunit({ folder, since, signal }: JunitPlace): Promise<
   }
   if (waiting.length > MOST_FOLDERS) complete = false;
   if (files === 0) return undefined;
-  // Where tests were left out because nothing changed, how many passed says nothing.
+  // If tests were skipped because nothing changed, the number of passed ones means nothing.
   return { runner: JUNIT, failed: failed.list(), passed: hasStale ? undefined : passed, complete: complete && failed.isWhole() };
 }
 
@@ -95,8 +95,8 @@ const ATTRIBUTE = /\s(name|classname)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
 const LONGEST_TAG = 20_000;
 
 /**
- * The test cases of a JUnit XML file, in one pass from tag to tag. What declares a document type is not read, so there are no
- * entities but the five that every XML has.
+ * The test cases of a JUnit XML file, in one pass from tag to tag. Files with a document type are refused, so the only entities
+ * are the five that every XML has.
  */
 export async function parseJunit(
   text: string,
@@ -140,7 +140,7 @@ export async function parseJunit(
   return !hasRoot ? "something else" : open.length > 0 ? "broken" : cases;
 }
 
-/** Where the text goes on behind a comment, data or an instruction that begins here; undefined if a tag does. */
+/** Where the text continues after a comment, data or an instruction that begins here; undefined if a tag does. */
 function skip(text: string, start: number): number | "refused" | undefined {
   const marks = [
     ["<!--", "-->"],
@@ -155,7 +155,7 @@ function skip(text: string, start: number): number | "refused" | undefined {
   return text.startsWith("<!", start) ? "refused" : undefined;
 }
 
-/** Where a tag ends: at the first `>` outside of its quotes. */
+/** Where a tag ends: at the first `>` outside its quotes. */
 function tagEnd(text: string, start: number): number {
   let quote = "";
   const last = Math.min(text.length, start + LONGEST_TAG);

@@ -26,7 +26,7 @@ export function surefire(): Format {
   };
 }
 
-/** `[ERROR] x.ATest.sub -- Time elapsed: 0.004 s <<< FAILURE!`, and how earlier versions print it. */
+/** `[ERROR] x.ATest.sub -- Time elapsed: 0.004 s <<< FAILURE!`, and the format of earlier versions. */
 function failingTest(text: string): string | undefined {
   const at = text.indexOf("Time elapsed: ");
   if (at < 0 || !(text.includes("<<< FAILURE!") || text.includes("<<< ERROR!"))) return undefined;
@@ -36,7 +36,7 @@ function failingTest(text: string): string | undefined {
 
 const GRADLE_TOTAL = /^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$/;
 
-/** Gradle says nothing of tests that pass, so a build without failures has no report of its own. */
+/** Gradle says nothing about passing tests, so a build without failures has no report of its own. */
 export function gradle(): Format {
   const failed = createNames();
   const totals = { failed: 0, passed: 0 };

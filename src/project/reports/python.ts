@@ -44,7 +44,7 @@ function failingTest(text: string): string | undefined {
   return `${text.slice(0, at)} ${withoutMessage(text.slice(at + 1))}`;
 }
 
-/** `path::test[a - b] - AssertionError` without what went wrong; a parameter may hold the same dash. */
+/** `path::test[a - b] - AssertionError` without the message; a parameter may contain the same dash. */
 function withoutMessage(entry: string): string {
   const parameter = /^[^[\s]*\[/.test(entry) ? entry.lastIndexOf("] - ") : -1;
   if (parameter >= 0) return entry.slice(0, parameter + 1);
@@ -55,7 +55,7 @@ function withoutMessage(entry: string): string {
 const RULER = /^={50,}$/;
 const UNITTEST_TOTAL = /^(?:OK|FAILED)(?: \((.*)\))?$/;
 
-/** Python's own unittest, and what builds on it, as Django's tests do. */
+/** Python's own unittest, and what builds on it, such as Django's tests. */
 export function unittest(): Format {
   const failed = createNames();
   /** One test may fail in several of its subtests. */

@@ -10,14 +10,14 @@ const FORMATS: readonly (() => Format)[] = [
   ...[tap, nodeSpec, vitest, jest, mocha, pytest, unittest, goTest, cargoTest, ctest, surefire, gradle],
 ];
 
-/** What the output of a check says of tests and of anything else that is wrong. */
+/** What a check's output says about tests and other problems. */
 export interface Reading {
   /** Its end, without the lines that Go prints for tests that pass. */
   tail: string;
   reports: TestReport[];
-  /** A short hash of every line that complains, without positions and durations; undefined if there were too many. */
+  /** A short hash of every complaining line, without positions and durations; undefined if there were too many. */
   complaints: string[] | undefined;
-  /** The same for the complaints of compilers, linters and coverage limits, which test runners do not count. */
+  /** The same for complaints of compilers, linters and coverage limits, which test runners do not count. */
   others: string[] | undefined;
 }
 
@@ -29,7 +29,7 @@ const OF_NO_INTEREST = /^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- PASS: )/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' own sequences begin with one
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 
-/** Reads the output of a check as it comes, so that a long one never holds up anything else. `clean` is asked for each line. */
+/** Reads a check's output as it comes, so that a long one never blocks anything else. `clean` is applied to each line. */
 export function createReader(clean = (line: string) => line) {
   const formats = FORMATS.map((create) => create());
   const complaints = createComplaints(COMPLAINT);
@@ -51,7 +51,7 @@ export function createReader(clean = (line: string) => line) {
   return {
     add(chunk: string): void {
       const lines = (rest + chunk).split(/\r?\n/);
-      // A line without an end is kept only as far as anybody reads it.
+      // An unfinished line is kept only as far as anybody reads it.
       rest = lines.pop()!.slice(0, 2 * MAX_LINE);
       for (const each of lines) line(each);
     },
@@ -89,7 +89,7 @@ function createComplaints(pattern: RegExp) {
   };
 }
 
-/** A line without what differs from one time and place to the next: durations, addresses, positions, folders of a run. */
+/** A line without what varies between runs: durations, addresses, positions, folders of a run. */
 function withoutPassing(text: string): string {
   return text
     .replace(/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|seconds|minutes|min)\b/g, "_")

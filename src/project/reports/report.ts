@@ -1,21 +1,21 @@
-/** What one test runner said of its tests, as read from its output. */
+/** One test runner's results, as read from its output. */
 export interface TestReport {
   runner: string;
-  /** Failing tests by their full names; a name that stands twice counts twice. */
+  /** Failing tests by their full names; a name that occurs twice counts twice. */
   failed: string[];
-  /** How many tests passed, where the runner says so. */
+  /** How many tests passed, if the runner says so. */
   passed: number | undefined;
   /** The runner came to its own end, and its totals agree with the names that were read. */
   complete: boolean;
 }
 
-/** What reports call the runners, or the format that they share. */
+/** The names of runners in reports, or of the format that they share. */
 export const RUNNER_NAMES: readonly string[] = [
   ...["TAP", "node:test", "vitest", "jest", "mocha", "pytest", "unittest", "go test"],
   ...["cargo test", "CTest", "Surefire", "Gradle", "JUnit XML"],
 ];
 
-/** Reads one runner's output line by line; colours are already gone. */
+/** Reads one runner's output line by line; colours are already removed. */
 export interface Format {
   line(text: string): void;
   /** Undefined if this runner said nothing. */
@@ -34,7 +34,7 @@ export function countOf(text: string, word: string): number {
   return at < 0 ? 0 : Number(words[at - 1]);
 }
 
-/** A name in one line, and not longer than is kept. */
+/** A name on one line, cut to the length that is kept. */
 export const shortName = (name: string): string => name.replace(/\s+/g, " ").trim().slice(0, MAX_NAME);
 
 /** Collects names, up to a limit. */

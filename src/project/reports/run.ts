@@ -14,7 +14,10 @@ export interface ReportedOptions {
   clean?: ((text: string) => string) | undefined;
 }
 
-/** Runs a program and reads what it says of tests: its whole output as it comes, and JUnit XML files where that names none. */
+/**
+ * Runs a program and reads its test results: from its whole output as it comes, and from JUnit XML files if the output names
+ * none.
+ */
 export async function runReported(
   [program, ...args]: readonly [string, ...string[]],
   { env, clean, ...options }: ReportedOptions,
@@ -33,9 +36,9 @@ export async function runReported(
   return { result, reading: junit ? { ...reading, reports: [inJunit(junit, reading.tail, clean)] } : reading };
 }
 
-/** Runners that always write JUnit XML, which says more than what they print. */
+/** Runners that always write JUnit XML, which says more than their output. */
 const WITH_JUNIT = new Set(["Surefire", "Gradle"]);
-/** What builds print when tests did not come to their end; those files are as whole as any. */
+/** What builds print if tests did not run to their end; the XML files look complete anyway. */
 const CRASHED = /forked VM terminated|ForkedBooter|Could not complete execution|finished with non-zero exit value/;
 
 function inJunit(report: TestReport, tail: string, clean = (text: string) => text): TestReport {
@@ -47,7 +50,7 @@ function inJunit(report: TestReport, tail: string, clean = (text: string) => tex
   };
 }
 
-/** Has runners name their tests, where a variable does that, and keeps them from waiting for a person. */
+/** Variables that make runners name their tests and keep them from waiting for a person. */
 function reportingEnvironment({ CI = "true", PYTEST_ADDOPTS = "", GOFLAGS = "" }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return {
     CI,

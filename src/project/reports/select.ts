@@ -14,8 +14,8 @@ const MOST_NAMES = 50;
 const LONGEST = 20_000;
 
 /**
- * The program and arguments that run only these tests; undefined unless the command is a plain call of their runner, or of an
- * npm script that is one. A pattern may match more tests than were asked for, so a result counts by its names alone.
+ * The program and arguments that run only these tests; undefined unless the command is a plain call of their runner, or of an npm
+ * script that is one. A pattern may match more tests than were asked for, so read the result by name.
  */
 export function commandForTests(
   command: string,
@@ -29,13 +29,13 @@ export function commandForTests(
   return program !== undefined && args.join(" ").length <= LONGEST ? [program, ...args] : undefined;
 }
 
-/** The words of a line that starts one program. A glob would have to be expanded by a shell, so it is not plain enough here. */
+/** The words of a line that starts one program. A glob would need a shell to expand it, so it is not plain enough here. */
 function plainWords(line: string): string[] | undefined {
   const [command, ...more] = readPlainLine(line) ?? [];
   return command && more.length === 0 && !command.words.some((word) => /[*?[\]~]/.test(word)) ? command.words : undefined;
 }
 
-/** `npm test -- …`: npm puts what stands behind the dashes at the end of the script. */
+/** `npm test -- …`: npm appends what follows the dashes to the script. */
 function throughNpm(words: readonly string[], folder: string, tests: NamedTests): string[] | undefined {
   if (words[0] !== "npm") return undefined;
   const script = words[1] === "test" || words[1] === "t" ? "test" : words[1] === "run" ? words[2] : undefined;
@@ -61,10 +61,10 @@ function scriptsIn(folder: string): Record<string, string> {
 }
 
 interface Placement {
-  /** Whether arguments can only be added behind all others. */
+  /** Whether arguments can only be added after all others. */
   onlyAtEnd?: boolean;
 }
-/** A call of a runner: its own words, and the arguments behind them. */
+/** A call of a runner: its own words, and its arguments. */
 interface Call {
   runner: readonly string[];
   args: readonly string[];
@@ -86,7 +86,7 @@ function select(words: readonly string[], { runner, names }: NamedTests, at: Pla
   return own.select({ runner: words.slice(0, length), args: words.slice(length) }, names, at);
 }
 
-/** How many words stand in front of the runner's name. */
+/** How many words precede the runner's name. */
 function launcherIn([first = "", second = "", third = ""]: readonly string[]): number {
   if (first === "npx") return second === "--no-install" || second === "--no" ? 2 : 1;
   if (first === "uv" || first === "poetry" || first === "pipenv" || first === "pdm")
@@ -96,9 +96,9 @@ function launcherIn([first = "", second = "", third = ""]: readonly string[]): n
 
 interface RunnerCall {
   called: RegExp;
-  /** What its results are called in reports. */
+  /** Its names in reports. */
   reports: readonly string[];
-  /** How many words behind the program belong to the runner's name; below zero if this is no run of tests. */
+  /** How many words after the program belong to the runner's name; negative if this runs no tests. */
   subcommand?: (rest: readonly string[]) => number;
   select: Select;
 }
@@ -126,7 +126,7 @@ function ofPytest({ runner, args }: Call, names: readonly string[]): string[] | 
   if (ids.some((id) => /^[-@]|^SUBFAIL/.test(id))) return undefined;
   if (args.every((word, at) => PYTEST_FLAG.test(word) || word === "-p" || args[at - 1] === "-p"))
     return [...runner, ...ids, ...args];
-  // Which words are paths and which an option's value is not known: those stay, and the names are matched as keywords.
+  // It is unknown which words are paths and which are option values: they stay, and names are matched as keywords.
   if (ids.some((id) => !id.includes("::"))) return undefined;
   const keywords = ids.map((id) => /^\w+/.exec(id.split("::").at(-1)!)?.[0]);
   return keywords.includes(undefined) ? undefined : [...runner, ...args, "-k", [...new Set(keywords)].join(" or ")];
@@ -141,7 +141,7 @@ function ofUnittest({ runner, args }: Call, names: readonly string[]): string[] 
   return ids.includes(undefined) ? undefined : [...runner, ...args, ...ids.flatMap((id) => ["-k", `*${id}`])];
 }
 
-/** vitest and jest: the file stands in front of the suites, and all of them together are matched by one pattern. */
+/** vitest and jest: the file precedes the suites, and one pattern matches all names. */
 function byFile(separator: string): Select {
   return ({ runner, args }, names, { onlyAtEnd }) => {
     const parts = names.map((name) => name.replace(/^\.\//, "").split(separator));
@@ -165,9 +165,9 @@ function ofMocha({ runner, args }: Call, names: readonly string[]): string[] | u
 function ofNode({ runner, args }: Call, names: readonly string[], { onlyAtEnd }: Placement): string[] | undefined {
   if (onlyAtEnd && args.some((word) => !word.startsWith("-"))) return undefined;
   if (args.some((word) => word.startsWith("--test-name-pattern"))) return undefined;
-  // A suite fails with its tests; those are what is run again.
+  // A suite fails with its tests; only those run again.
   const tests = names.filter((name) => !names.some((other) => other.startsWith(`${name} > `)));
-  // TAP puts a backslash in front of its own signs. A title may itself hold what stands between suites.
+  // TAP escapes its own signs with a backslash. A title may contain the separator between suites.
   const parts = tests.map((name) => name.replace(/\\([\\#])/g, "$1").split(" > "));
   const patterns = parts.flatMap((all) => all.map((_, at) => spaced(all.slice(at).join(" > "), " > ")));
   return [...runner, ...[...new Set(patterns)].map((pattern) => `--test-name-pattern=${exactly([pattern])}`), ...args];
@@ -198,7 +198,7 @@ function ofMaven({ runner, args }: Call, names: readonly string[]): string[] | u
   return [...runner, ...args, `-Dtest=${chosen}`, "-Dsurefire.failIfNoSpecifiedTests=false", "-DfailIfNoTests=false"];
 }
 
-/** A name as a JavaScript pattern for itself. Its spaces were pulled together as it was read. */
+/** Escapes a name as a JavaScript pattern. Reading it collapsed its spaces. */
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll(" ", "\\s+");
 const spaced = (name: string, separator: string) => name.split(separator).map(escaped).join(`(?:${separator}| )`);
 const exactly = (patterns: readonly string[]) => `^\\s*(?:${patterns.join("|")})\\s*$`;

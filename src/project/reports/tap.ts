@@ -9,7 +9,7 @@ export function tap(): Format {
   const failed = createNames();
   /** The subtest that is open at each depth. */
   let path: { indent: number; name: string }[] = [];
-  /** The comment above, which names a test where there are no subtests. */
+  /** The comment above, which names a test if there are no subtests. */
   let group = "";
   let hasSubtests = false;
   let yamlIndent: number | undefined;
