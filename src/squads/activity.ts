@@ -6,7 +6,7 @@ import type { CallNews, EngineTool } from "../protocol/turns.ts";
 
 const LIMIT = 160;
 
-/** One call of a tool as it is told to whoever watches a task. */
+/** A tool call, as shown to whoever watches a task. */
 export interface SeenCall {
   taskId: string;
   tool: string;
@@ -16,11 +16,11 @@ export interface SeenCall {
   /** The next piece of its output. */
   output?: string;
   exitCode?: number | null;
-  /** What an edit did to a file. */
+  /** An edit's change to a file. */
   diff?: FileEdit;
 }
 
-/** The same tools, each call told as it begins and as it ends. */
+/** Wraps tools so that each call is reported when it begins and when it ends. */
 export function watched(tools: readonly EngineTool[], redactor: Redactor, tell: (call: SeenCall) => void): EngineTool[] {
   return tools.map((tool) => ({
     ...tool,
@@ -42,13 +42,13 @@ export function watched(tools: readonly EngineTool[], redactor: Redactor, tell: 
   }));
 }
 
-/** The first line that says something: not the mark of data. */
+/** The first line with content: not the data marker. */
 function firstLine(text: string): string {
   const [first = "", second = ""] = text.split("\n", 2);
   return first.startsWith("--- data ") ? second : first;
 }
 
-/** What a call is about, in a line. */
+/** What a call is about, in one line. */
 export function summaryOf(tool: string, args: unknown): string {
   const given = typeof args === "object" && args !== null ? Object.entries(args) : [];
   const text = (name: string) => given.flatMap(([key, value]) => (key === name && typeof value === "string" ? [value] : []))[0];

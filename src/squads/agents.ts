@@ -28,33 +28,33 @@ export interface AgentDeps {
   redactor: Redactor;
   /** The tools every agent has: the shell, the files and the wiki. */
   tools: readonly Tool[];
-  /** What agents may use besides in a project. */
+  /** Further tools that agents may use in a project. */
   moreTools?: ((projectPath: string) => readonly Tool[]) | undefined;
   logDecision: (slug: string, decision: { decision: string; context?: string | undefined; author: string }) => Decision;
   onCall: (call: SeenCall) => void;
-  /** The mode for everything. */
+  /** The global mode. */
   mode: () => Mode;
-  /** What the user ruled and holds for work on a project. */
+  /** The user's standing rules for work on a project. */
   rulesFor: (projectPath: string) => string;
   remoteWork?: Pick<RemoteWork, "at">;
 }
 
-/** With which model an agent is asked, and where it works. */
+/** The model to ask, and the folder to work in. */
 interface Asked {
   model: string | null;
   place: WorkFolder;
-  /** Makes the place ready, where the work turns out to be done here. */
+  /** Prepares the folder, if the work turns out to be done here. */
   prepare: (signal: AbortSignal) => Promise<void>;
 }
 
-/** A large squad is not told whole to each of its agents. */
+/** A large squad is not listed in full to each of its agents. */
 const MAX_COLLEAGUES = 12;
-/** How many of its tasks an agent is reminded of when it lost its memory, the latest first. */
+/** How many of its latest tasks an agent is reminded of when its memory is lost. */
 const TOLD_TASKS = 8;
 const NewDecision = z.object({ decision: z.string().min(1), context: z.string().optional() });
 const FINGERPRINT = "squad-agent-1";
 
-/** Each agent's lasting session: its own memory, its own system message, its own tools in its project's folder. */
+/** Each agent's lasting session: its own memory, system message and tools, in its project's folder. */
 export function createAgents({
   engine,
   gate,
@@ -118,7 +118,7 @@ export function createAgents({
     return hands ? hands.session(spec, local, { lasting: true }) : local;
   };
 
-  /** What an agent did before, for a session whose own record is lost. */
+  /** An agent's earlier work, for a session whose own record is lost. */
   const earlierWork = (slug: string, agent: string): string =>
     store
       .listTasks({ squad: slug, agent, status: "done", limit: TOLD_TASKS })
@@ -135,9 +135,9 @@ export function createAgents({
       const served = engine.modelFor(tier);
       return { model: served.model, reason: `model ${named(served.model)}: ${reason}; ${served.reason}` };
     },
-    /** Resolves when it is known which models there are. */
+    /** Resolves when the available models are known. */
     modelsKnown: () => engine.models().then(() => undefined),
-    /** The session an agent works in now; one begun by an earlier life is found by its id. */
+    /** The agent's current session; one begun by an earlier life is found by its id. */
     session(squad: Squad, agent: Agent, { begunIn, ...asked }: Asked & { begunIn: string | null }): Session {
       const owner = squadOwner(squad.slug, agent.characterName);
       const begun = begunIn === null ? undefined : sessions.find(begunIn);

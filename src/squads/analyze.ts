@@ -5,7 +5,7 @@ import type { Analysis, ProjectCommand } from "../protocol/analysis.ts";
 import type { Squad } from "../protocol/squads.ts";
 import { suggestRoster } from "./roster.ts";
 
-/** The squad of a project, whose commands go before those that are found. */
+/** A project's squad, whose commands precede those that are found. */
 export type ChosenChecks = Pick<Squad, "slug" | "checks">;
 
 export interface AnalyzeOptions {
@@ -21,7 +21,7 @@ export async function analyzeProject(git: Git, path: string, { signal, chosen }:
   return { ...known, roster: suggestRoster(known, frameworks, shipped) };
 }
 
-/** What a person chose, with what it is for as far as its words tell. */
+/** A command that a person chose, with the purpose that its words suggest. */
 function chosenCommand(command: string, slug: string): ProjectCommand {
   const purpose = testIn(command).isTest ? "test" : /\b(?:build|compile)\b/.test(command) ? "build" : "lint";
   return { purpose, command, cwd: ".", from: `io squad set ${slug}` };

@@ -11,7 +11,7 @@ export function calledBy(typed: string, agents: readonly Agent[]): Agent | undef
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-/** Letters and digits alone, so that dots and case do not matter. */
+/** Only letters and digits, so that dots and case do not matter. */
 function wordsOf(name: string): string[] {
   return name
     .toLowerCase()

@@ -2,8 +2,8 @@ import type { Agent } from "../protocol/squads.ts";
 import { stem, stemsOf } from "./words.ts";
 
 /**
- * The fields of work, and the words by which each is known. A word of a task that stands here speaks for every agent
- * whose role or charter has a word of the same field.
+ * Fields of work, and the words of each. A word of a task that is listed here counts for every agent whose role or charter has a
+ * word of the same field.
  */
 const FIELDS: Readonly<Record<string, string>> = {
   frontend:
@@ -44,7 +44,7 @@ export interface Choice {
   reason: string;
 }
 
-/** The agent whose role and charter fit the task best; of those about as good, one that is idle. */
+/** The agent whose role and charter fit the task best; among those about as good, an idle one. */
 export function chooseAgent(task: string, agents: readonly Agent[], { busy }: { busy: ReadonlySet<string> }): Choice | undefined {
   if (agents.length === 0) return undefined;
   const addressed = agents.find(({ characterName }) => isAddressed(task, characterName));
@@ -66,7 +66,7 @@ interface Scored {
   matches: string[];
 }
 
-/** A word that several agents share says less about any of them, so each match is divided among those who have it. */
+/** A word that several agents share says less about any of them, so each match is divided among them. */
 function score(task: string, agents: readonly Agent[]): Scored[] {
   const wanted = [...new Set(stemsOf(task))];
   const profiles = agents.map(({ roleTitle, charter }) => ({ role: profile(roleTitle), charter: profile(charter) }));
@@ -80,7 +80,7 @@ function score(task: string, agents: readonly Agent[]): Scored[] {
 
 interface Profile {
   words: Set<string>;
-  /** For each field the part of this text's known words that belong to it. */
+  /** For each field, its share of this text's known words. */
   fields: Map<string, number>;
 }
 
@@ -108,7 +108,7 @@ function isAddressed(task: string, name: string): boolean {
   );
 }
 
-/** The idle go before the busy, among them the more general before the specialist. */
+/** Idle agents precede busy ones; among them, the more general precede specialists. */
 function fallback(agents: readonly Agent[], busy: ReadonlySet<string>): Choice {
   const idle = agents.filter(({ characterName }) => !busy.has(characterName));
   const [agent] = (idle.length > 0 ? idle : [...agents]).sort((a, b) => generality(b) - generality(a));

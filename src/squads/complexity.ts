@@ -15,7 +15,7 @@ const LONG = 800;
 const SHORT = 200;
 const MANY_PARTS = 4;
 
-/** The tier of model for a task: the agent's own, one up for hard work and one down for easy work. */
+/** The model tier for a task: the agent's own, one up for hard work and one down for easy work. */
 export function modelTierFor(agentTier: ModelTier, task: string): { tier: ModelTier; reason: string } {
   const words = [...new Set(wordsOf(task))];
   const hard = words.filter((word) => HARD.has(stem(word)));

@@ -28,14 +28,14 @@ export interface DelegateDeps {
 
 export interface NewTask {
   task: string;
-  /** The character who is to do it; without it the fittest is chosen. */
+  /** The character who is to do it; without it the best fit is chosen. */
   agent?: string | undefined;
   origin: Origin;
 }
 
-/** Gives a task to an agent. On disk when it returns; the same task asked for again while it is open is joined. */
+/** Gives a task to an agent. It is on disk when this returns; a request for the same open task joins it. */
 export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
-  /** The same task, if somebody asked for it already and it is still open. */
+  /** The same task, if somebody already asked for it and it is still open. */
   function openTwin(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
     const isTwin = (one: (typeof open)[number]) =>
       alike(one.description, description) && (!wanted || one.agent === wanted.characterName) && !tasks.isEnding(one.id);

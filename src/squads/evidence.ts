@@ -11,12 +11,12 @@ const MAX_COMMAND = 500;
 
 export interface RunCommand {
   command: string;
-  /** Null when the command was stopped, or nobody knows how it ended. */
+  /** Null if the command was stopped, or if nobody knows how it ended. */
   exitCode: number | null;
   state?: Exclude<CallEnd, "done">;
 }
 
-/** The commands of a task with their exit codes, from the gate's own record of the calls. */
+/** A task's commands with their exit codes, from the gate's own record of the calls. */
 export function commandsAmong(calls: readonly ToolCall[]): RunCommand[] {
   return calls.filter(isCommand).map(({ args, result, state }) => ({
     ...{ command: clip(commandOf(args)), exitCode: exitCodeIn(result) ?? null },
@@ -29,13 +29,13 @@ const commandOf = (args: string) => argumentOf(args, "command");
 const isCommand = ({ tool, state }: ToolCall) => tool === "shell" && state !== "refused";
 const Arguments = z.record(z.string(), z.unknown());
 
-/** The journal shortens long arguments, so that they are no longer JSON. */
+/** The journal shortens long arguments, which are then no longer JSON. */
 function argumentOf(args: string, name: "command" | "path" | "to"): string {
   try {
     const value = Arguments.parse(JSON.parse(args))[name];
     return typeof value === "string" ? value : args;
   } catch {
-    // Shortened: what is left of it is shown as it stands.
+    // Shortened: the rest is shown as it is.
     return args;
   }
 }
@@ -65,7 +65,7 @@ export interface Seen {
   base: string | undefined;
 }
 
-/** Puts together what was seen of a task, and what that says about the claim that it is done. */
+/** Combines what was seen of a task, and judges the claim that it is done. */
 export function evidenceOf(
   { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base }: Seen,
   status: Task["status"],
@@ -93,7 +93,7 @@ const judged = (verdict: string) => ({ verdict, proven: isProven({ evidence: { .
 const NOTHING: TaskEvidence = { filesChanged: [], commands: [], treeBefore: null, treeAfter: null };
 const NO_TEST = "claimed done; no test command was run";
 
-/** What a shell command changed nobody can see, so one that may have changed something is named like a file that was written. */
+/** Nobody can see what a shell command changed, so one that may have changed something counts like a written file. */
 function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: readonly ToolCall[]): string {
   const shown = `\`${oneLine(command, MAX_COMMAND).replaceAll("`", "'")}\``;
   if (exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;

@@ -19,8 +19,8 @@ export interface FactsDeps {
 }
 
 /**
- * What is told of projects: looked at once and kept for a while, since it changes the system message. A change of a file right
- * in the project's folder, such as its manifest, has it looked at anew.
+ * Facts about projects, cached for a while because they change the system message. A change of a file directly in the project's
+ * folder, such as its manifest, invalidates them.
  */
 export function createFacts({ git, log, chosen, now = Date.now }: FactsDeps) {
   const known = new Map<string, { text: Promise<string>; at: number; files: string }>();
@@ -45,9 +45,9 @@ export function createFacts({ git, log, chosen, now = Date.now }: FactsDeps) {
     forget: (folder: string) => void known.delete(folder),
   };
 }
-/** The files right in a folder, as text that changes when one of them does. */
+/** A text that changes when a file directly in the folder does. */
 async function filesIn(folder: string): Promise<string> {
-  // A folder that is gone has none, and one that goes meanwhile is looked at anew when it is back.
+  // A folder that is gone has no files; when it is back, it is analysed again.
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   const marks = names.slice(0, MOST_FILES).map(async (name) => {

@@ -7,10 +7,10 @@ import { withoutEnd } from "../lib/trim.ts";
 import { refuseSystemFolder } from "../project/roots.ts";
 import { SquadSlug } from "../protocol/squads.ts";
 
-/** How much is taken of each thing that somebody gives. */
+/** The most characters, or agents, that are accepted. */
 export const MAX = { name: 100, roleTitle: 100, charter: 8_000, decision: 2_000, context: 4_000, task: 20_000, agents: 100 };
 
-/** The text without the space around it; one that is empty or too long is refused with help. */
+/** Trims a text; refuses an empty or too long one, with help. */
 export function required(what: string, text: string, max: number, help = ""): string {
   const trimmed = text.trim();
   if (trimmed === "") throw new UserError(`${what} is empty. ${help || "Say it in a few words."}`);
@@ -24,7 +24,7 @@ export function limited(what: string, text: string, max: number, help = "Make it
   return text;
 }
 
-/** The real path of a folder that exists and has nothing to do with the data folder. */
+/** The real path of an existing folder that is unrelated to the data folder. */
 export function folderAt(path: string, cwd: string | undefined, dataFolder?: string): string {
   if (cwd === undefined && !/^(?:\/|~(?:\/|$)|[A-Za-z]:[\\/])/.test(path))
     throw new UserError(
@@ -48,7 +48,7 @@ export function folderAt(path: string, cwd: string | undefined, dataFolder?: str
   throw new UserError(`${named(path, 200)}: is not a folder. Give the path of a project's folder.`);
 }
 
-/** A slug that somebody chose, if it is one. */
+/** Checks a slug that somebody chose. */
 export function checkedSlug(slug: string): string {
   if (SquadSlug.safeParse(slug).success) return slug;
   const better = slugOf(slug.slice(0, 200));
@@ -57,7 +57,7 @@ export function checkedSlug(slug: string): string {
   );
 }
 
-/** A slug made of a name: "My App (v2)" is my-app-v2. */
+/** Makes a slug from a name: "My App (v2)" becomes my-app-v2. */
 export function slugOf(name: string): string {
   const slug = name
     .slice(0, 1_000)
@@ -70,7 +70,7 @@ export function slugOf(name: string): string {
   return withoutEnd(slug, "-");
 }
 
-/** The slug, with a number behind it if it is taken. */
+/** The slug, with a number appended if it is taken. */
 export function freeSlug(wanted: string, isTaken: (slug: string) => boolean): string {
   for (let copy = 1; ; copy += 1) {
     const slug = copy === 1 ? wanted : `${wanted}-${copy}`;
@@ -78,7 +78,7 @@ export function freeSlug(wanted: string, isTaken: (slug: string) => boolean): st
   }
 }
 
-/** Whether two tasks ask for the same: case, spacing and the end of the sentence aside. */
+/** Whether two tasks ask for the same, apart from case, spacing and final punctuation. */
 export function alike(a: string, b: string): boolean {
   const normal = (text: string) => withoutEnd(text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim(), ".! ");
   return normal(a) === normal(b);

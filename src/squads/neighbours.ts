@@ -10,13 +10,13 @@ export interface NeighboursDeps {
   callsOf: (owner: string) => ToolCall[];
 }
 
-/** Others who were at work on the same files meanwhile, and what is known to be theirs. */
+/** Other tasks that worked on the same files meanwhile, and what they are known to have changed. */
 export interface Neighbours {
   alongside: string[];
   byOthers: NonNullable<TaskEvidence["byOthers"]>;
 }
 
-/** Looks for the tasks that worked where a task did: in its folder, above it or below it. */
+/** Finds the tasks that worked where a task did: in its folder, above it or below it. */
 export function findNeighbours({ store, callsOf }: NeighboursDeps, task: TaskRecord, { projectPath }: Squad): Neighbours {
   if (task.evidence?.branch !== undefined) return { alongside: [], byOthers: [] };
   const since = task.startedAt ?? task.createdAt;

@@ -28,9 +28,9 @@ export interface WorkFolder {
   cwd: string;
   /** What commands may do there. */
   stand?: SandboxProfile;
-  /** Its own branch and worktree; missing where it is worked on in the project's folder. */
+  /** Its own branch and worktree; missing if it works in the project's folder. */
   own?: { branch: string; base: string; treeBefore: string; isDirty: boolean; tree: Worktree; installed: readonly string[] };
-  /** What the project's files ask for and is not installed here, each with the reason and the command for it. */
+  /** What the project's files require and is not installed here, each with the reason and the command for it. */
   missing: string[];
 }
 
@@ -45,16 +45,16 @@ export interface PlacesDeps extends Omit<PreparerDeps, "deadlineMs"> {
   git: Git;
   /** The environment of commands. */
   env: NodeJS.ProcessEnv;
-  /** Where worktrees lie, each in a folder of its task. */
+  /** The folder of all worktrees, each in a folder of its task. */
   folder: string;
 }
 
 /** The one worktree in a task's folder. */
 const WORKTREE = "task";
-/** What could not be installed for a task, in its folder; the file is there once it was tried. */
+/** In a task's folder: what could not be installed for it; the file exists once that was tried. */
 const MISSING = "missing.json";
 
-/** Gives tasks of squads that want it a worktree each, and puts what they leave there on a branch. */
+/** Gives tasks a worktree each, if their squad wants that, and commits what they leave there to a branch. */
 export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps) {
   const preparer = createPreparer({ ...preparing, log });
   const folderOf = (id: string) => join(folder, id);
@@ -69,7 +69,7 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
     return { ...found, git: found.git.with({ writable: [folderOf(id)] }) };
   }
 
-  /** Ends what a task's worktree was for. The branch stays if there is anything on it. */
+  /** Removes a task's worktree. The branch stays if it has commits. */
   async function clear(squad: Squad, id: string): Promise<void> {
     if (!existsSync(folderOf(id))) return;
     const repo = await repoOf(squad, id);
@@ -82,7 +82,7 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
   }
 
   return {
-    /** Makes the place of a task, or finds the one that an earlier life made. */
+    /** Creates the folder of a task, or finds the one that an earlier life created. */
     async open(squad: Squad, task: Task, signal: AbortSignal): Promise<WorkFolder> {
       if (squad.isolation === "none") return { cwd: squad.projectPath, missing: missingIn(squad.projectPath) };
       const { id } = task;
@@ -112,8 +112,8 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
       return { cwd, stand: stands(cwd), own, missing: [] };
     },
     /**
-     * Installs what the project's files ask for into a task's worktree, once for each task, and adds what cannot be had to
-     * what the place is missing. `begins` is told before each install, which may take minutes.
+     * Installs what the project's files require into a task's worktree, once per task, and adds what cannot be installed to what
+     * is missing. Calls `begins` before each install, which may take minutes.
      */
     async prepare({ id, attempts }: Task, place: WorkFolder, begins: (text: string) => void, signal: AbortSignal): Promise<void> {
       const { own, stand, missing } = place;
@@ -127,14 +127,14 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
       for (const install of wanted) {
         begins(`installs what ${join(install.folder, install.file)} asks for: ${typed(install)}`);
         const tree = treeOf(repo, path, own.branch);
-        // In a later life an agent may have been at work in the tree.
+        // In a later life, an agent may already have worked in the tree.
         const at = { tree, checkout, stand, env, scratch, keep: attempts === 0, signal };
         const done = await preparer.prepare([install], at);
         missing.push(...done.filter((each) => !isPrepared(each)).map((each) => tellMissing(each, "What needs it cannot run.")));
       }
       writeFileAtomic(file, JSON.stringify(missing));
     },
-    /** Puts what is in a task's worktree on its branch; undefined for a task that has none. */
+    /** Commits a task's worktree to its branch; undefined for a task without one. */
     async save(squad: Squad, { id, description, evidence }: Task): Promise<Saved | undefined> {
       if (evidence?.branch === undefined) return undefined;
       const path = pathOf(id);
@@ -146,7 +146,7 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
       const { tree, commit } = await commitAll(repo, treeOf(repo, path, evidence.branch), message);
       return { branch: evidence.branch, tree, commit };
     },
-    /** Takes an ended task's worktree away, and its branch if nothing is on it. Never rejects. */
+    /** Removes an ended task's worktree, and its branch if nothing is on it. Never rejects. */
     async close(squad: Squad, { id, evidence }: Task): Promise<void> {
       try {
         await clear(squad, id);
@@ -157,7 +157,7 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
         log.warn("a task's worktree could not be taken away", { task: id, error: messageOf(error) });
       }
     },
-    /** The tasks whose folders are still there. */
+    /** The tasks whose folders still exist. */
     left: (): string[] => (existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith("t_")) : []),
   };
 }

@@ -15,10 +15,10 @@ export interface PromptDeps {
   place: WorkFolder;
   colleagues: readonly Agent[];
   decisions: readonly Decision[];
-  /** What the user ruled; "" for nothing. */
+  /** The user's rules; "" for none. */
   rules: string;
   facts: string;
-  /** What the project's own files say on how it is worked on, marked as theirs; "" for nothing. */
+  /** The conventions in the project's own files, marked as theirs; "" for none. */
   conventions: string;
 }
 
@@ -58,13 +58,13 @@ function tellWorktree(cwd: string): string {
   return `For this task you have a worktree of the project to yourself, ${named(cwd, 500)}: work there and nowhere else. What is in it when you are done is committed to a branch for you; commit nothing, and switch to no other branch.`;
 }
 
-/** What tools printed is among the reasons. */
+/** The reasons contain tools' output, so they are cut to one line. */
 function tellMissing(missing: readonly string[]): string {
   const lines = missing.map((each) => `- ${oneLine(each, 800)}`);
   return `Not installed here, so what needs it cannot run; say so rather than claim that it passed:\n${lines.join("\n")}`;
 }
 
-/** One line a decision: when, what, and why. */
+/** One line per decision: when, what, and why. */
 export function tellDecisions(decisions: readonly Decision[]): string {
   if (decisions.length === 0) return "None yet.";
   return decisions
@@ -75,7 +75,7 @@ export function tellDecisions(decisions: readonly Decision[]): string {
     .join("\n");
 }
 
-/** What an analysis found, in a few lines. */
+/** The results of an analysis, in a few lines. */
 export function tellFacts(analysis: Analysis): string {
   const { size, languages, frameworks, packageManagers, testTools, ci, packages, commands } = analysis;
   const list = (title: string, names: readonly string[]) =>

@@ -7,7 +7,7 @@ import { tellEvidence } from "./evidence.ts";
 const MAX_RESULT = 6_000;
 const MAX_SHOWN = 50_000;
 
-/** What whoever asked for a task is told when it has ended. */
+/** The report of an ended task, for whoever asked for it. */
 export function reportOf(task: Task, limit = MAX_RESULT): string {
   const { id, squad, agent, status, description, result, error, evidence } = task;
   const { words } = showState({ kind: "task", task });
@@ -21,7 +21,7 @@ export function reportOf(task: Task, limit = MAX_RESULT): string {
   ].join("\n\n");
 }
 
-/** A task for somebody who looks after it. */
+/** A task's details, for somebody who looks after it. */
 export function tellTask(task: Task, seen: readonly Activity[]): string {
   const { id, squad, agent, status, reason, model, usage, createdAt, startedAt, finishedAt } = task;
   const tokens = `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`;
@@ -40,7 +40,7 @@ export function tellTask(task: Task, seen: readonly Activity[]): string {
   ].join("\n\n");
 }
 
-/** What an agent says of its work is as much from outside as the files it read. */
+/** An agent's own words are untrusted, like the files it read. */
 function tellWords({ id, result, error }: Task, limit: number): string {
   const words = result ?? "";
   const cut = words.length > limit ? `\nCut; the whole text: squad_task_status ${id}` : "";

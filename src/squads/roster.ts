@@ -18,17 +18,17 @@ const SERVER_LANGUAGES = [
   "JavaScript",
 ];
 const PAGE_LANGUAGES = ["HTML", "CSS", "Vue", "Svelte", "Astro"];
-/** Languages in which code is built and started rather than written. */
+/** Languages that build and start code. */
 const SIDE_LANGUAGES = ["Make", "CMake", "Starlark", "Dockerfile", "Shell", "PowerShell"];
-/** Languages that describe machines and services, and what such a project is called. */
+/** Languages that describe machines and services; a project in them is called "Infrastructure". */
 const INFRASTRUCTURE = ["Terraform"];
 const LARGE = 100_000;
 /** With this many lines of prose for each line of code, and no tests, a project is documentation. */
 const PROSE_TO_CODE = 4;
 
 /**
- * A team that fits what was found: a lead, one agent for each field the project really has, and somebody who tests.
- * What is shipped decides, and not what tests, examples and documentation are written in.
+ * A team for the project: a lead, one agent for each field it really has, and a tester. Shipped code decides, not the languages
+ * of tests, examples and documentation.
  */
 export function suggestRoster(
   findings: ProjectFacts,
@@ -63,7 +63,7 @@ export function suggestRoster(
   ];
 }
 
-/** Whether a project is prose, and what code it has only shows it or builds its pages; nothing of it is tested. */
+/** Whether a project is prose whose code only illustrates it or builds its pages; nothing of it is tested. */
 function isDocumentation(findings: ProjectFacts, shipped: readonly LanguageShare[]): boolean {
   const { documents } = findings;
   if (isTested(findings)) return false;
@@ -165,7 +165,7 @@ function tester(findings: ProjectFacts, language: string): SuggestedAgent {
   };
 }
 
-/** What is known of the tests; undefined when there is no sign of any. */
+/** What is known about the tests; undefined if there is no sign of any. */
 function tellTests({ testTools, testFiles }: ProjectFacts, command: ProjectCommand | undefined): string | undefined {
   if (testTools.length > 0) return `tests with ${testTools.join(", ")}`;
   if (command && !command.isGuess) return `tested by "${command.command}"`;

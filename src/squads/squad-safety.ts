@@ -8,7 +8,7 @@ import type { Facts } from "./facts.ts";
 import { folderAt } from "./input.ts";
 import type { Teams } from "./teams.ts";
 
-/** What is to be said anew of how a squad is held; null takes back what was said. */
+/** Changes to a squad's safety settings; null removes a setting. */
 export type SafetyChanges = { [K in keyof SquadSafety]: SquadSafety[K] | null | undefined };
 
 export interface SquadSafetyDeps {
@@ -18,14 +18,14 @@ export interface SquadSafetyDeps {
   dataFolder: string | undefined;
 }
 
-/** Where a squad works, and what it is held to beyond what holds for all. */
+/** Where a squad works, and its own, stricter safety settings. */
 export function createSquadSafety({ store, teams, facts, dataFolder }: SquadSafetyDeps) {
   const changed = (squad: Squad): Squad => {
     teams.tellChanged(squad);
     return teams.find(squad.slug);
   };
   return {
-    /** Lets a squad work on its project in the place that it was moved to. */
+    /** Points a squad to the place its project was moved to. */
     move(slug: string, projectPath: string): Squad {
       const squad = teams.find(slug);
       const folder = folderAt(projectPath, undefined, dataFolder);
@@ -40,20 +40,20 @@ export function createSquadSafety({ store, teams, facts, dataFolder }: SquadSafe
       store.setPath(squad.slug, folder);
       return changed(squad);
     },
-    /** Says where its next tasks are worked on. */
+    /** Sets where its next tasks are worked on. */
     isolate(slug: string, isolation: Isolation): Squad {
       const squad = teams.find(slug);
       store.setIsolation(squad.slug, isolation);
       return changed(squad);
     },
-    /** Says which commands check its project; null takes that back, and they are found in the project again. */
+    /** Sets the commands that check its project; null means that they are found in the project again. */
     check(slug: string, checks: readonly string[] | null): Squad {
       const squad = teams.find(slug);
       store.setChecks(squad.slug, checks);
       facts.forget(squad.projectPath);
       return changed(squad);
     },
-    /** Holds a squad tighter than all. */
+    /** Makes a squad's safety settings stricter than the global ones. */
     hold(slug: string, changes: SafetyChanges, all: Safety): Squad {
       const squad = teams.find(slug);
       const own = Object.fromEntries(Object.entries({ ...squad.safety, ...changes }).filter(([, value]) => value !== null));

@@ -35,13 +35,13 @@ import { createTeams } from "./teams.ts";
 
 export interface SquadsDeps {
   store: Store;
-  /** What the user ruled and holds for work on a project. */
+  /** The user's standing rules for work on a project. */
   rulesFor: (projectPath: string) => string;
-  /** IO's own, of which no part is a project. */
+  /** IO's own data folder, which contains no projects. */
   dataFolder?: string;
-  /** Where worktrees of tasks lie. */
+  /** The folder of tasks' worktrees. */
   worktreesFolder: string;
-  /** Where what was installed for tasks is kept for later ones; undefined to keep nothing. */
+  /** Caches what was installed for tasks for later ones; undefined for no cache. */
   installedFolder: string | undefined;
   /** Keeps installers away from secrets. */
   wrap: Wrap;
@@ -49,21 +49,21 @@ export interface SquadsDeps {
   env: NodeJS.ProcessEnv;
   engine: Engine;
   gate: Gate;
-  /** What every agent may use, in its project's folder: the shell, the files, the wiki. */
+  /** The tools of every agent, in its project's folder: the shell, the files, the wiki. */
   tools: readonly Tool[];
-  /** What agents may use besides in a project. */
+  /** Further tools that agents may use in a project. */
   moreTools?: (projectPath: string) => readonly Tool[];
-  /** What tells of a project's files. */
+  /** Reads a project's files and history. */
   git: Git;
   redactor: Redactor;
   config: () => Config;
-  /** Where what agents use is written down, and asked for. */
+  /** Records and permits what agents spend. */
   spending: Spending;
   emit: Emit;
   log: Log;
-  /** Puts down that somebody has to be told of a task's end. */
+  /** Stores a message about a task's end for delivery. */
   owe: (owed: Owed) => void;
-  /** Where tasks with a worktree can be done too; without it all are done here. */
+  /** Lets tasks with a worktree run on other hosts; without it all run here. */
   remoteWork?: Pick<RemoteWork, "at">;
 }
 
@@ -102,7 +102,7 @@ export function createSquads(deps: SquadsDeps) {
     onCall: ({ taskId, summary, ...call }) => {
       const task = store.findTask(taskId);
       if (!task) return;
-      // Pieces of output are told and not written down as what the task did.
+      // Pieces of output are announced, but not recorded as the task's activity.
       if (call.state === "running") {
         const { id, squad, agent, origin } = task;
         const data = { ...call, args: summary, id, squad, agent, kind: "tool" as const, summary };
@@ -126,9 +126,9 @@ export function createSquads(deps: SquadsDeps) {
   return {
     ...teams,
     ...createSquadSafety({ store, teams, facts, dataFolder: deps.dataFolder }),
-    /** The slug that a model means, which may know a squad by its name. Elsewhere only the slug itself will do. */
+    /** The slug that a model means, which may know a squad only by its name. Elsewhere only the slug itself is accepted. */
     named: (given: string): string => store.find(given)?.slug ?? store.find(slugOf(given))?.slug ?? given,
-    /** What a pipeline run for a squad has to know of it, if there is such a squad. */
+    /** What a pipeline run needs to know about a squad, if it exists. */
     projectOf(slug: string): { projectPath: string; decisions: string[] } | undefined {
       const squad = store.find(slug);
       const told = () => store.lastDecisions(slug, TOLD_DECISIONS).map((one) => tellDecisions([one]).slice("- ".length));
@@ -136,16 +136,16 @@ export function createSquads(deps: SquadsDeps) {
     },
     list: (): Squad[] => store.list(),
     agents: (slug: string): Agent[] => store.agents(teams.find(slug).slug),
-    /** Everything somebody needs who takes up the work again. */
+    /** Everything that somebody needs to resume the work. */
     recall(slug: string): SquadView {
       const squad = teams.find(slug);
       const latest = store.listTasks({ squad: squad.slug, limit: 20 }).map(publicTask);
       return { ...squad, agents: store.agents(squad.slug), decisions: store.lastDecisions(squad.slug, 20), tasks: latest };
     },
     factsOf: facts.of,
-    /** Where the squad's project says how it wants to be worked on. */
+    /** Where the squad's project states its conventions. */
     conventions: (slug: string): Promise<ProjectConventions> => nameConventions(teams.find(slug).projectPath),
-    /** Ends its tasks, then takes the squad away with all that is its own; the project's files stay. */
+    /** Ends its tasks, then removes the squad with everything of its own; the project's files stay. */
     async delete(slug: string): Promise<Squad> {
       const squad = teams.find(slug);
       leaving.add(squad.slug);
@@ -179,14 +179,14 @@ export function createSquads(deps: SquadsDeps) {
       if (!ended) throw conflict(`This task is ${status} already.`);
       return ended;
     },
-    /** The tasks that a message set going. */
+    /** The tasks that a message started. */
     tasksOf: (messageId: string): string[] => activity.tasksOf(messageId),
     counts() {
       const { all, queued, running } = store.taskCounts();
       return { squads: store.list().length, tasks: all, tasksQueued: queued, tasksRunning: running };
     },
 
-    /** Takes up what an earlier life left, and goes on. */
+    /** Resumes what an earlier life left. */
     start(): void {
       tasks.start();
       void forgetSessions(store.leftoverSessions());
@@ -197,7 +197,7 @@ export function createSquads(deps: SquadsDeps) {
 }
 export type Squads = ReturnType<typeof createSquads>;
 
-/** One that cannot be deleted now is at the next start. */
+/** A session that cannot be deleted now is deleted at the next start. */
 async function deleteSessions(
   ids: readonly string[],
   { engine, store, log }: { engine: Engine; store: SquadStore; log: Log },

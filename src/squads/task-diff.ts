@@ -10,7 +10,7 @@ export interface TaskDiffDeps {
   findSquad: (slug: string) => Squad;
 }
 
-/** What the files of a task's project differ by since it began. */
+/** What has changed in the files of a task's project since the task began. */
 export function createTaskDiff({ git, findTask, findSquad }: TaskDiffDeps) {
   return async (id: string): Promise<Pick<Difference, "from" | "to" | "text" | "files">> => {
     const { squad, evidence, status } = findTask(id);

@@ -27,9 +27,9 @@ export interface TaskEndingDeps {
   places: Pick<Places, "save" | "close">;
   emit: Emit;
   note: NoteTask;
-  /** Told of a squad whose status may have changed, as it was before. */
+  /** Called with a squad whose status may have changed, as it was before. */
   onSquad: (before: Squad) => void;
-  /** Puts down that somebody has to be told of a task's end. */
+  /** Stores a message about a task's end for delivery. */
   owe: (owed: Owed) => void;
 }
 
@@ -49,10 +49,10 @@ export interface Gathered {
 type Look = Pick<TaskEvidence, "treeAfter" | "filesChanged"> & { failure?: Failure };
 const NOTHING_SEEN: Look = { treeAfter: null, filesChanged: [] };
 
-/** Somebody who cancels does not wait for a large repository to be looked at. */
+/** Somebody who cancels does not wait for a scan of a large repository. */
 const HURRY_MS = 500;
 
-/** Ends tasks: gathers what was seen of the work, writes it down, and sees to it that everybody who asked is told. */
+/** Ends tasks: gathers what was seen of the work, records it, and reports it to everybody who asked. */
 export function createTaskEndings(deps: TaskEndingDeps) {
   const { database, store, activity, gate, snapshots, places, emit, note, onSquad, owe } = deps;
 
@@ -70,7 +70,7 @@ export function createTaskEndings(deps: TaskEndingDeps) {
     }
   }
 
-  /** What was seen of a task's work; and why, for all its agent says, it has failed. */
+  /** Gathers what was seen of a task's work, and why it failed despite the agent's words. */
   async function gather(task: TaskRecord, { status }: TaskOutcome): Promise<Gathered> {
     const begun = store.findTask(task.id);
     const squad = store.find(task.squad);
@@ -86,14 +86,14 @@ export function createTaskEndings(deps: TaskEndingDeps) {
     return { evidence: evidenceOf(all, status === "done" && lost ? "failed" : status), ...(lost && { failure: lost }) };
   }
 
-  /** What the agent and its squad are when a task of theirs has ended. */
+  /** Updates the status of the agent and its squad when their task has ended. */
   function settle(task: TaskRecord, status: "idle" | "error"): void {
     const others = store.openHeads(task.squad).filter(({ id, isRunning }) => id !== task.id && isRunning);
     if (!others.some(({ agent }) => agent === task.agent)) store.setAgentStatus(task.squad, task.agent, status);
     if (others.length === 0) store.setStatus(task.squad, status);
   }
 
-  /** Everybody who asked is told, each conversation once. */
+  /** Reports to everybody who asked, once per conversation. */
   function report(task: TaskRecord): void {
     const text = reportOf(publicTask(task));
     const askers = activity.askers(task.id);
@@ -108,7 +108,7 @@ export function createTaskEndings(deps: TaskEndingDeps) {
 
   return {
     gather,
-    /** Writes a task's end down and tells it; undefined if it had ended before. `silent`: everything is being stopped. */
+    /** Records and announces a task's end; undefined if it had ended before. `silent` if everything is being stopped. */
     finish(task: TaskRecord, outcome: TaskOutcome, evidence: TaskEvidence | null, { silent = false } = {}): Task | undefined {
       const squad = store.find(task.squad);
       const finished = database.transaction(() => {
@@ -116,7 +116,7 @@ export function createTaskEndings(deps: TaskEndingDeps) {
         if (!now || (now.status !== "queued" && now.status !== "running")) return undefined;
         const changed = store.updateTask(task.id, { ...outcome, evidence, finishedAt: new Date().toISOString() }) ?? now;
         settle(task, outcome.status === "failed" ? "error" : "idle");
-        // Who cancels a task knows; others who asked for it are told.
+        // Whoever cancels a task knows; others who asked for it are told.
         const isKnown = outcome.status === "cancelled" && (silent || activity.askers(task.id).length < 2);
         if (isKnown) store.updateTask(task.id, { delivered: true });
         else report(changed);
@@ -130,12 +130,12 @@ export function createTaskEndings(deps: TaskEndingDeps) {
       if (squad) onSquad(squad);
       return finished;
     },
-    /** Takes away what an ended task was worked on in. */
+    /** Removes the folder that an ended task worked in. */
     async putAway({ id, squad: slug }: Pick<Task, "id" | "squad">): Promise<void> {
       const [squad, task] = [store.find(slug), store.findTask(id)];
       if (squad && task && task.finishedAt !== null) await places.close(squad, task);
     },
-    /** Tells of ends that an earlier life wrote down and told nobody. */
+    /** Reports ends that an earlier life recorded but told nobody. */
     catchUp(): void {
       for (const task of store.undeliveredTasks()) database.transaction(() => report(task));
     },

@@ -4,7 +4,7 @@ import type { Emit } from "../protocol/events.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
 import type { TaskActivity } from "../store/task-activity.ts";
 
-/** Writes down what was seen of a task, and tells it. */
+/** Records and announces what was seen of a task. */
 export type NoteTask = (task: Task, kind: Activity["kind"], summary: string, data?: Record<string, unknown>) => void;
 
 export function createTaskNotes({ activity, emit, log }: { activity: TaskActivity; emit: Emit; log: Log }): NoteTask {

@@ -28,7 +28,7 @@ export interface TaskTurnDeps {
   config: () => Config;
   emit: Emit;
   note: NoteTask;
-  /** Told of a squad whose status may have changed, as it was before. */
+  /** Called with a squad whose status may have changed, as it was before. */
   onSquad: (before: Squad) => void;
 }
 
@@ -38,15 +38,15 @@ export interface Workers {
   agent: Agent;
 }
 
-/** A task that ends the daemon each time it is taken up must not do so for ever. */
+/** A task that kills the daemon each time it is resumed must not do so forever. */
 const MAX_LIVES = 5;
 const MAX_NOTICE = 1_000;
 
-/** One task's turn: who takes it, the state it began from, and the model that is asked. */
+/** One task's turn: the agent, the state it began from, and the model that is asked. */
 export function createTaskTurns(deps: TaskTurnDeps) {
   const { database, store, sessions, spending, agents, snapshots, places, config, emit, note, onSquad } = deps;
 
-  /** The models may have become known only after the task was written down. */
+  /** The models may have become known only after the task was stored. */
   async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
     await agents.modelsKnown();
     const { model, reason } = agents.modelFor(agent, task.description);
@@ -62,7 +62,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
     note(task, "model", `${named(model)}: ${inputTokens} tokens in, ${outputTokens} out`, { model, inputTokens, outputTokens });
   }
 
-  /** Not waited for: whatever is written to the disk later, such as the intent of an effect, takes this with it. */
+  /** Not flushed to disk: any later write, such as the intent of an effect, takes this with it. */
   function begin(
     task: TaskRecord,
     { squad, agent }: Workers,
@@ -98,7 +98,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   }
 
   return {
-    /** Who works on a task; or why nobody can. */
+    /** Who works on a task, or why nobody can. */
     workersFor(task: TaskRecord): Workers | Failure {
       if (task.attempts >= MAX_LIVES)
         return {
@@ -112,7 +112,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
       return { squad, agent };
     },
 
-    /** Undefined when it was cancelled before anybody was asked. */
+    /** Undefined if it was cancelled before anybody was asked. */
     async run(task: TaskRecord, workers: Workers, signal: AbortSignal): Promise<TurnResult | undefined> {
       const { squad, agent } = workers;
       const begun = task.status === "running";
@@ -158,7 +158,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   };
 }
 
-/** Installs what the project asks for, and tells the person what is missing before the agent is asked. */
+/** Installs what the project requires, and notes what is missing before the agent is asked. */
 async function prepareHere(
   { places, note }: TaskTurnDeps,
   task: TaskRecord,
@@ -168,7 +168,7 @@ async function prepareHere(
   try {
     await places.prepare(task, place, (text) => note(task, "started", text), signal);
   } catch (error) {
-    // The turn itself ends as one that was stopped.
+    // The turn itself then ends as stopped.
     if (!signal.aborted) throw error;
   }
   for (const text of place.missing) note(task, "started", text);
@@ -179,7 +179,7 @@ function spenderOf({ id, squad, agent, origin }: Task): Spender {
   return { owner: id, actor: squadOwner(squad, agent), agent, squad, task: id, conversation, source: source?.channel };
 }
 
-/** What the agent reads. The same for every life of a task. */
+/** What the agent reads. The same in every life of a task. */
 function promptOf({ id, description }: Task): string {
   return `Task ${id}: ${description}`;
 }

@@ -18,7 +18,7 @@ export interface TasksDeps extends Omit<TaskTurnDeps, "onSquad">, Omit<TaskEndin
   log: Log;
 }
 
-/** Runs what was delegated: for each agent first in, first out; agents side by side. */
+/** Runs delegated tasks: first in, first out for each agent; agents in parallel. */
 export function createTasks(deps: TasksDeps) {
   const { store, emit, note, log } = deps;
   const onSquad = (before: Squad) => {
@@ -50,7 +50,7 @@ export function createTasks(deps: TasksDeps) {
       const result = await turns.run(task, workers, abort.signal);
       if (lanes.isOpen()) await end(task, result ? outcomeOf(result) : CANCELLED);
     } catch (error) {
-      // The queue goes on with it when the database can be written again.
+      // The queue retries it when the database can be written again.
       if (isTemporary(error)) throw error;
       if (error instanceof UserError) {
         const failure = { code: "not_begun", message: error.message };
@@ -81,7 +81,7 @@ export function createTasks(deps: TasksDeps) {
     ending.delete(task.id);
   }
 
-  /** What an earlier life had no time for. */
+  /** Removes the folders that an earlier life had no time for. */
   async function putAwayLeft(): Promise<void> {
     for (const id of deps.places.left()) {
       const task = store.findTask(id);
@@ -102,7 +102,7 @@ export function createTasks(deps: TasksDeps) {
   }
 
   return {
-    /** To be called once a task is on disk. */
+    /** Call this once a task is on disk. */
     queued(task: TaskRecord): void {
       const { id, squad, agent, description, reason, model, origin } = task;
       const data = { id, squad, agent, description, reason, model };
@@ -113,7 +113,7 @@ export function createTasks(deps: TasksDeps) {
     cancel,
     /** Whether a task has been told to end; nobody joins it any more. */
     isEnding: (id: string) => ending.has(id),
-    /** Ends every task; tells how many that were. */
+    /** Ends every task, and returns how many there were. */
     stopAll(): number {
       const all = store.openTasks();
       stopping = true;

@@ -15,7 +15,7 @@ export interface NewSquad {
   projectPath: string;
   slug?: string | undefined;
   universe?: UniverseName | undefined;
-  /** Where a relative path stands; without it only whole paths are taken. */
+  /** The base of a relative path; without it only absolute paths are accepted. */
   cwd?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface TeamsDeps {
   store: SquadStore;
   sessions: SessionRows;
   emit: Emit;
-  /** Whether a squad is just being deleted. */
+  /** Whether a squad is being deleted. */
   isLeaving: (slug: string) => boolean;
   forgetSessions: (ids: readonly string[]) => Promise<void>;
   dataFolder: string | undefined;

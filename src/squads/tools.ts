@@ -16,7 +16,7 @@ const Slug = z.string().min(1);
 const ProjectPath = z.string().min(1).describe('a folder that exists; "." is where the user stands');
 const TaskId = z.object({ task_id: z.string().min(1) });
 
-/** The squads in the orchestrator's hands. `originOf` tells who a call is made for. */
+/** The orchestrator's tools for squads. `originOf` finds who a call is made for. */
 export function squadTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] {
   return [...teamTools(squads), ...workTools(squads, originOf), ...memberTools(squads), ...taskTools(squads)];
 }
@@ -122,7 +122,7 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
   ];
 }
 
-/** Gives a squad without agents those that the analysis of its project suggests. */
+/** Adds the suggested agents to a squad that has none. */
 async function takeSuggested(squads: Squads, slug: string, signal: AbortSignal): Promise<Agent[]> {
   const { projectPath } = squads.find(slug);
   if (squads.agents(slug).length > 0 || !isFolder(projectPath)) return [];
@@ -203,7 +203,7 @@ function taskTools(squads: Squads): Tool[] {
   ];
 }
 
-/** The squads as the orchestrator's system message shows them; empty without any. */
+/** The squads, for the orchestrator's system message; empty if there are none. */
 export function tellSquads(squads: Squads): string {
   return squads
     .list()

@@ -1,6 +1,6 @@
 import type { UniverseName } from "../protocol/squads.ts";
 
-/** Somebody an agent is named after, and the manner of speaking that comes with the name. */
+/** A character that an agent is named after, and the manner of speaking that comes with the name. */
 export interface Character {
   name: string;
   manner: string;
@@ -9,7 +9,7 @@ export interface Character {
 export interface Universe {
   name: UniverseName;
   title: string;
-  /** In the order in which they are handed out. */
+  /** In the order in which they are assigned. */
   characters: readonly Character[];
 }
 
@@ -212,7 +212,7 @@ export function universeOf(name: UniverseName): Universe {
   return UNIVERSES.find((universe) => universe.name === name)!;
 }
 
-/** The first character that is free; when all are taken, the first with the next number behind its name. */
+/** The first free character; when all are taken, the first with the next number after its name. */
 export function nextCharacter(name: UniverseName, taken: Iterable<string>): Character {
   const used = new Set([...taken].map((one) => one.toLowerCase()));
   const { characters } = universeOf(name);

@@ -23,7 +23,7 @@ export function stemsOf(text: string): string[] {
     .map(stem);
 }
 
-/** Takes plural, -ing and -ed endings off, so that "migrations", "migrate" and "migrating" meet; short words stay as they are. */
+/** Removes plural, -ing and -ed endings, so that "migrations", "migrate" and "migrating" match; short words stay as they are. */
 export function stem(word: string): string {
   if (word.length <= 3 || word.length > 40 || !/^[a-z]+$/.test(word)) return word;
   const singular = word
