@@ -3,9 +3,9 @@ import { ndJsonStream } from "@agentclientprotocol/sdk";
 import type { AcpAccess } from "../channels/acp/access.ts";
 import { createAcpAgent } from "../channels/acp/agent.ts";
 
-/** Serves ACP on standard input and output until the input ends. What was begun goes on in the daemon. */
+/** Serves ACP on standard input and output until the input ends. What was begun continues in the daemon. */
 export async function serveAcp(access: AcpAccess, version: string): Promise<void> {
-  // Standard output is the protocol's alone, whatever a library has to say.
+  // Standard output belongs to the protocol alone, so redirect what libraries print.
   console.log = console.info = console.debug = console.error;
   const output = Writable.toWeb(process.stdout) as WritableStream<Uint8Array>;
   const input = Readable.toWeb(process.stdin) as unknown as ReadableStream<Uint8Array>;

@@ -7,11 +7,11 @@ import { usageError } from "../lib/errors.ts";
 /** Where the API is served. */
 export interface Address {
   host: string;
-  /** 0 takes any that is free. */
+  /** 0 means any free port. */
   port: number;
 }
 
-/** What the environment and the config say, in this order; an address that others can reach has to be allowed. */
+/** The address from the environment, else from the config; one that others can reach must be allowed. */
 export function addressOf(config: Config, env: NodeJS.ProcessEnv): Address {
   const host = env.IO_HOST || config.host;
   const port = env.IO_PORT ? Number(env.IO_PORT) : config.port;
@@ -26,8 +26,8 @@ export function addressOf(config: Config, env: NodeJS.ProcessEnv): Address {
 }
 
 /**
- * Refuses a config with whose address the next start would not serve: one that others can reach and that is not allowed, or
- * one that this machine does not have. A port that is taken just now may be free by then.
+ * Refuses a config whose address the next start could not serve: one that others can reach without being allowed, or one that
+ * this machine does not have. A port in use now may be free by then.
  */
 export async function checkAddress(config: Config): Promise<void> {
   const { host } = addressOf(config, {});

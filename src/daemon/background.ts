@@ -22,17 +22,19 @@ export interface BackgroundDeps {
   home: string;
 }
 
-/** Commands in the background: a message's belong to its conversation, those of a task or a step of a run to itself. */
+/**
+ * Background commands: those of a message belong to its conversation, those of a task or a run's step to the task or step itself.
+ */
 export function openBackground({ store, usage, sandbox, emit, redactor, home }: BackgroundDeps) {
   const messages = createMessages(store, usage);
   const mark = `IO_BACKGROUND=${createHash("sha256").update(realOf(home)).digest("hex").slice(0, 24)}`;
-  // Where no sandbox ends them with the daemon, those of a daemon that was killed are still there.
+  // Without a sandbox that ends them with the daemon, the commands of a killed daemon are still running.
   const ready = sandbox.status().then((status) => {
     if (status.kind === "open" || !status.processes) return endMarked(mark);
   });
   const conversationOf = (id: string) => messages.find(id)?.conversation;
 
-  /** A command as people are told of it, without secrets. */
+  /** A command as shown to people, without secrets. */
   function told({ id, command, cwd, owner, startedAt, result }: BackgroundCommand): ToldCommand {
     const kind = owner.startsWith("m_") ? "message" : owner.startsWith("t_") ? "task" : "run";
     const finished = result && new Date(startedAt.getTime() + result.durationMs).toISOString();
@@ -69,7 +71,7 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
     ready,
     conversationOf,
     holderOf: (owner: string) => (owner.startsWith("m_") ? conversationHolder(conversationOf(owner) ?? owner) : owner),
-    /** For people, who see and stop those of every conversation, task and run. */
+    /** For people, who see and stop the commands of every conversation, task and run. */
     view: {
       list: (lines: number) => commands.all().map((each) => withLines(each, lines)),
       find(id: string, lines: number) {
@@ -89,7 +91,7 @@ export type BackgroundView = Background["view"];
 
 const STATES: Readonly<Record<string, ToldCommand["state"]>> = { aborted: "stopped", "not-started": "failed" };
 
-/** A command ends with the message that was cancelled, the task or run that is over, and the conversation that was deleted. */
+/** Ends the commands of a cancelled message and of a deleted conversation. */
 export function stopCommands({ commands }: Pick<Background, "commands">): (event: Event) => void {
   return ({ type, data }) => {
     if (type === "message.finished" && data.status === "cancelled") void commands.stopOf(data.id);

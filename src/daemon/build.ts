@@ -49,13 +49,13 @@ export interface RoomsDeps {
   version: string;
   settings: LiveConfig;
   closers: Closers;
-  /** The ways out, for what the outbox delivers. */
+  /** The channels through which the outbox delivers. */
   channels: () => readonly Channel[];
-  /** Workers on other hosts, where there are any now. */
+  /** Dispatches work to workers on other hosts; undefined if there is no cluster now. */
   dispatcher: () => Dispatcher | undefined;
 }
 
-/** The rooms of a daemon, each built from those below it. Nothing works before `start`. */
+/** Builds the daemon's rooms, each from those below it. Nothing works before `start`. */
 export function buildRooms({ core, env, paths, version, settings, closers, channels, dispatcher }: RoomsDeps) {
   const { store, hub, usage, engine, gate, git, approvals, budgets, log, redactor } = core;
   const { emit } = hub;
@@ -136,7 +136,7 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
       runs: startedRuns.of(id),
     }),
   });
-  // They end side by side: each lets go of what it has under way, which takes its time.
+  // Closed in parallel, because each takes time to end its current work.
   closers.add(
     async () => void (await Promise.all([plans.close(), swarm.close(), inbox.close(), squads.close(), outbox.close()])),
   );
@@ -154,9 +154,9 @@ export function buildRooms({ core, env, paths, version, settings, closers, chann
     ...{ skills, mcp, squads, swarm },
     ...{ schedules, news, ...forge.rooms, rules, plans, words },
     ...{ startedRuns, inbox, outbox },
-    /** How much nobody has been told yet. */
+    /** How much is undelivered. */
     owed: owed.waiting,
-    /** Takes up what an earlier life left, and goes on. */
+    /** Resumes what an earlier life left. */
     start(): void {
       core.undo.recover();
       news.tellRestart();
@@ -200,7 +200,7 @@ function openPipelines({ core, paths, env, ...parts }: Pick<RoomsDeps, "core" | 
   return { swarm, plans, words };
 }
 
-/** Limits can be set by several ways: each of them says so by an event. */
+/** Limits can be set in several ways, each of which emits an event. */
 function followLimits({ limitsChanged }: Pick<Core["budgets"], "limitsChanged">): (event: Event) => void {
   return ({ type, data }) => {
     if (type === "config.changed" && data.keys.includes("budgets")) limitsChanged();
@@ -208,7 +208,7 @@ function followLimits({ limitsChanged }: Pick<Core["budgets"], "limitsChanged">)
   };
 }
 
-/** Work on other hosts, for squads and runs alike. */
+/** Work on other hosts, for squads and runs. */
 function openRemoteWork(
   { store, redactor, log, budgets, sandbox }: Core,
   settings: LiveConfig,
@@ -220,7 +220,7 @@ function openRemoteWork(
   return createRemoteWork({ store, redactor, log, dispatcher, waits, poolOf, height, spend: budgets.record });
 }
 
-/** A task's result and a run's end are told to their conversation; replies and questions go out through the channel they are for. */
+/** Results of tasks and runs go into their conversation; replies and questions go out through their channel. */
 function deliver(owed: Owed, { messages, inbox, approvals, news, channels }: DeliverDeps): Promise<Receipt> | Receipt {
   const { kind, about, conversation, source, text, key, level } = owed;
   const channel = channels.find((each) => each.carries(source));
@@ -229,7 +229,7 @@ function deliver(owed: Owed, { messages, inbox, approvals, news, channels }: Del
     return channel ? channel.deliver({ news: text ?? "", level: level ?? "normal", key, to: source }) : "undeliverable";
   if (kind === "approval" || kind === "reminder") {
     const approval = approvals.find(about);
-    // Decided before it arrived, it is no question any more.
+    // If it was decided before it arrived, it is no longer a question.
     if (approval.state !== "waiting") return "delivered";
     return channel ? channel.deliver({ approval, to: source, isReminder: kind === "reminder" }) : "undeliverable";
   }
@@ -241,7 +241,7 @@ function deliver(owed: Owed, { messages, inbox, approvals, news, channels }: Del
   return message && channel ? channel.deliver({ message, to: source }) : "undeliverable";
 }
 
-/** What the system message says besides the fixed part. */
+/** The variable sections of the system message. */
 function sectionsOf({
   wiki,
   skills,

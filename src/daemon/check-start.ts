@@ -3,7 +3,7 @@ import { loadConfig } from "../home/config.ts";
 import { pathsOf } from "../home/paths.ts";
 import { addressOf } from "./address.ts";
 
-/** Throws what a start in this environment would refuse to run with: a bad config.json, address or choice of model. */
+/** Throws what a start in this environment would refuse: a bad config.json, address or choice of model. */
 export async function checkStart(env: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(pathsOf(env).config);
   addressOf(config, env);

@@ -1,8 +1,8 @@
-/** How to put away what was opened, so that no path has to remember it. */
+/** A stack of closers for what was opened. */
 export interface Closers {
-  /** To be called as soon as something is open. */
+  /** Call this as soon as something is open. */
   add(close: () => void | Promise<void>): void;
-  /** Closes everything, the last opened first. What cannot be closed keeps nothing else open; it is thrown at the end. */
+  /** Closes everything, the last opened first. A failing closer does not stop the others; its error is thrown at the end. */
   close(): Promise<void>;
 }
 
@@ -25,13 +25,13 @@ export function createClosers(): Closers {
   };
 }
 
-/** Opens something made of several; if that fails half-way, what is open by then is closed again. */
+/** Opens something with several parts; if that fails half-way, closes the parts that are open. */
 export async function withClosers<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
   const closers = createClosers();
   try {
     return await open(closers);
   } catch (error) {
-    // What failed first is what a person has to know.
+    // A person needs to know the first failure.
     await closers.close().catch(() => undefined);
     throw error;
   }

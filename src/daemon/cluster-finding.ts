@@ -22,7 +22,7 @@ export interface ClusterFindingDeps {
 const check = "cluster";
 const REACH_MS = 5_000;
 
-/** Whether the server for workers can be had. */
+/** Whether the server for workers can be used. */
 export async function findCluster({ paths, env, cluster }: ClusterFindingDeps): Promise<Finding[]> {
   if (cluster.url !== undefined) {
     const log = createLog({ redactor: createRedactor() });

@@ -13,19 +13,21 @@ import type { Core } from "./core.ts";
 
 /** Workers on other hosts, switched on and off while the daemon runs. */
 export interface ClusterSwitch {
-  /** Who has jobs done on other hosts; undefined where all work is done here. */
+  /** Dispatches jobs to other hosts; undefined if all work is done here. */
   dispatcher(): Dispatcher | undefined;
-  /** Before anything is taken up again: what an earlier life sent out is known, though its server may not be there yet. */
+  /**
+   * Call this before anything is resumed: it loads the jobs that an earlier life sent out, though their server may not be up yet.
+   */
   prepare(): Promise<void>;
   status(): ClusterStatus;
-  /** Writes into config.json that a cluster is wanted, and starts it. */
+  /** Enables the cluster in config.json, and starts it. */
   start(changes: Partial<ClusterConfig>): Promise<ClusterStatus>;
   stop(): Promise<ClusterStatus>;
   workers(): Worker[];
   invite(): Promise<Invited>;
   drain(name: string): Promise<Worker>;
   revoke(name: string): Promise<void>;
-  /** Does what the config says now. */
+  /** Applies the current config. */
   follow(): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,14 +37,14 @@ export interface ClusterSwitchDeps {
   env: NodeJS.ProcessEnv;
   paths: Paths;
   settings: LiveConfig;
-  /** Whether somebody here still waits for what an earlier life sent out. */
+  /** Whether something here still waits for a job that an earlier life sent out. */
   isWanted: (job: Job) => boolean;
 }
 
 const READY_MS = 10_000;
 const NO_CLUSTER = 'There is no cluster. "io cluster start" sets one up.';
 
-/** Nothing of a cluster is loaded before there is one. */
+/** Loads no cluster code before there is a cluster. */
 export function createClusterSwitch({ core, env, paths, settings, isWanted }: ClusterSwitchDeps): ClusterSwitch {
   const { store, log, redactor, hub } = core;
   const rows = createWorkerRows(store);
@@ -56,7 +58,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     if (event.type === "config.changed" && event.data.keys.includes("cluster")) void follow();
   });
 
-  /** One change at a time, in the order they were asked for. */
+  /** One change at a time, in the order of the requests. */
   function follow(): Promise<void> {
     switching = switching.then(apply);
     return switching;
@@ -72,7 +74,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     trouble = null;
     if (!config) return;
     try {
-      // Nobody in this life waits for what an earlier one sent out while there was no cluster.
+      // Nothing in this life waits for jobs that an earlier one sent out while there was no cluster.
       const { attend } = await openDispatcher(() => false);
       const { openCluster } = await import("../workers/cluster/cluster.ts");
       cluster = await openCluster({ config, paths, env, workers: rows, attend, hide: redactor.hide, log });
@@ -82,7 +84,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     }
   }
 
-  /** Once a life: it outlives the server and its connections. */
+  /** Once per life: it outlives the server and its connections. */
   async function openDispatcher(wants: (job: Job) => boolean): Promise<NatsDispatcher> {
     if (dispatcher) return dispatcher;
     const { leaseMs } = settings.current().cluster ?? {};
@@ -128,7 +130,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     },
     status,
     async start(changes) {
-      // What was in the way may be mended by now.
+      // What prevented it may be fixed by now.
       if (!cluster) tried = undefined;
       configure({ ...changes, enabled: true });
       await follow();

@@ -18,7 +18,7 @@ export interface ConnectionFindingsDeps {
   paths: Paths;
   env: NodeJS.ProcessEnv;
   config: Config;
-  /** The MCP servers as a daemon that runs knows them. */
+  /** The MCP servers as a running daemon knows them. */
   servers?: (() => Promise<readonly McpServer[]> | readonly McpServer[]) | undefined;
   now?: Date;
 }
@@ -26,7 +26,7 @@ export interface ConnectionFindingsDeps {
 const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
 const warning = (check: string, found: string, remedy: string): Finding => ({ check, state: "warning", found, remedy });
 
-/** How the user's MCP servers stand; nothing where there are none. */
+/** The state of the user's MCP servers; nothing if there are none. */
 export async function findMcpServers({ config, servers }: ConnectionFindingsDeps): Promise<Finding[]> {
   const check = "mcp";
   const written = Object.values(config.mcpServers).filter(({ disabled }) => !disabled).length;
@@ -51,10 +51,10 @@ function serverFinding(check: string, { name, project, state, detail }: McpServe
   return [];
 }
 
-/** A token that no program used for so long was forgotten, or pasted wrongly. */
+/** A token unused for this long was forgotten, or pasted wrongly. */
 const UNUSED_MS = 7 * 86_400_000;
 
-/** Tokens of programs that were never used, or where they open nothing. */
+/** Client tokens that were never used, or were used for an address they do not open. */
 export function findTokens({ paths, now = new Date() }: ConnectionFindingsDeps): Finding[] {
   if (!existsSync(paths.database)) return [];
   const db = new DatabaseSync(paths.database, { readOnly: true });
@@ -70,7 +70,7 @@ export function findTokens({ paths, now = new Date() }: ConnectionFindingsDeps):
       const wrong = astray[name];
       const opens = (JSON.parse(scopes) as string[]).map((scope) => (scope === "openai" ? "/v1" : "/mcp")).join(" and ");
       const remedy = `Paste the address that belongs to it (docs/guides), or make another: io token revoke ${name}, io token create`;
-      // What was used rightly since has been mended.
+      // Correct use since then means that it was fixed.
       if (wrong && (lastUsedAt === null || wrong.at >= lastUsedAt))
         return [warning("tokens", `the token ${name} opens ${opens}, and was used at ${named(wrong.path, 200)}`, remedy)];
       if (lastUsedAt === null && now.getTime() - Date.parse(createdAt) > UNUSED_MS)
@@ -96,7 +96,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
 };
 const LONGEST_FILE = 2_000_000;
 
-/** Programs that start IO by a path that has gone, or with another data folder. */
+/** Programs that start IO by a path that no longer exists, or with another data folder. */
 export function findClients({ paths, env }: ConnectionFindingsDeps): Finding[] {
   const home = env.HOME || homedir();
   return Object.entries(FILES).flatMap(([client, files]) =>
@@ -123,7 +123,7 @@ interface Start {
   ioHome?: string | undefined;
 }
 
-/** Every entry that starts `io acp` or `io mcp`, however deep. */
+/** Every entry that starts `io acp` or `io mcp`, at any depth. */
 function startsIn(value: unknown, depth = 0): Start[] {
   if (!isRecord(value) || depth > 6) return [];
   const { command, args, env } = value;

@@ -18,19 +18,19 @@ export interface ConversationScopesDeps {
   env: NodeJS.ProcessEnv;
   config: () => Config;
   findMessage: (id: string) => Message | undefined;
-  /** The message of a conversation that is under way, or comes next. */
+  /** The running or next message of a conversation. */
   messageNow: (conversation: string) => Message | undefined;
-  /** Who asked for a message first. */
+  /** Who first asked for a message. */
   askerOf: (message: Message) => Source;
-  /** Whether tools may read a place. */
+  /** Whether tools may read a path. */
   mayRead: (place: string) => boolean;
-  /** What a person set for a conversation. */
+  /** A person's settings of a conversation. */
   settingsOf: (conversation: string) => Pick<ConversationInfo, "mode" | "folder"> | undefined;
-  /** What asks a conversation's editor for a text that may not be saved. */
+  /** Returns a reader of the conversation's editor buffers, which may be unsaved. */
   editorTextsFor: EditorTexts["readerFor"];
 }
 
-/** In which mode and in which folder the tools of a conversation work. */
+/** The mode and the folder in which a conversation's tools work. */
 export function createConversationScopes(deps: ConversationScopesDeps) {
   const { paths, env, config, findMessage, messageNow, askerOf, mayRead, settingsOf, editorTextsFor } = deps;
   const userHome = env.HOME || homedir();
@@ -42,7 +42,7 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
     return hidden.some((path) => isWithin(path, place)) || !mayRead(place);
   }
 
-  /** A folder of the conversation's own, for one that has no project. */
+  /** A folder of its own for a conversation without a project. */
   function scratchOf(conversation: string): string {
     const folder = join(paths.work, conversation);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -51,24 +51,24 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
 
   return {
     modeOf,
-    /** The folder that a conversation works in now and the checkout around it; none where it works in no project. */
+    /** The folder that a conversation works in now and the checkout around it; none without a project. */
     projectFoldersOf(conversation: string): string[] {
       const folder = settingsOf(conversation)?.folder ?? ifThere(standpointOf(messageNow(conversation)));
       if (folder === undefined || holdsHome(folder, userHome)) return [];
       const project = projectAround(folder, userHome);
       return project === undefined ? [folder] : [folder, project];
     },
-    /** The real path of what a person names in the project that a conversation works in: nothing outside, and nobody's secrets. */
+    /** The real path of a name in the conversation's project: nothing outside it, and no secrets. */
     placeOf(name: string, conversation: string, source: Source): string | undefined {
       const stood = ifThere("folder" in source ? source.folder : undefined);
       const folder = settingsOf(conversation)?.folder ?? stood;
       if (folder === undefined || holdsHome(folder, userHome)) return undefined;
       const border = realOf(projectAround(folder, userHome) ?? folder);
-      // A name means what whoever typed it saw from there.
+      // A name is relative to where its sender was.
       const places = [...(stood === undefined ? [] : [stood]), folder].map((base) => realOf(resolve(base, name)));
       return places.find((place) => isWithin(border, place) && existsSync(place) && !isClosed(place, border));
     },
-    /** Where the tools called for a message stand. */
+    /** The working scope of the tools called for a message. */
     scopeOf(messageId: string): ToolScope {
       const message = findMessage(messageId);
       const conversation = message?.conversation ?? "main";
@@ -89,30 +89,30 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
   };
 }
 
-/** What other programs ask for, also by a schedule that they made, and what only a person may have done. */
+/** The channels of other programs, also through schedules they made, and the tools reserved for people. */
 const OF_PROGRAMS: readonly string[] = ["mcp", "openai", "acp"] satisfies Source["channel"][];
 const FOR_PERSONS = ["config_update", "skill_install", "skill_remove"];
 
-/** Nobody's project: writing in it unasked would be writing everywhere. */
+/** Not a project: writing in it unasked would mean writing everywhere. */
 const holdsHome = (folder: string, userHome: string): boolean => isWithin(realOf(folder), realOf(userHome));
 
-/** The checkout that a folder belongs to, where that is not the folder itself. */
+/** The checkout around a folder, unless it is the folder itself. */
 function projectAround(folder: string, userHome: string): string | undefined {
   const marker = repositoryAbove(folder);
   const root = marker === undefined ? undefined : dirname(marker);
   return root === undefined || root === folder || holdsHome(root, userHome) ? undefined : root;
 }
 
-/** Where whoever sent a message stood. */
+/** The folder in which a message's sender was. */
 const standpointOf = (message: Message | undefined): string | undefined =>
   message && "folder" in message.source ? message.source.folder : undefined;
 
-/** A folder, unless it has gone. */
+/** A folder, unless it no longer exists. */
 function ifThere(folder: string | undefined): string | undefined {
   try {
     return folder && statSync(folder).isDirectory() ? folder : undefined;
   } catch {
-    // It has gone, or may not be looked at by now.
+    // It no longer exists, or is unreadable by now.
     return undefined;
   }
 }

@@ -39,17 +39,17 @@ export interface ConversationPartsDeps extends Pick<InboxDeps, "outbox" | "addre
   state: State;
   /** Everything the orchestrator can do. */
   tools: readonly Tool[];
-  /** What a conversation can do besides in a project's folders. */
+  /** Further tools of a conversation, by its project's folders. */
   moreTools: (folders: readonly string[], conversation: string) => readonly Tool[];
-  /** What the user ruled. */
+  /** The user's rules. */
   rules: Rules;
-  /** What the system message says besides the fixed part. */
+  /** The variable sections of the system message. */
   sections: Section[];
-  /** What is known of a project, in a few lines. */
+  /** Facts about a project, in a few lines. */
   factsOf: (folder: string) => Promise<string>;
 }
 
-/** Conversations from their settings to the queue that answers in them. */
+/** Builds conversations, from their settings to the queue that answers in them. */
 export function buildConversations(deps: ConversationPartsDeps) {
   const { core, env, paths, version, settings, messages, state, tools, rules, sections, factsOf } = deps;
   const { store, hub, engine, gate, budgets, log } = core;
@@ -110,7 +110,7 @@ export function buildConversations(deps: ConversationPartsDeps) {
     ...{ conversations, removal, sessions, engine, inbox, emit, log },
     attachments: core.attachments,
   });
-  /** Not in the middle of a turn: its record is needed to finish it. */
+  /** Not in the middle of a turn, which needs the session to finish. */
   const renewConversation = (name: string, options: { forget: boolean }) => {
     if (conversations.get(name).running > 0)
       throw conflict("A turn runs in this conversation. Wait for its end or cancel it first.");
@@ -126,7 +126,7 @@ export function buildConversations(deps: ConversationPartsDeps) {
   return { conversations, deleteConversation, renewConversation, contexts, steering, inbox, editorTexts };
 }
 
-/** The messages, of which each new one is searched for rules in the transaction that keeps it. */
+/** Searches each new message for rules, in the transaction that stores it. */
 function heeding(messages: Messages, rules: Rules): Messages {
   return {
     ...messages,
@@ -144,7 +144,7 @@ function heeding(messages: Messages, rules: Rules): Messages {
   };
 }
 
-/** The same for what is said into a turn that runs. */
+/** The same for messages steered into a running turn. */
 function heedingSteers(steers: SteerRows, messages: Messages, rules: Rules): SteerRows {
   return {
     ...steers,

@@ -54,7 +54,7 @@ export interface CoreDeps {
   settings: LiveConfig;
   token: string | undefined;
   closers: Closers;
-  /** Told each line of the log, for somebody who watches. */
+  /** Receives each line of the log. */
   echo?: (line: string) => void;
 }
 
@@ -88,7 +88,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
   const guard = createPathGuard({
     paths,
     packageRoot,
-    // Node loads compiled code from there as it is.
+    // Node loads compiled code from there without checking it.
     programs: [...namedRuntime(env), ...(env.NODE_COMPILE_CACHE ? [env.NODE_COMPILE_CACHE] : [])],
     selfEdit: () => settings.current().selfEditEnabled,
   });
@@ -169,7 +169,7 @@ export async function createCore({ env, paths, settings, token, closers, echo }:
     todos,
     background: background.commands,
     backgroundView: background.view,
-    /** The mode for everything. */
+    /** The global mode. */
     mode: () => settings.current().mode,
   };
 }
@@ -184,7 +184,7 @@ export interface OpenGitDeps {
   redactor: Redactor;
 }
 
-/** The one git, for the daemon and for commands that need no engine. */
+/** The only git, for the daemon and for commands that need no engine. */
 export function openGit({ env, home, programs, redactor, ...walls }: OpenGitDeps): Git {
   return createGit({
     program: () => programs.find("git"),
@@ -195,14 +195,14 @@ export function openGit({ env, home, programs, redactor, ...walls }: OpenGitDeps
   });
 }
 
-/** What has ended changes nothing more. */
+/** Closes the undo record of ended messages and tasks. */
 function settleEnded({ settle }: Pick<Undo, "settle">): (event: Event) => void {
   return ({ type, data }) => {
     if (type === "message.finished" || type === "task.finished") settle(data.id);
   };
 }
 
-/** What has ended needs no answers any more. */
+/** Withdraws the open approvals of whatever has ended. */
 function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event) => void {
   return (event) => {
     if (event.type === "message.finished" || event.type === "task.finished") withdraw(event.data.id);
@@ -211,11 +211,11 @@ function withdrawEnded({ withdraw }: Pick<Approvals, "withdraw">): (event: Event
 }
 
 export interface SwarmParts extends Pick<SwarmDeps, "onSay" | "remoteWork" | "rulesFor"> {
-  /** By which way a run was asked for, in the record of what was used. */
+  /** The channel that a run came from, for the usage record. */
   sourceOf: (runId: string) => string;
 }
 
-/** The pipeline's room on top of a core. */
+/** Builds the pipeline room on top of a core. */
 export function createSwarmOn(
   { store, engine, hub, gate, machine, sandbox, git, redactor, log, budgets, mode }: Core,
   paths: Paths,
@@ -261,7 +261,7 @@ export function createSwarmOn(
   });
 }
 
-/** The improviser and its rules are loaded only where they are to play. */
+/** Loads the rehearsal model and its rules only if they are used. */
 async function rehearsalFor({ kind }: Choice, home: string): Promise<Model> {
   if (kind !== "rehearsal") return () => ({ status: 503, message: "The rehearsal model does not play here." });
   const { createImproviser } = await import("../engine/rehearsal/improvise.ts");

@@ -11,16 +11,16 @@ export interface DiskWatchDeps {
 
 export interface DiskWatch {
   info(): DiskInfo;
-  /** Told of a write that failed for lack of room: under a quota the disk itself may have plenty. */
+  /** Call this when a write failed for lack of room: under a quota the disk itself may have plenty. */
   refused(): void;
   close(): void;
 }
 
 const LOOK_MS = 500;
-/** Whatever waits for room tries again more often than this: under a quota, no failed write for this long means room. */
+/** Everything that waits for room retries more often than this: under a quota, no failed write for this long means room. */
 const QUOTA_MS = 5_000;
 
-/** Tells when the disk of the data folder becomes full, since work then waits, and when there is room again. */
+/** Announces when the data folder's disk becomes full, since work then waits, and when there is room again. */
 export function watchDisk({ folder, onChange, lookMs = LOOK_MS, quotaMs = QUOTA_MS }: DiskWatchDeps): DiskWatch {
   const full = `The disk that holds ${folder} is full: work waits until there is room. Free some space and it goes on by itself.`;
   let refusedAt = Number.NEGATIVE_INFINITY;

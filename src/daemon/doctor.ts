@@ -37,23 +37,23 @@ import { proveWall } from "./wall-proof.ts";
 export interface DoctorDeps {
   paths: Paths;
   env: NodeJS.ProcessEnv;
-  /** Who asks the model, in the record of what was used. */
+  /** Who asks the model, for the usage record. */
   actor?: "doctor" | "setup";
-  /** The config to try, where that is not the one in the file. */
+  /** The config to try, if not the one in the file. */
   settings?: Config;
-  /** Mend what can be mended without asking. */
+  /** Fix what can be fixed without asking. */
   fix?: boolean;
-  /** The MCP servers as a daemon that runs knows them; missing where none does. */
+  /** The MCP servers as a running daemon knows them; missing if none runs. */
   servers?: ConnectionFindingsDeps["servers"];
-  /** Look at this alone. */
+  /** Run only this check. */
   only?: string;
-  /** Ends the examination; what was found by then is not complete. */
+  /** Ends the examination; the findings are then incomplete. */
   signal?: AbortSignal;
 }
 
 type Examination = (parts: DoctorDeps) => Promise<Finding[]> | Finding[];
 
-/** Looks at everything IO needs, with a remedy for each finding. */
+/** Checks everything IO needs, with a remedy for each finding. */
 export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
   const checks: [string, Examination][] = [
     ["node", node],
@@ -103,7 +103,7 @@ const config: Examination = ({ paths }) => {
   return [found, ...approvalRules.flatMap(idleRule)];
 };
 
-/** A rule that was accepted and allows nothing, so that its calls are asked about all the same. */
+/** A rule that is valid but allows nothing, so that its calls still need approval. */
 function idleRule({ tool, match, then }: ApprovalRule, index: number): Finding[] {
   const why = then === "allow" && (tool === "shell" || tool === "*") ? whyNeverCounts(match) : undefined;
   if (why === undefined) return [];
@@ -112,7 +112,7 @@ function idleRule({ tool, match, then }: ApprovalRule, index: number): Finding[]
   return [{ check: "config", state: "warning", found, remedy }];
 }
 
-/** The data folder, or where it is to be made: whether it can be written, and how much room is left. */
+/** Whether the data folder can be created and written, and how much room is left. */
 const disk: Examination = ({ paths }) => {
   const obstacle = obstacleTo(paths.home);
   if (obstacle) {
@@ -223,13 +223,13 @@ const gh: Examination = async ({ env, paths }) => {
   ];
 };
 
-/** Whether commands of a model can be kept from seeing IO's secrets on this machine. */
+/** Whether the commands of a model can be kept away from IO's secrets on this machine. */
 const sandbox: Examination = ({ paths, env }) =>
   proveWall({ paths, env, settings: { ...loadConfig(paths.config), ...modeFrom(env) } });
 
 const telegram: Examination = ({ paths, env }) => findTelegram({ paths, env, config: loadConfig(paths.config) });
 
-/** Nothing where none is wanted: then nothing of it is loaded either. */
+/** Nothing without a cluster: then none of its code is loaded either. */
 const cluster: Examination = async ({ paths, env }) => {
   const { cluster: wanted } = loadConfig(paths.config);
   if (!wanted?.enabled) return [];
@@ -283,7 +283,7 @@ export const model: Examination = async ({ paths, env, actor = "doctor", signal,
     return [runtime, withoutPaths(findingOf(choice, trial, env), paths)];
   }
 
-  /** What cannot be written down is no fault of the model's; the examination of the database tells it. */
+  /** A failed write is not the model's fault; the database check reports it. */
   function record(): void {
     try {
       recordAside(paths.database, { owner: actor, actor, agent: actor, source: "cli" }, calls);
@@ -297,7 +297,7 @@ function secretsIn({ provider, login }: Choice): (string | undefined)[] {
   return [login?.token, provider?.apiKey, provider?.bearerToken, ...Object.values(provider?.headers ?? {})];
 }
 
-/** Whatever a runtime or a provider says, a person is not shown where IO lies. */
+/** Hides where IO is installed from what runtimes and providers say. */
 function withoutPaths(finding: Finding, { home }: Paths): Finding {
   return { ...finding, found: finding.found.replaceAll(home, "IO's folder").replaceAll(packageRoot, "IO's package") };
 }

@@ -2,10 +2,10 @@ import type { Log } from "../lib/log.ts";
 import type { Hub } from "../store/hub.ts";
 import type { Rooms } from "./build.ts";
 
-/** How many of the latest runs are looked at, as they are when they are taken up. */
+/** How many of the latest tasks and runs are checked. */
 const LATEST_RUNS = 100;
 
-/** Leaves a line for every message and task that fails. What was said in it stays out of the log. */
+/** Logs every message and task that fails, without its content. */
 export function logFailures(hub: Hub, log: Log): () => void {
   return hub.subscribe((event) => {
     if (event.type === "message.finished" && event.data.status === "failed") {
@@ -19,7 +19,7 @@ export function logFailures(hub: Hub, log: Log): () => void {
   });
 }
 
-/** Leaves a line for everything that an earlier life did not finish; to be called before it is taken up. */
+/** Logs everything that an earlier life did not finish; call this before it is resumed. */
 export function logRecoveries({ messages, squads, swarm }: Rooms, log: Log): void {
   const running = <T extends { status: string }>(items: readonly T[]) => items.filter(({ status }) => status === "running");
   for (const { id, conversation, attempts } of running(messages.open()))

@@ -36,7 +36,7 @@ export interface ForgePartsDeps {
   tell: (news: WatchNews) => void;
 }
 
-/** Pull requests, made of the work of runs and tasks, and watched repositories. */
+/** Pull requests from the work of runs and tasks, and watched repositories. */
 export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watches: Watches }; start: () => void } {
   const { core, env, paths, settings, squads, swarm, closers, tell } = deps;
   const { store, hub, git, programs, redactor, approvals, log } = core;
@@ -96,7 +96,7 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
   };
 }
 
-/** That a pull request is there, or could not be made: whoever asked for it may have done so with a button. */
+/** News that a pull request exists or failed: whoever asked for it may have done so with a button. */
 function tellOfPull({ type, data }: Event, tell: (news: WatchNews) => void): void {
   if (type !== "pull.changed") return;
   const { id, owner, state, repo, number, url, reason, updatedAt } = data;
@@ -107,7 +107,7 @@ function tellOfPull({ type, data }: Event, tell: (news: WatchNews) => void): voi
   }
 }
 
-/** How a round of a run stands. One that its run was cancelled in, or that failed by a fault of ours, came to nothing. */
+/** The state of a run's round. If its run was cancelled, or failed through a bug of ours, the round has no result. */
 function roundOf(swarm: Swarm, id: string, number: number, part: number): RoundResult | "not begun" | "under way" {
   const { status, outcome, reason } = runIn(swarm, id);
   if (status === "running" || status === "interrupted") return "under way";
@@ -137,7 +137,7 @@ const projectsOf = ({ projectPath, repositories }: Run): string[] => [
   ...repositories.slice(0, -1).map((each) => each.projectPath),
 ];
 
-/** What a run did in one of its projects. */
+/** A run's work in one of its projects. */
 function workOfRun(swarm: Swarm, id: string, part: number): OwnedWork | undefined {
   const run = runIn(swarm, id);
   const { status, outcome, branch } = run;

@@ -9,7 +9,7 @@ import { findChecksWith } from "../swarm/checks/planned-checks.ts";
 import { createPathGuard } from "../tools/guard.ts";
 import { openGit } from "./core.ts";
 
-/** The one git, for commands that need neither an engine nor a config that is in order. */
+/** The only git, for commands that need neither an engine nor a valid config. */
 export function openGitAlone(env: NodeJS.ProcessEnv): Git {
   const paths = pathsOf(env);
   const programs = findPrograms({ env, closed: [paths.home] });

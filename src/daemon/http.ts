@@ -128,7 +128,7 @@ export async function buildHttp(deps: ApiDeps): Promise<Http> {
   });
 }
 
-/** The folders of the squads and of the conversations that were used last, with the checkouts around them. */
+/** The folders of the squads and of recently used conversations, with the checkouts around them. */
 function projectsOf({ squads, conversations }: Rooms): string[] {
   const folders = [
     ...squads.list().map(({ projectPath }) => projectPath),
@@ -183,7 +183,7 @@ export function statusOf({
   };
 }
 
-/** How many budgets are used up, so that somebody's work waits. */
+/** How many budgets are exhausted, so that work waits. */
 function budgetsWaiting(approvals: Pick<Approvals, "waiting" | "waitingCount">): number {
   return approvals.waitingCount() === 0 ? 0 : approvals.waiting().filter(({ kind }) => kind === "budget").length;
 }
@@ -203,7 +203,7 @@ export function stopAllIn({ inbox, squads, swarm, plans, background }: Rooms): S
   return { messages: inbox.stopAll(), tasks: squads.stopAll(), runs: stopRuns(swarm) };
 }
 
-/** Cancels every run that is under way and tells how many there were. */
+/** Cancels every run in progress, and returns how many there were. */
 function stopRuns(swarm: Swarm): number {
   const running = swarm.running();
   for (const id of running) swarm.cancel(id);

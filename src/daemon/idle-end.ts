@@ -1,5 +1,5 @@
 export interface IdleEndOptions {
-  /** How long nothing may have happened before the daemon ends. */
+  /** How long the daemon must be idle before it ends. */
   lingerMs?: number;
   everyMs?: number;
 }
@@ -15,7 +15,7 @@ export function createIdleEnd({ lingerMs = 8_000, everyMs = 1_000 }: IdleEndOpti
     /** From now on it does not end by itself. */
     stay,
     isOn: () => timer !== undefined,
-    /** Resolves when nobody was connected and nothing was left to do for a while. */
+    /** Resolves after nobody was connected and nothing was left to do for a while. */
     start: (isBusy: () => Promise<boolean>) =>
       new Promise<void>((end) => {
         let busyAt = performance.now();

@@ -1,20 +1,20 @@
 import { type Broadcast, createBroadcast } from "../lib/broadcast.ts";
 import type { Said, SaidSoFar, Words } from "../protocol/runs.ts";
 
-/** Of how many steps what they say is kept, and how much of each: the end of it. */
+/** For how many steps the words are kept, and how many characters of each, from the end. */
 const STEPS = 50;
 const KEPT = 64_000;
 
-/** What the agents of runs and plans say and do: told to those who listen, and kept for those who come in the middle of a step. */
+/** What the agents of runs and plans say and do: sent to subscribers, and kept for those who join in the middle of a step. */
 export interface LiveWords extends Pick<Broadcast<Words>, "subscribe"> {
   hear(said: Said, owner: string): void;
-  /** What a step said since its character `after`; undefined where nothing of it is kept. */
+  /** A step's words since the character `after`; undefined if none are kept. */
   soFar(owner: string, key: string, after?: number): SaidSoFar | undefined;
 }
 
 export function createLiveWords(): LiveWords {
   const { tell, subscribe } = createBroadcast<Words>();
-  /** The one that was heard last stands last. `from` counts what was dropped before its text. */
+  /** The most recently heard is last. `from` counts the characters dropped before its text. */
   const steps = new Map<string, { from: number; text: string }>();
   return {
     subscribe,
@@ -26,7 +26,7 @@ export function createLiveWords(): LiveWords {
       steps.delete(id);
       steps.set(id, { from: before.from + dropped, text: whole.slice(dropped) });
       for (const oldest of [...steps.keys()].slice(0, Math.max(0, steps.size - STEPS))) steps.delete(oldest);
-      // Who follows the words in a terminal is told of tools by the run's own events.
+      // Followers in a terminal learn about tools from the run's own events.
       if (said.text !== "") tell({ key: said.key, agent: said.agent, stream: said.stream, text: said.text, owner });
     },
     soFar(owner, key, after = 0) {

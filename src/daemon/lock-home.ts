@@ -5,7 +5,7 @@ import { UserError } from "../lib/errors.ts";
 import { takeLock } from "../store/lock.ts";
 import type { Closers } from "./closers.ts";
 
-/** One daemon, or one worker, a home. Once it is locked, a `daemon.json` that is there was left by a dead one. */
+/** One daemon or worker per home. Once it is locked, an existing `daemon.json` is from a dead one. */
 export function lockHome(paths: Paths, closers: Closers): void {
   const lock = takeLock(paths.lock);
   if (!lock) {

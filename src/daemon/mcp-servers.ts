@@ -27,7 +27,7 @@ export interface McpPartsDeps {
 
 type Written = Record<string, Partial<McpServerConfig>>;
 
-/** The user's MCP servers, which follow config.json. Nothing of the protocol is loaded before there is a server. */
+/** The user's MCP servers, following config.json. Loads no protocol code before there is a server. */
 export function buildMcp({ core, env, paths, version, settings, closers }: McpPartsDeps) {
   const { store, hub, sandbox, redactor, log } = core;
   const mark = markOf(paths.home);
@@ -58,7 +58,7 @@ export function buildMcp({ core, env, paths, version, settings, closers }: McpPa
     version,
     openTransport: createTransports({ home: paths.home, env, wrap: sandbox.wrap, mark, hide: redactor.hide, logins }),
     endLeftovers: async () => {
-      // A sandbox with a process list of its own has ended all of them.
+      // A sandbox with its own process list has ended all of them.
       const status = await sandbox.status();
       if (status.kind === "open" || !status.processes) await endMarked(mark);
     },

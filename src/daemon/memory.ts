@@ -10,7 +10,7 @@ import { openWiki } from "../wiki/wiki.ts";
 import type { Closers } from "./closers.ts";
 import type { Core } from "./core.ts";
 
-/** The wiki, who wrote what into it, and what is to be looked at. */
+/** The wiki, the authors of its pages, and its reviews. */
 export function openMemory({ core, paths, closers }: { core: Core; paths: Paths; closers: Closers }) {
   const { store, hub, guard, log } = core;
   const state = createState(store);

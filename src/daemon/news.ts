@@ -33,10 +33,10 @@ export interface NewsPartsDeps {
   owe: (owed: Owed) => void;
 }
 
-/** How many of the latest runs are looked at. */
+/** How many of the latest runs are checked. */
 const MOST_RUNS = 100;
 
-/** What goes out to people by itself: how loud it is, whether it waits, and the digest. */
+/** What IO tells people unasked: its level, whether it is held back, and the digest. */
 export function buildNews(deps: NewsPartsDeps) {
   const { core, paths, settings, state, messages, squads, swarm, schedules, rows, owe } = deps;
   const { store, hub, approvals, log } = core;
@@ -81,18 +81,18 @@ export function buildNews(deps: NewsPartsDeps) {
       const conversation = message?.conversation ?? task?.origin?.conversation ?? run?.conversation ?? "main";
       return news.goesOut(level, { conversation, squad: task?.squad ?? run?.squad ?? null });
     },
-    /** Tells clients of what went out, in the transaction that says so. */
+    /** Tells clients what went out, in the transaction that records it. */
     settled(owed: Owed, receipt: Receipt): void {
       const notice = receipt === "held" ? undefined : news.noticeOf(owed);
       if (notice) hub.emit({ type: "news.told", data: notice });
     },
-    /** Tells the person something that nobody asked for, once a key. */
+    /** Tells the person something unasked, once per key. */
     tell({ text, key, isUrgent }: { text: string; key: string; isUrgent: boolean }): void {
       const level = isUrgent ? ("urgent" as const) : ("normal" as const);
       owe({ kind: "news", about: key, conversation: "main", source: personalSource(), text, level, key: `told:${key}` });
     },
     start: daily.start,
-    /** Says what an earlier life left under way, once; to be called before any of it goes on. */
+    /** Reports, once, what an earlier life left unfinished; call this before any of it resumes. */
     tellRestart(): void {
       const [open, tasks] = [left.messages(), left.tasks()];
       const runs = swarm.orphans(MOST_RUNS).map(({ id, issue }) => ({ id, text: issue }));
@@ -101,7 +101,7 @@ export function buildNews(deps: NewsPartsDeps) {
       const waiting = { approvals: approvals.waitingCount(), missed: schedules.questionsDue() };
       const told = tellRestart({ messages: open, tasks, runs, commands: ended, uncertainEffects, ...waiting });
       if (!told) return;
-      // A message alone is answered where it was sent: clients are told, and nobody's phone rings twice for it.
+      // A message alone is answered where it was sent: only clients are told, so that nobody's phone rings twice.
       const isMore = tasks.length + runs.length + ended.length + uncertainEffects > 0;
       const source = isMore ? personalSource() : { channel: "api" as const };
       const about = `restart:${new Date().toISOString()}`;
@@ -125,7 +125,7 @@ function workOf(id: string, squads: Squads, swarm: Swarm): EndedWork | undefined
   return { failed: !isGood, squad: run.squad };
 }
 
-/** Undefined for what is gone. */
+/** Undefined for what no longer exists. */
 function found<T>(find: () => T): T | undefined {
   try {
     return find();

@@ -9,11 +9,11 @@ export interface OpenAiLoaderDeps {
   core: Core;
   rooms: Rooms;
   settings: LiveConfig;
-  /** Where plain answers are given; nothing is done there. */
+  /** The working folder of plain answers, which do nothing there. */
   folder: string;
 }
 
-/** Loads the API for OpenAI clients when the first of them comes. */
+/** Loads the API for OpenAI clients when the first of them connects. */
 export function createOpenAiLoader({ core, rooms, settings, folder }: OpenAiLoaderDeps) {
   let loading: Promise<Served> | undefined;
   const load = async (isClosing: () => boolean): Promise<Served> => {

@@ -15,8 +15,8 @@ import { createClosers } from "./closers.ts";
 import { openGitAlone } from "./git-alone.ts";
 
 /**
- * Takes a data folder that no daemon serves, and keeps every daemon out until `close`. Undefined while somebody else has it.
- * Needs neither an engine nor a valid config.
+ * Takes a data folder that no daemon serves, and keeps every daemon out until `close`. Undefined if another process has it. Needs
+ * neither an engine nor a valid config.
  */
 export function takeHome(env: NodeJS.ProcessEnv) {
   const paths = pathsOf(env);
@@ -38,9 +38,9 @@ export function takeHome(env: NodeJS.ProcessEnv) {
     return createRunRecords({ store, emit: hub.emit, log });
   };
   return {
-    /** The runs, none of which is worked on. */
+    /** The runs, none of which is in progress. */
     records,
-    /** What a person chose to check a project with. */
+    /** The checks that a person chose for a project. */
     chosenChecks(projectPath: string) {
       const store = openStore(paths.database);
       closers.add(store.close);
@@ -51,7 +51,7 @@ export function takeHome(env: NodeJS.ProcessEnv) {
         ...{ records: records(), git: openGitAlone(env) },
         ...{ runsFolder: paths.runs, sessionsFolder: paths.sessions },
       }),
-    /** Lets go of what is kept to undo messages and tasks. */
+    /** Removes the undo records of messages and tasks. */
     cleanChanges: (options: Parameters<Undo["clean"]>[0]) =>
       createUndo({ store: open(), git: openGitAlone(env), folder: paths.undo, home: paths.home, log }).clean(options),
     /** Copies the database, whatever version wrote it. */

@@ -5,7 +5,7 @@ import { openGitAlone } from "./git-alone.ts";
 
 const PACKAGE = { name: "greeter", version: "1.0.0", type: "module", scripts: { test: "node --test" } };
 
-/** A small project whose acceptance test for farewell() fails: the rehearsal model knows how to mend that. */
+/** A small project whose acceptance test for farewell() fails: the rehearsal model knows the fix. */
 const PROJECT: Record<string, string> = {
   "package.json": `${JSON.stringify(PACKAGE, null, 2)}\n`,
   "README.md": "# Greeter\n\n`greet(name)` says hello.\n",
@@ -28,7 +28,7 @@ description: How to tell what changed lately in a project.
 Run \`git log --oneline --stat -3\` where the user stands, and tell in a sentence what it shows.
 `;
 
-/** Makes the sample project, committed. */
+/** Creates the sample project, committed. */
 export async function makeSampleProject(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   writeAll(folder, PROJECT);
   const git = openGitAlone(env).with({ writable: [folder] });
@@ -38,7 +38,7 @@ export async function makeSampleProject(folder: string, env: NodeJS.ProcessEnv):
   await git.must(folder, [...who, "commit", "--quiet", "-m", "A greeter, and an acceptance test that fails"]);
 }
 
-/** Puts the sample skill among a home's skills, switched off as every new one is. */
+/** Adds the sample skill to a home's skills, disabled like every new one. */
 export function addSampleSkill(skills: string): void {
   writeAll(join(skills, SAMPLE_SKILL), { "SKILL.md": SKILL });
 }

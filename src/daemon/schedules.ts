@@ -25,7 +25,7 @@ export interface SchedulePartsDeps {
   owe: (owed: Owed) => void;
 }
 
-/** Schedules, with what they can set going. */
+/** Schedules, with what they can start. */
 export function buildSchedules(deps: SchedulePartsDeps): Schedules {
   const { core, rows, owe } = deps;
   const { store, hub, approvals, log } = core;
@@ -116,7 +116,7 @@ function taskIn(squads: Squads, id: string) {
   }
 }
 
-/** Asks whether what a schedule missed is done now; undefined when nobody waits for the answer any more. */
+/** Asks whether to do now what a schedule missed; undefined if nobody waits for the answer any more. */
 async function askToCatchUp(
   approvals: Core["approvals"],
   { id, when, text }: Schedule,

@@ -15,7 +15,7 @@ const SECRET_VARIABLES = [
   "TELEGRAM_BOT_TOKEN",
 ];
 
-/** Every secret IO knows of. */
+/** Every secret IO knows. */
 export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string | undefined): (string | undefined)[] {
   const named = [
     ...[config.provider?.apiKeyEnv, config.provider?.bearerTokenEnv],
@@ -35,7 +35,7 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv, token: string 
   ];
 }
 
-/** The same config, but that the secrets of every later version of it are hidden too. */
+/** The same config, but the secrets of every later version are redacted too. */
 export function hideNewSecrets(
   settings: LiveConfig,
   { redactor, env, token }: { redactor: Redactor; env: NodeJS.ProcessEnv; token: string },

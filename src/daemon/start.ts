@@ -30,11 +30,11 @@ export interface DaemonDeps {
   selfEdit?: boolean;
   /** It was started for one piece of work, and is to end when nothing is left to do. */
   untilIdle?: boolean;
-  /** Told each line of the log, for somebody who watches. */
+  /** Receives each line of the log. */
   echo?: (line: string) => void;
-  /** Ends a start that is under way; a daemon that serves is ended by its own `stop`. */
+  /** Aborts a start in progress; a serving daemon is ended by its own `stop`. */
   signal?: AbortSignal;
-  /** Ways in and out besides IO's own, for somebody who builds on it. */
+  /** Further channels, for programs that embed IO. */
   moreChannels?: (rooms: Rooms) => readonly Channel[];
 }
 
@@ -45,11 +45,11 @@ export interface Daemon {
   paths: Paths;
   /** Resolves when a daemon that was started for one piece of work has nothing left to do; never for any other. */
   idle: Promise<void>;
-  /** Resolves when everything is put away; what was under way is finished by the next life. */
+  /** Resolves when everything is closed; the next start finishes what was in progress. */
   stop(): Promise<void>;
 }
 
-/** Builds everything, top to bottom, and starts it. One that fails or is ended half-way leaves nothing open. */
+/** Builds everything, top to bottom, and starts it. A start that fails or is aborted leaves nothing open. */
 export function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   const { env, selfEdit = false, untilIdle = false, echo, signal, moreChannels = () => [] } = deps;
   return withClosers(async (closers) => {
@@ -66,7 +66,7 @@ export function startDaemon(deps: DaemonDeps): Promise<Daemon> {
     const { engine, hub, log, choice, redactor } = core;
     const settings = hideNewSecrets(file, { redactor, env, token });
     signal?.throwIfAborted();
-    // The runtime comes up in its own process while the rest is loaded here; whether it did is asked below.
+    // The runtime starts in its own process while the rest is loaded here; its result is awaited below.
     const starting = engine.start();
     starting.catch(() => undefined);
 
@@ -113,7 +113,7 @@ export function startDaemon(deps: DaemonDeps): Promise<Daemon> {
         idleEnd.stay();
         return status();
       },
-      // Nobody chose the default: a second data folder takes a port that is free.
+      // Nobody chose the default port, so a second data folder takes a free one.
       anyPort: untilIdle || isDefaultPort(paths.config, env),
     });
     const channels: Channel[] = [http, ...moreChannels(rooms), telegram];
@@ -139,7 +139,7 @@ export function startDaemon(deps: DaemonDeps): Promise<Daemon> {
 /** Whether neither the environment nor the config names a port. */
 const isDefaultPort = (config: string, env: NodeJS.ProcessEnv): boolean => !env.IO_PORT && rawConfig(config).port === undefined;
 
-/** Whether a job is of something that is still under way. */
+/** Whether a job belongs to a task or run that is still open. */
 function wantedIn({ store }: Core): (job: Job) => boolean {
   const tasks = createSquadStore(store);
   const runs = openRuns(store);
@@ -150,14 +150,14 @@ function wantedIn({ store }: Core): (job: Job) => boolean {
   };
 }
 
-/** Whether something is under way or waits to be done. */
+/** Whether something is running or queued. */
 function hasWork({ messages, squads, swarm, plans, pulls }: Rooms): boolean {
   const { queued, running } = messages.counts();
   const { tasksQueued, tasksRunning } = squads.counts();
   return queued + running + tasksQueued + tasksRunning > 0 || swarm.running().length > 0 || !plans.isIdle() || pulls.isBusy();
 }
 
-/** Tells clients where the daemon is, for as long as it serves. */
+/** Tells clients where the daemon is, while it serves. */
 function announce(paths: Paths, daemon: DaemonFile, closers: Closers): void {
   closers.add(() => rmSync(paths.daemon, { force: true }));
   writeFileAtomic(paths.daemon, `${JSON.stringify(daemon)}\n`);

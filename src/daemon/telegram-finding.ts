@@ -14,7 +14,7 @@ export interface TelegramFindingDeps {
   config: Config;
 }
 
-/** How the Telegram channel stands, as the daemon wrote it down; nothing where it is off. */
+/** The state of the Telegram channel, as the daemon stored it; nothing if it is off. */
 export function findTelegram({ paths, env, config }: TelegramFindingDeps): Finding[] {
   const check = "telegram";
   if (!config.telegramEnabled) return [];

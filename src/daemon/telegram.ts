@@ -56,7 +56,7 @@ export function buildTelegram({ core, rooms, env, paths, settings, status, stopA
   }
 }
 
-/** The words of a command line; quotes keep words together, and nothing else has a meaning. */
+/** The words of a command line; quotes keep words together, and nothing else is special. */
 function wordsIn(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? "");
 }

@@ -38,7 +38,7 @@ export interface ToolDeps {
   squads: Squads;
   swarm: Swarm;
   schedules: Schedules;
-  /** For whom a call is made. */
+  /** Finds for whom a call is made. */
   originOf: (messageId: string) => Origin;
   onRunStarted: (messageId: string, runId: string) => void;
 }
@@ -88,7 +88,7 @@ export function orchestratorTools(deps: ToolDeps): Tool[] {
   ];
 }
 
-/** A person's own words in a message, and those said into its turn. */
+/** A person's own words in a message, and those steered into its turn. */
 function saidIn(message: Message | undefined): { text: string; conversation: string; source: Source }[] {
   if (!message) return [];
   const { conversation, source, text, steered } = message;
@@ -97,7 +97,7 @@ function saidIn(message: Message | undefined): { text: string; conversation: str
 
 const SHARED_WITH_AGENTS = ["wiki_read", "wiki_write", "wiki_search", "wiki_list", "wiki_source"];
 
-/** What every agent of a squad may use. */
+/** The tools of every agent of a squad. */
 export function agentTools({ machine, store }: Core, memory: Memory): Tool[] {
   return [
     machine.shell,

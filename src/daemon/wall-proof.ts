@@ -22,23 +22,23 @@ export interface WallProofDeps {
   settings: WallSettings;
 }
 
-/** One thing that a command must not be able to do, tried in a form that does no harm where it succeeds. */
+/** Something that a command must not be able to do, tried in a form that is harmless if it succeeds. */
 interface Attempt {
-  /** What is said where it held. */
+  /** The words for a sandbox that held. */
   held: string;
-  /** A test for the shell that succeeds where the wall is open. */
+  /** A shell test that succeeds if the sandbox is open. */
   test: string;
   notAt?: SandboxHeight;
 }
 
-/** Left in the data folder by a command that could write there, for a moment. */
+/** A command that could write to the data folder leaves this there, briefly. */
 const TRACE = "wall-proof";
 const PROCESSES_REMEDY =
   "Allow bubblewrap a process list of its own (containers: --security-opt systempaths=unconfined), or run IO as a user of its own; docs/security.md says what is open until then.";
 const SECRETS_REMEDY =
   "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
 
-/** Proves the wall at each height by trying to get past it. */
+/** Proves the sandbox at each height by trying to escape it. */
 export async function proveWall({ paths, env, settings }: WallProofDeps): Promise<Finding[]> {
   const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
   const at = (sandbox: SandboxHeight) =>
@@ -71,7 +71,7 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
   ];
 }
 
-/** What was tried at a height: what the wall held against, and what it did not or could not be shown. */
+/** The attempts at a height: those the sandbox stopped, and those it did not or that prove nothing. */
 interface Proof {
   height: SandboxHeight;
   held: string[];
@@ -89,7 +89,7 @@ async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths
     const [program, ...args] = await sandbox.wrap([shell, "-c", `exec 2>/dev/null\n${script}`], folder);
     const attempt = () => exec(program, args, { deadlineMs: 20_000 });
     const first = await attempt();
-    // What could not even be tried proves nothing.
+    // An attempt that never ran proves nothing, so try again.
     const { stdout, output } = /^(?:open|held) /m.test(first.stdout) ? first : await attempt();
     rmSync(join(paths.home, TRACE), { force: true });
     const lines = new Set(stdout.split("\n"));
@@ -99,7 +99,7 @@ async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths
   });
 }
 
-/** Which protection holds, in words. */
+/** The protection in force, in words. */
 function tellInForce({ mode = "full", sandbox, approvals }: WallSettings & Partial<ProtectionSettings>, isOpen: boolean): string {
   const held = protectionOf({ mode, sandbox, approvals });
   const asked = { none: "nobody is asked", wall: "what wants out of it is asked for", effects: "every effect is asked for" };
@@ -115,7 +115,7 @@ function failureOf({ height, open, said }: Proof, wanted: SandboxHeight): Findin
   return [{ check: "sandbox", state: height === wanted ? "failed" : "warning", found, remedy: PROCESSES_REMEDY }];
 }
 
-/** Nothing here changes anything: files are opened and not written, the device node is thrown away. */
+/** Changes nothing: files are opened but not written, the device node is discarded. */
 function attemptsOn(paths: Paths, folder: string): Attempt[] {
   const daemon = findDaemon(paths, lockHolder);
   const shows = (place: string) =>
@@ -142,17 +142,17 @@ function attemptsOn(paths: Paths, folder: string): Attempt[] {
   ];
 }
 
-/** Opens a file of ours and writes nothing. One that is empty was made just then, where everything is lost afterwards. */
+/** Opens one of our files and writes nothing. An empty one was only just created, in a sandbox whose writes are discarded. */
 const writes = (file: string) => `(: >> ${file}) && test -s ${file}`;
 
-/** Asks the daemon with bash's own means, since nothing else is sure to be there. */
+/** Asks the daemon with bash's own means, since no other program is certain to exist. */
 function reaches(host: string, port: number): string {
   const plain = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const ask = `printf 'GET /api/health HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; head -n 1 <&3`;
   return `(exec 3<>/dev/tcp/${plain}/${port}; ${ask}) | grep -q ' 200'`;
 }
 
-/** What the wall cannot do anything about, or only as far as it knows. */
+/** What the sandbox cannot prevent, or only as far as it knows. */
 function besides(paths: Paths, wanted: SandboxHeight): Finding[] {
   const others = otherPlaces(realOf(paths.home));
   const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));

@@ -17,19 +17,19 @@ export interface WorkerDeps {
   file: WorkerFile;
   /** Tells a person who watches. */
   note: (text: string) => void;
-  /** Ends it: what it has under way goes to another. */
+  /** Ends it: its current jobs go to another worker. */
   signal: AbortSignal;
-  /** Told each line of the log. */
+  /** Receives each line of the log. */
   echo?: (line: string) => void;
 }
 
-/** Works for another home until that is over: the same runtime, gate and wall, and jobs instead of messages. */
+/** Works for another home until that is over: the same runtime, gate and sandbox, with jobs instead of messages. */
 export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): Promise<void> {
   const { log, prepare, close } = await withClosers(async (closers) => {
     const paths = pathsOf(env);
     ensureHome(paths);
     lockHome(paths, closers);
-    // Nobody could answer here: the daemon whose work it is asks.
+    // Nobody could answer questions here: the daemon that sent the work asks.
     const settings = createLiveConfig(paths.config, { mode: "full" });
     const core = await createCore({ env, paths, settings, token: undefined, closers, ...(echo && { echo }) });
     const { engine, gate, git, machine, sandbox, redactor, log } = core;
@@ -37,13 +37,13 @@ export async function runWorker({ env, file, note, signal, echo }: WorkerDeps): 
 
     async function prepare(): Promise<WorkerSetup> {
       await engine.start();
-      // Beside the data folder: no repository in it is one to work with.
+      // Beside the data folder, because no repository inside it may be worked on.
       const folder = join(dirname(paths.home), `${basename(paths.home)}-projects`);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const { wrap } = sandbox;
       const projects = createProjects({ git, folder, installer: createInstaller({ wrap, env, redactor, log }), log });
       const tools = [machine.shell, ...machine.background, machine.files];
-      // What whoever runs this host has set by hand, nobody elsewhere may lift.
+      // Nobody elsewhere may loosen what this host's administrator set.
       const mayLeave = () => settings.current().sandbox === undefined;
       const worker = createWorker({ engine, gate, tools, projects, wrap, env, redactor, mayLeave, log });
       const { kind } = await sandbox.status();
