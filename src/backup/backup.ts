@@ -29,7 +29,7 @@ import { END_OF_TAR, headerOf, paddingOf } from "./tar.ts";
 export interface BackupDeps {
   paths: Paths;
   file: string;
-  /** Has the owner of the database copy it to a file, without keeping anybody from writing. */
+  /** Asks the owner of the database to copy it to a file, without blocking writers. */
   snapshot: (target: string, options: SnapshotOptions) => Promise<Snapshot>;
   signal?: AbortSignal;
   onProgress?: OnProgress | undefined;
@@ -44,16 +44,16 @@ export interface Backup {
   createdAt: string;
 }
 
-/** Where a copy is made, and who is told about it. */
+/** Where the copy is made, and who receives its progress. */
 interface Watched {
   staging: string;
   onProgress: OnProgress | undefined;
 }
 
-/** How often files and database are copied anew because something began or ended in between. */
+/** How often files and database are copied again because something began or ended in between. */
 const MOST_ROUNDS = 6;
 
-/** Puts the whole home into one file, as a crash at one moment would leave it: a start from it finishes what was begun. */
+/** Packs the whole home into one file, in the state a crash would leave: a start from it finishes what was begun. */
 export async function backUp({ paths, file, snapshot, signal, onProgress, now = () => new Date() }: BackupDeps): Promise<Backup> {
   const { home, target } = checkPlace(paths, file);
   const staging = makeStaging(paths.scratch);
@@ -101,7 +101,7 @@ export function checkPlace(paths: Pick<Paths, "home">, file: string): { home: st
   return { home, target };
 }
 
-/** A folder that no command sees; those that a killed backup left are taken away. */
+/** Creates a folder that no command sees, and removes those that killed backups left. */
 function makeStaging(scratch: string): string {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(scratch)) {
@@ -114,9 +114,9 @@ function makeStaging(scratch: string): string {
 }
 
 /**
- * Copies everything twice while others work, which leaves little to do. Then what changed since is copied once more, and the
- * database after it, again and again until nothing began or ended in between. Where somebody is always at work, the last copy
- * of the database takes the ends of those effects for unknown, as after a crash.
+ * Copies everything twice while others work, so that little is left. Then copies the files that changed and after them the
+ * database, until nothing began or ended in between. If work never pauses, the last database copy treats the outcome of running
+ * effects as unknown, as after a crash.
  */
 async function copyHome(
   { home, database }: Paths,

@@ -20,7 +20,7 @@ import { isLeftOut } from "./manifest.ts";
 import type { OnProgress } from "./progress.ts";
 import type { TarEntry } from "./tar.ts";
 
-/** An entry of the copy, with what its content comes to. */
+/** An entry of the copy, with the hash of its content. */
 export interface Copied extends TarEntry {
   sha256: string;
 }
@@ -31,7 +31,7 @@ export interface CopyDeps {
   onProgress?: OnProgress | undefined;
 }
 
-/** A copy of a home's files that is brought up to date by each pass: only what changed since the last one is read again. */
+/** A copy of a home's files that each pass updates: only files changed since the last pass are read again. */
 export function createCopy({ home, staging, onProgress }: CopyDeps) {
   const copied = new Map<string, { stamp: string; entry: Copied }>();
   const buffer = Buffer.alloc(256 * 1024);
@@ -48,7 +48,7 @@ export function createCopy({ home, staging, onProgress }: CopyDeps) {
     }
     const opened = openPlain(folder, name);
     if ("absent" in opened) {
-      // It went, or became something else, since it was listed.
+      // It was removed or replaced since it was listed.
       if (opened.absent !== "not permitted") return void copied.delete(path);
       throw new UserError(`${join(home, path)} ${tellAbsent(opened.absent)}. Check its owner and mode; nothing was backed up.`);
     }
@@ -71,7 +71,7 @@ export function createCopy({ home, staging, onProgress }: CopyDeps) {
         onProgress?.({ step: "copying", files: copied.size, bytes });
       }
     } catch (error) {
-      // Of two disks a person has to know which is full.
+      // A person needs to know which of two disks is full.
       throw withPath(error, target);
     } finally {
       closeSync(file);
@@ -114,7 +114,7 @@ export function createCopy({ home, staging, onProgress }: CopyDeps) {
   };
 }
 
-/** A folder that goes while it is looked through holds nothing. */
+/** A folder that is removed while it is scanned counts as empty. */
 function inside(work: () => void): void {
   try {
     work();

@@ -10,33 +10,33 @@ import { entriesAt, entriesOf } from "../lib/pinned/list.ts";
 import { smallTextAt } from "../lib/pinned/read.ts";
 import { realOf } from "../lib/real-path.ts";
 
-/** Where a restore unpacks if there is no data folder yet: half a home, until it has been checked to its last byte. */
+/** Where a restore unpacks if there is no data folder yet: an incomplete home until it is fully checked. */
 export const unpackingBeside = (home: string): string => `${besideHome(home, "restoring")}${process.pid}`;
-/** Where it unpacks if it is to replace what a data folder holds: inside of that, where no command can write. */
+/** Where a restore unpacks if it replaces a data folder's content: inside that folder, where no command can write. */
 export const unpackingWithin = (home: string): string => join(home, RESTORE_ROOM, String(process.pid));
-/** Where what was there before goes. */
+/** Where the previous content goes. */
 const asideAt = (home: string, time: Date): string =>
   `${besideHome(home, "before")}${time.toISOString().slice(0, 19).replace(/[-:]/g, "")}`;
 
 /**
- * How far a restore has come that takes the place of what a data folder holds. It lies in that very folder, and no command can
- * write there: what stands beside a data folder, anybody can have put there.
+ * The progress of a restore that replaces a data folder's content. It is stored inside that folder, where no command can write;
+ * anybody can write beside it.
  */
 const Progress = z.object({
   owner: z.number().int().positive(),
   /** The folder of the checked backup. */
   restored: z.string().regex(/^\d+$/),
   aside: z.string(),
-  /** Tells that folder from any other that takes its name. */
+  /** Distinguishes that folder from any other with its name. */
   asideId: z.string(),
-  /** What was there is moved out, or what was restored moved in. */
+  /** Moving the previous content out, or the restored content in. */
   step: z.enum(["out", "in"]),
 });
 type Progress = z.infer<typeof Progress>;
 
 const noteIn = (home: string): string => join(home, RESTORE_ROOM, RESTORE_NOTE);
 
-/** Puts what a data folder holds aside, and what was unpacked in it in its place; says where the first is now. */
+/** Moves a data folder's content aside and the unpacked backup in; returns where the previous content is now. */
 export function replaceContents(home: string, time: Date): string {
   const aside = asideAt(home, time);
   mkdirSync(aside, { mode: 0o700 });
@@ -54,8 +54,8 @@ export function replaceContents(home: string, time: Date): string {
 }
 
 /**
- * Finishes a restore that was killed while it moved the old home out and the new one in; says so. Anybody else would find
- * parts of both.
+ * Finishes a restore that was killed while it moved the old home out and the new one in, and says so. Otherwise the home would
+ * hold parts of both.
  */
 export function finishRestore(given: string): string | undefined {
   const home = realOf(given);
@@ -80,7 +80,7 @@ function moveOut(home: string, progress: Progress): void {
   write(home, { ...progress, step: "in" });
 }
 
-/** Nothing was lost: what could not all be moved out stands again where it was. */
+/** Undoes an incomplete move: everything goes back to where it was, and nothing is lost. */
 function moveBack(home: string, { aside }: Progress): void {
   withFolder(aside, (from) =>
     withFolder(home, (to) => {
@@ -106,7 +106,7 @@ function moveIn(home: string, { restored }: Progress): void {
 
 const move = (name: string, from: Folder, to: Folder) => renameSync(from.entry(name), to.entry(name));
 
-/** The folder that was made for what was there before, or a new one: another of its name is somebody else's. */
+/** The folder that was created for the previous content, or a new one: another folder of that name is somebody else's. */
 function ownAside(home: string, { aside, asideId }: Progress): Pick<Progress, "aside" | "asideId"> {
   try {
     openFolder(aside).close();
@@ -127,7 +127,7 @@ function read(home: string): Progress | undefined {
   try {
     return Progress.safeParse(JSON.parse(smallTextAt(noteIn(home)) ?? "")).data;
   } catch {
-    // No restore was under way here.
+    // No restore was in progress here.
     return undefined;
   }
 }
@@ -137,10 +137,10 @@ function idOf(path: string): string {
   return `${dev}:${ino}`;
 }
 
-/** Removes what restores that were killed have left, none of which took effect. */
+/** Removes what killed restores left; none of it took effect. */
 export function removeLeftovers(home: string): void {
   const room = join(home, RESTORE_ROOM);
-  // What is no number is a note that was not written to its end.
+  // A name that is no number is a note that was not fully written.
   const within = entriesAt(room).map(({ name }) => ({ path: join(room, name), owner: Number.parseInt(name, 10) || 0 }));
   const beside = leftBeside(home).filter(({ owner }) => owner > 0);
   for (const { path, owner } of [...within, ...beside])
@@ -170,7 +170,7 @@ function siblings(home: string, start: string): string[] {
   try {
     return readdirSync(dirname(home)).filter((name) => name.startsWith(start));
   } catch {
-    // No restore could have written there either; whoever needs the home says what is wrong with the place.
+    // No restore could have written there either; others report what is wrong with the place.
     return [];
   }
 }

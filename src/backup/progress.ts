@@ -1,4 +1,4 @@
-/** How far a backup or a restore has come. */
+/** The progress of a backup or a restore. */
 export interface Progress {
   step: "copying" | "packing" | "unpacking";
   files: number;

@@ -33,7 +33,7 @@ import { damaged, readTar, type TarEntry } from "./tar.ts";
 export interface RestoreDeps {
   paths: Paths;
   file: string;
-  /** Puts what is in the home now aside. */
+  /** Moves the home's present content aside. */
   replace: boolean;
   onProgress?: OnProgress | undefined;
   now?: () => Date;
@@ -42,16 +42,16 @@ export interface RestoreDeps {
 export interface Restored {
   home: string;
   files: number;
-  /** When, and of which home, the backup was made. */
+  /** When, and from which home, the backup was made. */
   createdAt: string;
   from: string;
-  /** Where what was in the home before is now. */
+  /** Where the home's previous content is now. */
   aside: string | null;
   /** Links of the backup that lead out of the home; nothing was written through them. */
   linksOutside: { path: string; target: string }[];
 }
 
-/** An entry of the archive that was unpacked. */
+/** An unpacked entry of the archive. */
 interface Unpacked {
   type: TarEntry["type"];
   mode: number;
@@ -62,15 +62,15 @@ const MOST_MANIFEST = 500_000_000;
 const MOST_ENTRIES = 5_000_000;
 const LONGEST_PATH = 4_096;
 
-/** Whether there is something in a home that a restore would take the place of. */
+/** Whether a home has content that a restore would replace. */
 export function holdsSomething({ home, runtime }: Paths): boolean {
   return existsSync(home) && readdirSync(home).some((name) => name !== basename(runtime));
 }
 
 /**
- * Makes a home of a backup: apart first, checked to the last byte, and then in its place. Where there is no home yet that is one
- * step, without a moment of half a home; what is there already is exchanged entry by entry, and a kill in between is mended by
- * the next command (`finishRestore`).
+ * Restores a home from a backup: unpacks it elsewhere, checks every byte, then moves it into place. Without an existing home that
+ * is one atomic step; existing content is exchanged entry by entry, and after a kill in between the next command finishes it
+ * (`finishRestore`).
  */
 export async function restore({ paths, file, replace, onProgress, now = () => new Date() }: RestoreDeps): Promise<Restored> {
   const home = realOf(paths.home);
@@ -108,7 +108,7 @@ function refuseUsed(paths: Paths): void {
   if (isOpen(paths.database)) throw conflict(`Another program, such as a swarm run, works on ${paths.home}. Let it end first.`);
 }
 
-/** Whether somebody has a database open: only then can nobody have it alone. */
+/** Whether another process has a database open: only then is exclusive access impossible. */
 function isOpen(database: string): boolean {
   if (!existsSync(database)) return false;
   let db: InstanceType<typeof DatabaseSync> | undefined;
@@ -117,7 +117,7 @@ function isOpen(database: string): boolean {
     db.exec("PRAGMA busy_timeout = 500; PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; ROLLBACK");
     return false;
   } catch (error) {
-    // A file that is damaged is nobody's.
+    // Nobody uses a damaged file.
     return /locked|busy/i.test(messageOf(error));
   } finally {
     db?.close();
@@ -151,7 +151,7 @@ async function unpack(
       }
       const path = placeOf(entry.name);
       if (found.has(path) || found.size >= MOST_ENTRIES) throw damaged();
-      // Only folders have something below them.
+      // Only folders may have entries below them.
       for (const above of parentsOf(path)) {
         if ((found.get(above)?.type ?? "folder") !== "folder") throw damaged();
         folders.add(above);
@@ -164,7 +164,7 @@ async function unpack(
       onProgress?.({ step: "unpacking", files: found.size, bytes });
     }
     if (!manifest || !isSame(found, manifest.entries)) throw damaged();
-    // Links come last, and nothing lies below one, so that nothing is ever written through them.
+    // Links come last, and nothing is below one, so that nothing is ever written through them.
     for (const { path, target } of links) {
       mkdirSync(dirname(join(staging, path)), { recursive: true, mode: 0o700 });
       symlinkSync(target, join(staging, path));
@@ -188,7 +188,7 @@ function parentsOf(path: string): string[] {
   return above === "." ? [] : [above, ...parentsOf(above)];
 }
 
-/** Writes one entry and says what its content comes to. */
+/** Writes one entry and returns the hash of its content. */
 async function put({ type, mode, mtimeMs, target = "" }: TarEntry, body: AsyncIterable<Buffer>, path: string): Promise<string> {
   if (type === "link") return digest(target);
   mkdirSync(type === "folder" ? path : dirname(path), { recursive: true, mode: 0o700 });
@@ -240,7 +240,7 @@ function explained(error: unknown, file: string): UserError {
   return new UserError(`${file}: ${why}`, { cause: error });
 }
 
-/** Without a staging folder of its own the backup was unpacked in the home. Says where what was there is now. */
+/** Without `staging` the backup was unpacked inside the home. Returns where the previous content is now. */
 function takePlace(
   paths: Paths,
   { home, staging, now }: { home: string; staging: string | undefined; now: () => Date },
@@ -252,7 +252,7 @@ function takePlace(
       return replaceContents(home, now());
     }
     rmSync(paths.runtime, { recursive: true, force: true });
-    // An empty folder gives way by itself.
+    // Renaming replaces an empty folder.
     renameSync(staging, home);
     return null;
   } catch (error) {

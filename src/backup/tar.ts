@@ -1,30 +1,30 @@
 import { UserError } from "../lib/errors.ts";
 
-/** A file, a link or an empty folder of an archive; names are parted by slashes. */
+/** A file, a link or an empty folder in an archive; names are separated by slashes. */
 export interface TarEntry {
   name: string;
   type: keyof typeof KINDS;
   mode: number;
   mtimeMs: number;
   size: number;
-  /** Where a link leads. */
+  /** A link's target. */
   target?: string;
 }
 
 const KINDS = { file: "0", link: "2", folder: "5" } as const;
 const BLOCK = 512;
 const MOST_EXTRA = 1_000_000;
-/** The last second that the old fields can tell. */
+/** The last second that the old fields can represent. */
 const LAST_MS = (2 ** 33 - 1) * 1000;
 
-/** The header of an entry; what does not fit into the old fields stands before it, as POSIX has it. */
+/** The header of an entry; as in POSIX, a record before it holds what does not fit into the old fields. */
 export function headerOf({ name, type, mode, mtimeMs, size, target = "" }: TarEntry): Buffer {
   const time = Math.min(Math.max(0, mtimeMs), LAST_MS);
   const records = [
     ...(fits(name) ? [] : [record("path", name)]),
     ...(fits(target) ? [] : [record("linkpath", target)]),
     ...(size > 0o77777777777 ? [record("size", String(size))] : []),
-    // Whole seconds would not tell which of two versions of a page was there before.
+    // Whole seconds could not order two versions of a page.
     ...(time % 1000 === 0 ? [] : [record("mtime", (time / 1000).toFixed(6))]),
   ];
   const seconds = Math.floor(time / 1000);
@@ -34,15 +34,15 @@ export function headerOf({ name, type, mode, mtimeMs, size, target = "" }: TarEn
   return Buffer.concat([block({ name: "pax", kind: "x", mode: 0o600, seconds, size: extra.length }), padded(extra), own]);
 }
 
-/** What fills an entry up to whole blocks. */
+/** Fills an entry up to whole blocks. */
 export function paddingOf(size: number): Buffer {
   return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 }
 
-/** What ends an archive. */
+/** The end of an archive. */
 export const END_OF_TAR = Buffer.alloc(2 * BLOCK);
 
-/** Reads an archive entry by entry; each one's body has to be read to its end before the next. */
+/** Reads an archive entry by entry; each body must be read to its end before the next. */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ entry: TarEntry; body: AsyncIterable<Buffer> }> {
   const source = createReader(chunks);
   for (;;) {
@@ -141,7 +141,7 @@ function block({ name, kind, mode, seconds, size, target = "" }: Block): Buffer 
   return head;
 }
 
-/** A record counts its own length, too. */
+/** A record's length includes itself. */
 function record(key: string, value: string): Buffer {
   const rest = ` ${key}=${value}\n`;
   const bytes = Buffer.byteLength(rest);
