@@ -7,7 +7,7 @@ import { type Breath, createBreath } from "../lib/breath.ts";
 import { UserError, unavailable } from "../lib/errors.ts";
 import type { Origin } from "./origin.ts";
 
-/** Whom an address may lead to: the hosts of the web, by ssh, and folders that a person named. */
+/** The allowed protocols: web hosts, ssh, and folders that a person named. */
 const FETCH_BY = ["https", "http", "ssh", "file"];
 
 /** How git and ssh say that the host is at fault, and not the address. */
@@ -21,7 +21,7 @@ export interface CloneLimits {
   maxEntries: number;
 }
 
-/** Clones the newest commit into `target` and answers with its hash. Git asks nobody anything and runs nothing of the repository's. */
+/** Clones the newest commit into `target` and returns its hash. Git prompts nobody and runs nothing from the repository. */
 export async function clone(
   origin: Origin,
   target: string,
@@ -83,7 +83,7 @@ function reason(stderr: string): string {
     : `${text}.`;
 }
 
-/** Calls when more has arrived than a skill may have, while git is still at work. */
+/** Calls back when more has arrived than a skill may have, while git is still running. */
 async function watch(folder: string, { maxBytes, maxEntries }: CloneLimits, signal: AbortSignal, onTooLarge: () => void) {
   while (!signal.aborted) {
     const weight: Weight = { bytes: 2 * maxBytes, entries: 2 * maxEntries };
@@ -99,13 +99,13 @@ interface Weight {
   entries: number;
 }
 
-/** Takes off what has arrived so far; what vanishes while we look weighs nothing. */
+/** Subtracts what has arrived so far; what vanishes meanwhile counts as nothing. */
 async function weigh(folder: string, left: Weight, breathe: Breath, signal: AbortSignal): Promise<void> {
   let entries: Dirent[];
   try {
     entries = readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Git makes and renames folders while it works.
+    // Git creates and renames folders while it works.
     return;
   }
   for (const entry of entries) {
@@ -118,7 +118,7 @@ async function weigh(folder: string, left: Weight, breathe: Breath, signal: Abor
   }
 }
 
-/** Where an address leads on this machine; nowhere for one of another machine. */
+/** Where an address leads on this machine; nowhere for a remote one. */
 function localFolder(address: string): string[] {
   try {
     return isAbsolute(address) ? [address] : [fileURLToPath(address)];

@@ -19,7 +19,7 @@ export interface Limits {
   maxFiles: number;
 }
 
-/** A skill inside a clone that is not installed yet. */
+/** A skill in a clone that is not installed yet. */
 export interface Candidate {
   slug: string;
   name: string;
@@ -29,15 +29,15 @@ export interface Candidate {
   files: Map<string, string>;
 }
 
-/** The skills of a clone, and the folders of those that are not to be installed. */
+/** The skills of a clone, and the folders of those that will not be installed. */
 export interface Collection {
   candidates: Candidate[];
   leftOut: string[];
 }
 
 /**
- * Every skill of a clone: the root if it is one, and the folders down to the eighth level that are. A hidden folder of a
- * taken name is a copy kept for another program; one that says the same as the skill of that name is nothing to tell of.
+ * Every skill of a clone: the root and the folders down to the eighth level, if they are skills. A hidden folder whose name is
+ * taken is a copy for another program; it is not mentioned if its text equals that skill's.
  */
 export async function collectSkills(clone: string, repoName: string, limits: Limits): Promise<Collection> {
   const root = realpathSync(clone);
@@ -66,7 +66,7 @@ export async function collectSkills(clone: string, repoName: string, limits: Lim
   return { candidates: [...bySlug.values()], leftOut };
 }
 
-/** The name itself; if it is taken, with its parent folder's in front; if that is taken too, with a number behind. */
+/** The name itself; if taken, prefixed with its parent folder's; if that is taken too, with a number. */
 function freeSlug(own: string, parent: string, taken: ReadonlyMap<string, unknown>): string {
   if (!taken.has(own)) return own;
   const longer = slugOf(`${slugOf(parent)}-${own}`);
@@ -75,7 +75,7 @@ function freeSlug(own: string, parent: string, taken: ReadonlyMap<string, unknow
   return slug;
 }
 
-/** What was left out, as a warning beside those of the files, so that every place that tells of a skill tells of it. */
+/** Reports what was left out as a warning, so that it appears wherever the skill's warnings do. */
 export function leftOutWarning(leftOut: readonly string[]): SkillWarning {
   const many = leftOut.length === 1 ? "skill of the repository was" : "skills of the repository were";
   const names = leftOut.slice(0, 20).join(", ") + (leftOut.length > 20 ? ", …" : "");
@@ -97,7 +97,7 @@ export function slugOf(name: string): string {
     .replace(/[^a-z0-9]+$/, "");
 }
 
-/** Copies a candidate's files, and nothing else, into a new folder: whatever they were, they are plain files there. */
+/** Copies only a candidate's files into a new folder, where all become plain files. */
 export async function copySkill(candidate: Candidate, target: string, { maxBytes }: Pick<Limits, "maxBytes">): Promise<void> {
   const breathe = createBreath();
   for (const [file, source] of candidate.files) {
@@ -117,10 +117,10 @@ export async function copySkill(candidate: Candidate, target: string, { maxBytes
   }
 }
 
-/** How many files and folders are looked at for a skill of so many files. */
+/** How many files and folders are visited for a skill with up to this many files. */
 export const entriesFor = (maxFiles: number): number => 2 * maxFiles + 1_000;
 
-/** What may still be looked at: a repository of a few kilobytes can hold any number of folders. */
+/** What may still be visited: a repository of a few kilobytes can hold any number of folders. */
 interface Look {
   left: number;
   breathe: Breath;
@@ -133,7 +133,7 @@ async function spend(look: Look): Promise<void> {
   await look.breathe();
 }
 
-/** Folders seen by a person come before hidden ones, so that a copy kept for another program never wins. */
+/** Visible folders precede hidden ones, so that a copy for another program never wins. */
 async function skillFolders(folder: string, depth: number, look: Look): Promise<string[]> {
   await spend(look);
   const here = isFile(join(folder, "SKILL.md")) ? [folder] : [];
@@ -183,7 +183,7 @@ async function filesOf(
   return files;
 }
 
-/** The file a link means, if that is a file of the same repository. */
+/** The file that a link leads to, if it is a file of the same repository. */
 function linkTarget(root: string, path: string, shown: string): string {
   const refuse = (why: string) => new UserError(`The link ${plain(shown, 200)} ${why}. Nothing was installed.`);
   try {

@@ -12,7 +12,7 @@ const MAX_WARNINGS = 100;
 const WINDOW = 1_000;
 const MAX_CHECKED_IN_ALL = 5_000_000;
 
-/** Pictures, fonts and films, and the bytes each begins with. One that begins so is no program, whatever its size. */
+/** Pictures, fonts and films, and the bytes each begins with. A file with such a beginning is no program, whatever its size. */
 const MEDIA: Readonly<Record<string, RegExp>> = {
   ".png": /^89504e47/,
   ".jpg": /^ffd8ff/,
@@ -32,7 +32,7 @@ const SHELL = String.raw`(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:(?:\/[\w.-]{1,40}
 const INTERPRETER = String.raw`(?:${SHELL}|(?:python[\d.]*|perl|ruby|node|php|deno|bun)\b)`;
 const FETCH = String.raw`(?:curl|wget|fetch|aria2c|Invoke-WebRequest|iwr|irm|Invoke-RestMethod)\b`;
 
-/** First the one, later on the line the other: text from the network, or hidden in an encoding, and what runs it. */
+/** The first pattern, then the other later on the line: text that is downloaded or encoded, and what runs it. */
 const DOWNLOAD_THEN_RUN: readonly [first: RegExp, then: RegExp][] = [
   [new RegExp(FETCH, "i"), new RegExp(String.raw`\|\s*${INTERPRETER}`, "i")],
   [new RegExp(FETCH, "i"), /\|\s*(?:iex|Invoke-Expression)\b/i],
@@ -51,7 +51,7 @@ const DOWNLOAD_AND_RUN = [
   /(?:(?<![.\w])(?:exec|eval|Function)|\bos\.system|\bexecSync)\s*\([^;]{0,120}?\b(?:urlopen|requests\.(?:get|post)|httpx\.get|fetch)\s*\(/,
 ];
 
-/** Places where people keep what others must not have. */
+/** Places where people keep secrets. */
 const CREDENTIALS = [
   /(?:~|\$\{?HOME\}?|%USERPROFILE%|homedir\(\)|expanduser|\/home\/\w+|\/root)[^\s]{0,20}\/?\.(?:ssh|aws|gnupg|azure|kube|docker)\b/i,
   /\.ssh\/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b/,
@@ -65,7 +65,7 @@ const CREDENTIALS = [
   /\b(?:cat|less|head|tail|cp|source|curl\s[^\n]{0,400}@)\s*\S*\.env\b/,
 ];
 
-/** Looks through a skill's files for what a person should see before trusting them. */
+/** Scans a skill's files for what a person should see before trusting them. */
 export async function inspect(folder: string, files: readonly string[]): Promise<SkillWarning[]> {
   const warnings: SkillWarning[] = [];
   let left = MAX_CHECKED_IN_ALL;
@@ -80,7 +80,7 @@ export async function inspect(folder: string, files: readonly string[]): Promise
   return [...warnings.slice(0, MAX_WARNINGS), { kind: "not-checked", file: ".", line: 0, text: more }];
 }
 
-/** A file is judged by what it holds: a picture may have a program in it, and a program the name of a picture. */
+/** Judges a file by its content: a picture may contain a program, and a program may have a picture's name. */
 async function inspectFile(folder: string, file: string, most: number): Promise<{ size: number; warnings: SkillWarning[] }> {
   const path = join(folder, file);
   const shown = plain(file, 200);
@@ -120,7 +120,7 @@ function runWarning({ download, run }: DownloadRun): Omit<SkillWarning, "file"> 
   return { kind: "download-and-run", line: download.line, text };
 }
 
-/** The lines of a text. A command continued over several lines is read as one. */
+/** The lines of a text. A command continued over several lines counts as one. */
 function commandsOf(text: string): Statement[] {
   const commands: Statement[] = [];
   let begun = "";
@@ -138,7 +138,7 @@ function goesOn(line: string): boolean {
   return /\\\s*$|&&\s*$/.test(line) || (/\|\s*$/.test(line) && !/^\s*\|/.test(line));
 }
 
-/** Long lines are read through a window that slides, so that no length hides a command or makes the search slow. */
+/** Long lines are read through a sliding window, so that no length hides a command or slows the search. */
 async function judge({ text: command, line }: Statement, breathe: Breath): Promise<Omit<SkillWarning, "file">[]> {
   const holds = async (test: (part: string) => boolean) => {
     for (let at = 0; at === 0 || at < command.length; at += WINDOW / 2) {

@@ -13,7 +13,7 @@ import type { Origin } from "./origin.ts";
 import { RECORD, recordText } from "./record.ts";
 
 export interface InstallDeps {
-  /** The real path of the folder that holds a folder for each skill. */
+  /** The real path of the folder with a folder for each skill. */
   root: string;
   /** The real path of a folder that no command sees. */
   scratch: string;
@@ -22,7 +22,7 @@ export interface InstallDeps {
   now: () => Date;
 }
 
-/** Clones a repository apart from the skills, looks through it, and moves every skill of it into place, all of them or none. */
+/** Clones a repository apart from the skills, inspects it, and moves every skill of it into place, all of them or none. */
 export async function installSkills(
   origin: Origin,
   signal: AbortSignal | undefined,
@@ -30,7 +30,7 @@ export async function installSkills(
 ): Promise<{ slugs: string[]; commit: string }> {
   const { maxBytes, maxFiles, cloneMs } = limits;
   const work = workFolder(scratch, "clone");
-  // What git may write ends here; what is copied from there stands beside it, out of git's reach.
+  // Git may write only here; the copies are beside it, out of git's reach.
   const cloned = join(work, "git");
   const ready = join(work, "ready");
   try {
@@ -59,7 +59,7 @@ export async function installSkills(
   }
 }
 
-/** Makes a folder of a name that nobody else has. */
+/** Creates a folder with a unique name. */
 export function workFolder(scratch: string, what: "clone" | "trash"): string {
   const path = join(scratch, `${what}-${randomBytes(6).toString("hex")}`);
   mkdirSync(path, { mode: 0o700 });
@@ -75,7 +75,7 @@ function refuseTaken(root: string, candidates: readonly Candidate[]): void {
   );
 }
 
-/** Renames every prepared skill into place; if one cannot be, those before it are taken out again. */
+/** Renames every prepared skill into place; if one fails, removes those before it. */
 function moveIn(root: string, ready: string, candidates: readonly Candidate[]): void {
   const moved: string[] = [];
   try {

@@ -20,7 +20,7 @@ export interface SkillManifest {
   description: string;
 }
 
-/** What a `SKILL.md` says of itself: its front matter, else its first heading and paragraph, else the given name. */
+/** A `SKILL.md`'s own name and description: from its front matter, else its first heading and paragraph, else the given name. */
 export function parseManifest(text: string, fallback: string): SkillManifest {
   const { matter, body } = split(text.replace(/^\uFEFF/, ""));
   const prose = fromProse(body);
@@ -30,7 +30,7 @@ export function parseManifest(text: string, fallback: string): SkillManifest {
   };
 }
 
-/** The text below the front matter, without the letters that a model reads and nobody sees. */
+/** The text below the front matter, without characters that a model reads and nobody sees. */
 export function bodyOf(text: string): string {
   return split(text.replace(/^\uFEFF/, ""))
     .body.replace(/[\u{e0000}-\u{e007f}]/gu, "")
@@ -42,7 +42,7 @@ export function headOf(bytes: Buffer): string {
   return bytes.toString("utf8", 0, Math.min(bytes.length, MAX_BYTES));
 }
 
-/** The beginning of a text file by its real path; undefined where there is no regular file. */
+/** The beginning of a text file by its real path; undefined if there is no regular file. */
 export function readHead(path: string): string | undefined {
   const opened = inFolderOf(path, (folder) => openPlain(folder, basename(path)));
   if ("absent" in opened) return undefined;
@@ -57,7 +57,7 @@ export function readHead(path: string): string | undefined {
   }
 }
 
-/** One line of harmless text: what a stranger wrote must not begin a line of its own, move a terminal's cursor or hide from a reader. */
+/** One line of harmless text: a stranger's words must not begin a new line, move a terminal's cursor or hide from a reader. */
 export function plain(text: string, length: number): string {
   const line = text
     .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]+/gu, " ")
@@ -73,7 +73,7 @@ function split(text: string): { matter: z.infer<typeof FrontMatter>; body: strin
   const body = text.slice(found[0].length);
   const read = readSmallYaml(found[1]!);
   const matter = FrontMatter.safeParse("problems" in read ? undefined : read.value);
-  // Front matter that cannot be read: the heading and the paragraph below it still name the skill.
+  // If the front matter is unreadable, the heading and paragraph below it still name the skill.
   return { matter: matter.success ? matter.data : {}, body };
 }
 

@@ -22,7 +22,7 @@ import { createScanner, type Scanner, type SkillFolder, SLUG } from "./scan.ts";
 import { createSnapshots } from "./snapshot.ts";
 
 export interface SkillsDeps {
-  /** The folder that holds a folder for each skill. */
+  /** The folder with a folder for each skill. */
   root: string;
   /** A folder that no command sees, on the same disk. */
   scratch: string;
@@ -30,7 +30,7 @@ export interface SkillsDeps {
   switches: SkillSwitches;
   emit: Emit;
   log: Log;
-  /** The registry's address, asked at each search. */
+  /** The registry's address, read at each search. */
   registry: () => string;
   git: Git;
   limits?: { maxBytes?: number; maxFiles?: number; cloneMs?: number; searchMs?: number };
@@ -38,30 +38,30 @@ export interface SkillsDeps {
 }
 
 export interface AddOptions {
-  /** Switched on at once: only when a person asked for it. */
+  /** Switch it on at once: only if a person asked for it. */
   enable?: boolean;
-  /** Whether a folder of this machine may be cloned: only when a person gave it. */
+  /** Whether a local folder may be cloned: only if a person named it. */
   local?: boolean;
   signal?: AbortSignal;
 }
 
-/** A skill that is on, where it lies, and what is in its `agents` folder. */
+/** A skill that is on, its folder, and the content of its `agents` folder. */
 export type ActiveSkill = Skill & Pick<SkillFolder, "folder" | "agents">;
 
 export interface Skills {
   list(): Skill[];
   find(slug: string): Skill;
-  /** The text of a skill's `SKILL.md`, so that it can be read before it is switched on. */
+  /** The text of a skill's `SKILL.md`, to be read before it is switched on. */
   read(slug: string): string;
-  /** A skill as it is at this moment, looked through again. */
+  /** A skill as it is now, inspected again. */
   show(slug: string): Promise<{ skill: Skill; text: string }>;
   /** The skills that a model may use now. */
   active(): ActiveSkill[];
-  /** One of them with the text below its front matter, by its slug, or by its name if no other has that. */
+  /** One of them with the text below its front matter, by its slug, or by its name if that is unique. */
   use(name: string): Pick<ActiveSkill, "slug" | "folder" | "agents"> & { text: string };
   /** Installs every skill of a repository, all of them or none. */
   add(url: string, options?: AddOptions): Promise<Skill[]>;
-  /** Switches a skill on as it is now; if `hash` tells what a person was shown, only if it is that still. */
+  /** Switches a skill on as it is now; given the `hash` that a person was shown, only if it is unchanged. */
   enable(slug: string, hash?: string): Skill;
   disable(slug: string): Skill;
   remove(slug: string): Skill;
@@ -72,14 +72,14 @@ export interface Skills {
 const COPIES = ".native";
 const UNFINISHED = /^(?:\.(?:staging|trash)|clone|trash)-[0-9a-f]{12}$/;
 
-/** The skills of one folder. What was changed there by hand is seen at the next call. */
+/** The skills of one folder. The next call sees changes made there by hand. */
 export function openSkills(deps: SkillsDeps): Skills {
   const { switches, emit, log, registry, git, limits = {}, now = () => new Date() } = deps;
   const sizes = { maxBytes: 50_000_000, maxFiles: 5_000, cloneMs: 120_000, ...limits };
   const [root, scratch] = [deps.root, deps.scratch].map(realFolder) as [string, string];
   for (const folder of [root, scratch]) sweep(folder, now().getTime());
   const scanner = createScanner({ root, switches, snapshot: createSnapshots(sizes) });
-  // Another program may hold the database just now.
+  // Another program may hold the database right now.
   void whenFree(() => takeOver({ root, scanner, switches, log, now })).catch((error: unknown) =>
     log.error("skills that were on before could not be taken over", { error }),
   );
@@ -119,7 +119,7 @@ export function openSkills(deps: SkillsDeps): Skills {
       try {
         return scanner.active().map(({ skill, folder, agents }) => ({ ...skill, folder, agents }));
       } catch (error) {
-        // A folder that cannot be read costs the skills, not the conversation.
+        // An unreadable folder disables the skills, not the conversation.
         log.warn("the skills cannot be used", { error: messageOf(error) });
         return [];
       }
@@ -137,7 +137,7 @@ export function openSkills(deps: SkillsDeps): Skills {
     async add(url, { enable: on = false, local = false, signal } = {}) {
       const origin = parseOrigin(url, { local });
       const { slugs, commit } = await installSkills(origin, signal, { root, scratch, git, limits: sizes, now });
-      // A switch of a skill of the same name that somebody took away by hand is not this one's.
+      // A skill of the same name, removed by hand, may have left its switch on.
       for (const slug of slugs) switches.switchOff(slug);
       const installed = slugs.map((slug) => (on ? enable(slug) : place(slug).skill));
       for (const { slug, name } of installed) emit({ type: "skill.installed", data: { slug, name } });
@@ -177,7 +177,7 @@ function realFolder(path: string): string {
   return realpathSync(path);
 }
 
-/** Those that an earlier version, which kept the switch beside the skills, called on: once, as they are now. */
+/** Takes over the skills that were on in an earlier version, which kept the switch beside them: once, as they are now. */
 function takeOver({
   root,
   scanner,
@@ -206,13 +206,13 @@ function unlink(root: string, slug: string): void {
   rmSync(join(root, `.${slug}${RECORD}`), { force: true });
 }
 
-/** Moved aside first, so that what is cut off half-way leaves no half of a skill. */
+/** Moved aside first, so that an interrupted removal leaves no partial skill. */
 function discard({ root, scratch, slug, folder }: Record<"root" | "scratch" | "slug" | "folder", string>): void {
   if (dirname(folder) !== root || basename(folder) !== slug)
     throw new UserError(`The skill "${slug}" does not lie in the skills folder. Nothing was removed.`);
   const trash = workFolder(scratch, "trash");
   renameSync(join(root, slug), join(trash, slug));
-  // However many folders there are, nobody waits for them to go; what is left over is swept at a later start.
+  // Nobody waits for the removal, however many folders there are; a later start sweeps what is left.
   removeTree(trash).catch(() => undefined);
 }
 
@@ -222,7 +222,7 @@ function unknown(name: string, slugs: readonly string[], why: string): UserError
   return missing(`${why}${near ? ` Did you mean "${near}"?` : ""} ${there}`);
 }
 
-/** Takes away what an earlier version left, and what a killed installation or removal did, once nobody can be at work in it. */
+/** Removes what an earlier version, or a killed installation or removal, left, once nobody can be working in it. */
 function sweep(folder: string, now: number): void {
   for (const { name } of entriesAt(folder)) {
     if (!UNFINISHED.test(name) && name !== COPIES) continue;

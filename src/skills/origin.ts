@@ -5,15 +5,15 @@ import { withoutEnd } from "../lib/trim.ts";
 
 const HELP = "Give an https or ssh address such as https://github.com/owner/repo, git@host:owner/repo.git or owner/repo";
 
-/** Where a skill is cloned from: the address for git, and the one that is written down. */
+/** Where a skill is cloned from: the address for git, and the one that is recorded. */
 export interface Origin {
   address: string;
   shown: string;
-  /** The repository's own name, for a skill that does not say one. */
+  /** The repository's own name, for a skill that states none. */
   name: string;
 }
 
-/** Checks an address before git ever sees it. `local` lets a folder of this machine be one. */
+/** Checks an address before git ever sees it. `local` allows a folder of this machine. */
 export function parseOrigin(typed: string, { local }: { local: boolean }): Origin {
   const text = typed.trim();
   if (text === "") throw usageError(`A skill needs the address of its repository. ${HELP}.`);

@@ -37,7 +37,7 @@ const Answer = z
   ])
   .transform((entries) => entries.flatMap((entry) => found(Entry.safeParse(entry).data)));
 
-/** Asks the registry for skills. Throws a UserError that says what is wrong when it does not answer with a list. */
+/** Searches the registry for skills. Throws a UserError that says what is wrong if it does not answer with a list. */
 export async function searchRegistry(
   base: string,
   query: string,

@@ -11,21 +11,21 @@ import type { Snapshot } from "./snapshot.ts";
 
 export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
-/** A skill, where it really lies, and the beginning of its `SKILL.md`. */
+/** A skill, its real folder, and the beginning of its `SKILL.md`. */
 export interface SkillFolder {
   skill: Skill;
   folder: string;
   linked: boolean;
   text: string;
   files: string[];
-  /** The files and folders in its `agents` folder, which holds instructions for parts of its work. */
+  /** The entries of its `agents` folder, which holds instructions for parts of its work. */
   agents: string[];
 }
 
 export interface Scanner {
   /** Every skill there is now, by slug. */
   places(): SkillFolder[];
-  /** Those that are on, each followed by the skills in its `agents` folder as `<slug>/<folder>`. */
+  /** The skills that are on, each followed by the skills in its `agents` folder as `<slug>/<folder>`. */
   active(): SkillFolder[];
 }
 
@@ -35,7 +35,7 @@ export interface ScannerDeps {
   snapshot: (folder: string) => Snapshot;
 }
 
-/** Looks again at every call; files are read again only when they changed. */
+/** Scans at every call; only changed files are read again. */
 export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanner {
   const placeOf = (slug: string): { place: SkillFolder; taken: Snapshot } | undefined => {
     const folder = realFolder(join(root, slug));
@@ -104,7 +104,7 @@ function realFolder(path: string): string | undefined {
     const real = realpathSync(path);
     return statSync(real).isDirectory() ? real : undefined;
   } catch (error) {
-    // Gone, a dangling or endless link, or not ours to read: no skill for us.
+    // Gone, a dangling or endless link, or unreadable: no skill for us.
     if (["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EISDIR", "ENXIO"].includes(codeOf(error) ?? "")) return undefined;
     throw error;
   }

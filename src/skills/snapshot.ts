@@ -8,7 +8,7 @@ import { headOf, plain } from "./manifest.ts";
 
 /** Everything in a skill's folder at one moment. */
 export interface Snapshot {
-  /** Of names, modes and contents; undefined if the folder cannot be taken whole. */
+  /** Covers names, modes and contents; undefined if the folder cannot be read as a whole. */
   hash?: string;
   /** Why it cannot. */
   problem?: string;
@@ -19,26 +19,26 @@ export interface Snapshot {
 
 const MAX_DEPTH = 32;
 const TEXT = /^(?:agents\/[^/]+\/)?SKILL\.md$/;
-/** A file this young may change again within one tick of the file system's clock: its stamp proves nothing yet. */
+/** A file this young may change again within one tick of the file system's clock, so its stamp is not reliable yet. */
 const RACY_NS = 2_000_000_000n;
 
 interface Item {
   path: string;
   stamp: string;
-  /** Whether the stamp is old enough to be relied on. */
+  /** Whether the stamp is old enough to be reliable. */
   settled: boolean;
-  /** Where a link leads. */
+  /** A link's target. */
   target?: string;
 }
 
 interface Known {
-  /** Undefined if one of them proves nothing yet. */
+  /** Undefined if one of them is not reliable yet. */
   stamps: string | undefined;
   snapshot: Snapshot;
   digests: Map<string, { stamp: string; digest: string }>;
 }
 
-/** Takes snapshots of folders. What has the same size, times and inode as before is not read again. */
+/** Takes snapshots of folders. A file with the same size, times and inode as before is not read again. */
 export function createSnapshots(limits: { maxBytes: number; maxFiles: number }, now: () => number = Date.now) {
   const known = new Map<string, Known>();
 
@@ -87,12 +87,12 @@ function contentOf(root: string, path: string, maxBytes: number): Buffer | undef
       return "bytes" in read ? read.bytes : undefined;
     });
   } catch {
-    // A folder of it is gone or became a link.
+    // One of its folders is gone or became a link.
     return undefined;
   }
 }
 
-/** Every file and link of a folder in the order of their names; git's own folder at its top is no part of a skill. */
+/** Every file and link of a folder, ordered by name; git's own folder at its top is not part of a skill. */
 function list(
   root: string,
   { maxBytes, maxFiles }: { maxBytes: number; maxFiles: number },
@@ -128,13 +128,13 @@ function list(
   try {
     withFolder(root, (folder) => visit(folder, "", 0));
   } catch {
-    // A folder of it is gone, became a link, or is kept from us.
+    // One of its folders is gone, became a link, or is unreadable.
     return { problem: "a folder of it cannot be read" };
   }
   return problem === undefined ? { items } : { problem };
 }
 
-/** Folders cost a look each, and a repository of a few kilobytes can hold any number of them. */
+/** Each folder costs a visit, and a repository of a few kilobytes can hold any number of them. */
 const maxFolders = (maxFiles: number) => Math.ceil(maxFiles / 5) + 100;
 
 function stampOf(stats: BigIntStats, now: number): Pick<Item, "stamp" | "settled"> {
@@ -143,7 +143,7 @@ function stampOf(stats: BigIntStats, now: number): Pick<Item, "stamp" | "settled
   return { stamp: `${runs} ${size} ${mtimeNs} ${ctimeNs} ${ino}`, settled: ctimeNs < BigInt(now) * 1_000_000n - RACY_NS };
 }
 
-/** By its letters: what a link inside leads to is a part of the folder too, and is looked at itself. */
+/** By the text of the link: what a link inside leads to is part of the folder too, and is checked itself. */
 function leadsOut(root: string, path: string, target: string): boolean {
   const way = relative(root, resolve(root, dirname(path), target));
   return way === "" || way === ".." || way.startsWith("../") || way === ".git" || way.startsWith(".git/");

@@ -12,7 +12,7 @@ const QUICK = 15_000;
 /** A long text comes in pieces, so that one skill does not crowd out the conversation. */
 const PIECE_BYTES = 18_000;
 
-/** The skills that are on, by the names that the tool takes, each with its agents if it has any. */
+/** The skills that are on, by the names that the tool accepts, each with its agents if it has any. */
 export function tellSkills(skills: Skills): string {
   const lines = skills
     .active()
@@ -27,7 +27,7 @@ function tellAgents(folder: string, agents: readonly string[]): string[] {
   return agents.length === 0 ? [] : [`Its agents lie in ${named(join(folder, "agents"), 500)}: ${namedList(agents, 20)}`];
 }
 
-/** What a model may do with skills: use, see, find, install switched off, and remove them. Only a person switches one on. */
+/** A model's tools for skills: use, see, find, install switched off, and remove them. Only a person switches one on. */
 export function skillTools(skills: Skills): Tool[] {
   return [
     tool({
@@ -88,7 +88,7 @@ export function skillTools(skills: Skills): Tool[] {
   ];
 }
 
-/** A skill's text from a letter on, and where its other files lie. */
+/** A skill's text from a character on, and where its other files are. */
 function textOf({ slug, folder, agents, text }: ReturnType<Skills["use"]>, from: number): string {
   if (from > 0 && from >= text.length)
     throw new ToolError(`The text of the skill ${named(slug)} has only ${text.length} characters.`);
@@ -122,7 +122,7 @@ function report(installed: readonly Skill[]): string {
   return lines.join("\n");
 }
 
-/** A failure the person can mend is one the model can tell of. */
+/** Turns a failure that the person can fix into one that the model can report. */
 async function explained(work: () => string | Promise<string>): Promise<string> {
   try {
     return await work();
