@@ -8,7 +8,7 @@ import { createRedactor } from "../src/lib/redact.ts";
 import { readYaml } from "../src/lib/yaml.ts";
 import { exec } from "../src/process/exec.ts";
 import { surveyProject } from "../src/project/analyze.ts";
-import { testIn } from "../src/project/test-commands.ts";
+import { detectTests } from "../src/project/test-commands.ts";
 import { findDestructiveCommand } from "../src/shell/destructive-commands.ts";
 import { inspect } from "../src/skills/inspect.ts";
 import { reviewPrompt } from "../src/swarm/agents/prompts.ts";
@@ -170,7 +170,7 @@ function shells(folder: string): Item[] {
       what: `a command of 100,000 letters judged: ${JSON.stringify(text)}`,
       work: () => findDestructiveCommand(command(text), { cwd: folder, keep: [] }),
     })),
-    { what: "a command of 5,000 letters asked for tests", work: () => testIn(filled("npm test; ", 5_000)) },
+    { what: "a command of 5,000 letters asked for tests", work: () => detectTests(filled("npm test; ", 5_000)) },
     {
       what: "a command that writes a file of 100,000 letters",
       work: () =>

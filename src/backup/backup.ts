@@ -45,7 +45,7 @@ export interface Backup {
 }
 
 /** Where the copy is made, and who receives its progress. */
-interface Watched {
+interface CopyOptions {
   staging: string;
   onProgress: OnProgress | undefined;
 }
@@ -55,7 +55,7 @@ const MOST_ROUNDS = 6;
 
 /** Packs the whole home into one file, in the state a crash would leave: a start from it finishes what was begun. */
 export async function backUp({ paths, file, snapshot, signal, onProgress, now = () => new Date() }: BackupDeps): Promise<Backup> {
-  const { home, target } = checkPlace(paths, file);
+  const { home, target } = checkTarget(paths, file);
   const staging = makeStaging(paths.scratch);
   const part = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
   const remove = () => {
@@ -89,7 +89,7 @@ export async function backUp({ paths, file, snapshot, signal, onProgress, now = 
 }
 
 /** Refuses a file that a backup cannot be written to. */
-export function checkPlace(paths: Pick<Paths, "home">, file: string): { home: string; target: string } {
+export function checkTarget(paths: Pick<Paths, "home">, file: string): { home: string; target: string } {
   const home = realOf(paths.home);
   const target = resolve(file);
   if (!existsSync(home)) throw new UserError(`${home}: there is no data folder yet, so there is nothing to back up.`);
@@ -120,7 +120,7 @@ function makeStaging(scratch: string): string {
  */
 async function copyHome(
   { home, database }: Paths,
-  { staging, snapshot, onProgress }: Watched & Pick<BackupDeps, "snapshot">,
+  { staging, snapshot, onProgress }: CopyOptions & Pick<BackupDeps, "snapshot">,
 ): Promise<Copied[]> {
   const copy = createCopy({ home: realOf(home), staging, onProgress });
   copy.pass();
@@ -141,7 +141,7 @@ async function copyHome(
 async function* archiveOf(
   entries: readonly Copied[],
   manifest: Manifest,
-  { staging, onProgress }: Watched,
+  { staging, onProgress }: CopyOptions,
 ): AsyncGenerator<Buffer> {
   const known = manifest.entries;
   let files = 0;

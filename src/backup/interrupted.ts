@@ -34,7 +34,7 @@ const Progress = z.object({
 });
 type Progress = z.infer<typeof Progress>;
 
-const noteIn = (home: string): string => join(home, RESTORE_ROOM, RESTORE_NOTE);
+const notePath = (home: string): string => join(home, RESTORE_ROOM, RESTORE_NOTE);
 
 /** Moves a data folder's content aside and the unpacked backup in; returns where the previous content is now. */
 export function replaceContents(home: string, time: Date): string {
@@ -88,7 +88,7 @@ function moveBack(home: string, { aside }: Progress): void {
     }),
   );
   rmdirSync(aside);
-  rmSync(noteIn(home));
+  rmSync(notePath(home));
 }
 
 function moveIn(home: string, { restored }: Progress): void {
@@ -100,7 +100,7 @@ function moveIn(home: string, { restored }: Progress): void {
       }),
     );
   rmSync(join(room, restored), { recursive: true, force: true });
-  rmSync(noteIn(home), { force: true });
+  rmSync(notePath(home), { force: true });
   removeLeftovers(home);
 }
 
@@ -120,12 +120,12 @@ function ownAside(home: string, { aside, asideId }: Progress): Pick<Progress, "a
 }
 
 function write(home: string, progress: Progress): void {
-  writeFileAtomic(noteIn(home), JSON.stringify(progress), 0o600);
+  writeFileAtomic(notePath(home), JSON.stringify(progress), 0o600);
 }
 
 function read(home: string): Progress | undefined {
   try {
-    return Progress.safeParse(JSON.parse(smallTextAt(noteIn(home)) ?? "")).data;
+    return Progress.safeParse(JSON.parse(smallTextAt(notePath(home)) ?? "")).data;
   } catch {
     // No restore was in progress here.
     return undefined;
@@ -145,11 +145,11 @@ export function removeLeftovers(home: string): void {
   const beside = leftBeside(home).filter(({ owner }) => owner > 0);
   for (const { path, owner } of [...within, ...beside])
     if (owner === 0 || !isAlive(owner)) rmSync(path, { recursive: true, force: true });
-  leaveRoom(home);
+  removeRoomIfEmpty(home);
 }
 
 /** Another restore may still unpack there. */
-function leaveRoom(home: string): void {
+function removeRoomIfEmpty(home: string): void {
   try {
     rmdirSync(join(home, RESTORE_ROOM));
   } catch (error) {

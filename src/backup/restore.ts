@@ -63,7 +63,7 @@ const MOST_ENTRIES = 5_000_000;
 const LONGEST_PATH = 4_096;
 
 /** Whether a home has content that a restore would replace. */
-export function holdsSomething({ home, runtime }: Paths): boolean {
+export function hasContent({ home, runtime }: Paths): boolean {
   return existsSync(home) && readdirSync(home).some((name) => name !== basename(runtime));
 }
 
@@ -76,7 +76,7 @@ export async function restore({ paths, file, replace, onProgress, now = () => ne
   const home = realOf(paths.home);
   refuseUsed(paths);
   finishRestore(home);
-  const isFull = holdsSomething(paths);
+  const isFull = hasContent(paths);
   if (isFull && !replace) throw notEmpty(home);
   removeLeftovers(home);
   const staging = isFull ? unpackingWithin(home) : unpackingBeside(home);
@@ -87,7 +87,7 @@ export async function restore({ paths, file, replace, onProgress, now = () => ne
     mkdirSync(staging, { mode: 0o700 });
     const { manifest, links } = await unpack(resolve(file), staging, onProgress);
     refuseUsed(paths);
-    const aside = takePlace(paths, { home, staging: isFull ? undefined : staging, now });
+    const aside = moveIntoPlace(paths, { home, staging: isFull ? undefined : staging, now });
     const linksOutside = links.filter(({ path, target }) => !isWithin(home, resolve(dirname(join(home, path)), target)));
     const { createdAt, home: from, entries } = manifest;
     return { home, files: Object.keys(entries).length, createdAt, from, aside, linksOutside };
@@ -241,11 +241,11 @@ function explained(error: unknown, file: string): UserError {
 }
 
 /** Without `staging` the backup was unpacked inside the home. Returns where the previous content is now. */
-function takePlace(
+function moveIntoPlace(
   paths: Paths,
   { home, staging, now }: { home: string; staging: string | undefined; now: () => Date },
 ): string | null {
-  if (staging !== undefined && holdsSomething(paths)) throw notEmpty(home);
+  if (staging !== undefined && hasContent(paths)) throw notEmpty(home);
   try {
     if (staging === undefined) {
       chmodSync(home, 0o700);

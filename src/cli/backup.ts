@@ -27,9 +27,9 @@ export function backupCommands(program: Command, shell: Shell): void {
     .action(async (file: string, { json, yes }: BackupOptions) => {
       if (existsSync(file)) await confirm(shell, `${resolve(file)} is there already. Replace it?`, yes);
       leaveOnInterrupt();
-      const { backUp, checkPlace } = await import("../backup/backup.ts");
+      const { backUp, checkTarget } = await import("../backup/backup.ts");
       const { paths } = shell;
-      checkPlace(paths, file);
+      checkTarget(paths, file);
       const made = await whileWorking(shell, "backing up", (tell) => {
         const onProgress = (done: Progress) => tell(formatProgress(done));
         return throughOwner(shell, {
@@ -57,9 +57,9 @@ export function backupCommands(program: Command, shell: Shell): void {
     .option("--yes", "put a data folder that is not empty aside without asking")
     .option(...JSON_OPTION)
     .action(async (file: string, { json, yes }: BackupOptions) => {
-      const { holdsSomething, restore } = await import("../backup/restore.ts");
+      const { hasContent, restore } = await import("../backup/restore.ts");
       const { home } = shell.paths;
-      const isFull = holdsSomething(shell.paths);
+      const isFull = hasContent(shell.paths);
       if (isFull && !yes) await confirm(shell, `${home} is not empty. Put it aside and restore the backup in its place?`, yes);
       leaveOnInterrupt();
       const made = await whileWorking(shell, "restoring", (tell) =>

@@ -88,7 +88,7 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
       let seen: Planning | undefined;
       follow = (planning) => {
         if (planning.id !== id) return;
-        if (planning.model && !seen?.model) standIns([planning.model]).forEach(shell.note);
+        if (planning.model && !seen?.model) describeSubstitutes([planning.model]).forEach(shell.note);
         if (planning.agent !== null && planning.turns > (seen?.turns ?? 0)) {
           progress.end();
           working?.end();
@@ -112,7 +112,10 @@ async function plan(shell: Shell, words: readonly string[], options: PlanOptions
       throw new UserError(error ?? "planning ended early", {
         exitCode: status === "cancelled" ? ExitCode.interrupted : ExitCode.failed,
       });
-    const told = [`The plan is in ${result.path}. Run it with: swarm run -p ${result.path}`, ...tellPlannedChecks(result.checks)];
+    const told = [
+      `The plan is in ${result.path}. Run it with: swarm run -p ${result.path}`,
+      ...formatPlannedChecks(result.checks),
+    ];
     shell.print(result, told.join("\n"), options);
   } finally {
     news.leave();

@@ -5,7 +5,7 @@ import { ExitCode, messageOf } from "../lib/errors.ts";
 import type { PlannedCheck } from "../protocol/plans.ts";
 import type { Run, RunSummary } from "../protocol/runs.ts";
 import type { ProjectConventions, Squad } from "../protocol/squads.ts";
-import { type ChosenChecks, chosenBy, tellPlannedChecks } from "../swarm/checks/chosen-checks.ts";
+import { type ChosenChecks, chosenBy, formatPlannedChecks } from "../swarm/checks/chosen-checks.ts";
 import type { Plan } from "../swarm/pipeline/plan.ts";
 import { readRunSettings } from "../swarm/pipeline/settings.ts";
 import { describeRun, stateOf } from "../swarm/tools.ts";
@@ -127,7 +127,7 @@ function describePlan(plan: Plan, { conventions, commands }: AboutProject): stri
   return [
     `${plan.file} is in order.`,
     `Models: ${plan.primaryModel}, for reviews ${plan.reviewModel}. Streams at once: ${plan.concurrency}.`,
-    ...tellPlannedChecks(commands),
+    ...formatPlannedChecks(commands),
     "Whether the models are there is looked up when a run begins, before any of them is asked.",
     `The project's conventions: ${conventions.files.join(", ") || "none (no AGENTS.md)"}.`,
     ...conventions.refused.map((why) => `  not read: ${why}`),

@@ -155,7 +155,7 @@ async function follow(
   if (options.detach) {
     news.leave();
     shell.note(`run ${id}`);
-    [...standIns(begun.models), ...about, ...remarks].forEach(shell.note);
+    [...describeSubstitutes(begun.models), ...about, ...remarks].forEach(shell.note);
     return shell.print({ id, ...begun }, `It works in the background. See how it stands: swarm show ${id}`, options);
   }
   const view = await viewHere(shell);
@@ -175,7 +175,7 @@ async function follow(
         if (!isOf(event, id)) return;
         progress.hear(event);
         // Scripts read the run's id from the first line.
-        if (event.type === "run.started") [...standIns(event.data.models), ...about, ...remarks].forEach(note);
+        if (event.type === "run.started") [...describeSubstitutes(event.data.models), ...about, ...remarks].forEach(note);
         if (event.type === "run.finished") end();
       };
       early.splice(0).forEach(hear);

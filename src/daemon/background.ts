@@ -35,7 +35,7 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
   const conversationOf = (id: string) => messages.find(id)?.conversation;
 
   /** A command as shown to people, without secrets. */
-  function told({ id, command, cwd, owner, startedAt, result }: BackgroundCommand): ToldCommand {
+  function describe({ id, command, cwd, owner, startedAt, result }: BackgroundCommand): ToldCommand {
     const kind = owner.startsWith("m_") ? "message" : owner.startsWith("t_") ? "task" : "run";
     const finished = result && new Date(startedAt.getTime() + result.durationMs).toISOString();
     return {
@@ -51,7 +51,7 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
 
   const commands = createBackgroundCommands({
     onChange(command) {
-      const data = told(command);
+      const data = describe(command);
       const about = { data, ...(data.conversation !== null && { conversation: data.conversation }) };
       emit({ type: command.result === undefined ? "background.started" : "background.finished", ...about });
     },
@@ -61,7 +61,7 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
     const { total } = commands.read(command.id, Number.MAX_SAFE_INTEGER);
     const { lines: last } = commands.read(command.id, Math.max(1, total - lines + 1));
     const text = redactor.clean(stripVTControlCharacters(last.join("\n")));
-    return { ...told(command), lines: last.length === 0 ? [] : text.split("\n"), total };
+    return { ...describe(command), lines: last.length === 0 ? [] : text.split("\n"), total };
   };
   const find = (id: string) => commands.all().find((each) => each.id === id);
 
@@ -81,7 +81,7 @@ export function openBackground({ store, usage, sandbox, emit, redactor, home }: 
       async stop(id: string) {
         await commands.stop(id);
         const command = find(id);
-        return command && told(command);
+        return command && describe(command);
       },
     },
   };

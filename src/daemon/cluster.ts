@@ -118,7 +118,7 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
     return { ...now, workers: countOf(items), items, waiting: dispatcher?.waiting() ?? [] };
   }
 
-  function here(): Cluster {
+  function requireCluster(): Cluster {
     if (!cluster) throw unavailable(trouble ?? NO_CLUSTER);
     return cluster;
   }
@@ -145,10 +145,10 @@ export function createClusterSwitch({ core, env, paths, settings, isWanted }: Cl
       return status();
     },
     workers,
-    invite: async () => here().invite(),
-    drain: async (name) => here().drain(name),
+    invite: async () => requireCluster().invite(),
+    drain: async (name) => requireCluster().drain(name),
     async revoke(name) {
-      here().revoke(name);
+      requireCluster().revoke(name);
       dispatcher?.takeBackFrom(name);
     },
     follow,

@@ -36,7 +36,7 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
   const userHome = env.HOME || homedir();
   const modeOf = (conversation: string): Mode => settingsOf(conversation)?.mode ?? config().mode;
 
-  function isClosed(place: string, border: string): boolean {
+  function isForbidden(place: string, border: string): boolean {
     if (relative(border, place).split(sep).includes(".git")) return true;
     const hidden = [realOf(paths.home), ...privatePlacesAndTargets(userHome).map((path) => realOf(path))];
     return hidden.some((path) => isWithin(path, place)) || !mayRead(place);
@@ -53,36 +53,36 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
     modeOf,
     /** The folder that a conversation works in now and the checkout around it; none without a project. */
     projectFoldersOf(conversation: string): string[] {
-      const folder = settingsOf(conversation)?.folder ?? ifThere(standpointOf(messageNow(conversation)));
-      if (folder === undefined || holdsHome(folder, userHome)) return [];
+      const folder = settingsOf(conversation)?.folder ?? existingFolder(senderFolderOf(messageNow(conversation)));
+      if (folder === undefined || containsHome(folder, userHome)) return [];
       const project = projectAround(folder, userHome);
       return project === undefined ? [folder] : [folder, project];
     },
     /** The real path of a name in the conversation's project: nothing outside it, and no secrets. */
     placeOf(name: string, conversation: string, source: Source): string | undefined {
-      const stood = ifThere("folder" in source ? source.folder : undefined);
+      const stood = existingFolder("folder" in source ? source.folder : undefined);
       const folder = settingsOf(conversation)?.folder ?? stood;
-      if (folder === undefined || holdsHome(folder, userHome)) return undefined;
+      if (folder === undefined || containsHome(folder, userHome)) return undefined;
       const border = realOf(projectAround(folder, userHome) ?? folder);
       // A name is relative to where its sender was.
       const places = [...(stood === undefined ? [] : [stood]), folder].map((base) => realOf(resolve(base, name)));
-      return places.find((place) => isWithin(border, place) && existsSync(place) && !isClosed(place, border));
+      return places.find((place) => isWithin(border, place) && existsSync(place) && !isForbidden(place, border));
     },
     /** The working scope of the tools called for a message. */
     scopeOf(messageId: string): ToolScope {
       const message = findMessage(messageId);
       const conversation = message?.conversation ?? "main";
       const mode = modeOf(conversation);
-      const folder = settingsOf(conversation)?.folder ?? ifThere(standpointOf(message));
-      const isOfProgram = message !== undefined && OF_PROGRAMS.includes(askerOf(message).channel);
+      const folder = settingsOf(conversation)?.folder ?? existingFolder(senderFolderOf(message));
+      const isOfProgram = message !== undefined && PROGRAM_CHANNELS.includes(askerOf(message).channel);
       const editorText = editorTextsFor(conversation);
       const base = {
         ...{ actor: "orchestrator", mode },
-        ...(isOfProgram && { withheld: FOR_PERSONS }),
+        ...(isOfProgram && { withheld: PERSON_ONLY_TOOLS }),
         ...(editorText && { editorText }),
       };
       if (mode === "full") return { ...base, cwd: folder ?? userHome };
-      if (folder === undefined || holdsHome(folder, userHome)) return { ...base, cwd: scratchOf(conversation) };
+      if (folder === undefined || containsHome(folder, userHome)) return { ...base, cwd: scratchOf(conversation) };
       const project = projectAround(folder, userHome);
       return { ...base, cwd: folder, ...(project !== undefined && { project }) };
     },
@@ -90,25 +90,25 @@ export function createConversationScopes(deps: ConversationScopesDeps) {
 }
 
 /** The channels of other programs, also through schedules they made, and the tools reserved for people. */
-const OF_PROGRAMS: readonly string[] = ["mcp", "openai", "acp"] satisfies Source["channel"][];
-const FOR_PERSONS = ["config_update", "skill_install", "skill_remove"];
+const PROGRAM_CHANNELS: readonly string[] = ["mcp", "openai", "acp"] satisfies Source["channel"][];
+const PERSON_ONLY_TOOLS = ["config_update", "skill_install", "skill_remove"];
 
 /** Not a project: writing in it unasked would mean writing everywhere. */
-const holdsHome = (folder: string, userHome: string): boolean => isWithin(realOf(folder), realOf(userHome));
+const containsHome = (folder: string, userHome: string): boolean => isWithin(realOf(folder), realOf(userHome));
 
 /** The checkout around a folder, unless it is the folder itself. */
 function projectAround(folder: string, userHome: string): string | undefined {
   const marker = repositoryAbove(folder);
   const root = marker === undefined ? undefined : dirname(marker);
-  return root === undefined || root === folder || holdsHome(root, userHome) ? undefined : root;
+  return root === undefined || root === folder || containsHome(root, userHome) ? undefined : root;
 }
 
 /** The folder in which a message's sender was. */
-const standpointOf = (message: Message | undefined): string | undefined =>
+const senderFolderOf = (message: Message | undefined): string | undefined =>
   message && "folder" in message.source ? message.source.folder : undefined;
 
 /** A folder, unless it no longer exists. */
-function ifThere(folder: string | undefined): string | undefined {
+function existingFolder(folder: string | undefined): string | undefined {
   try {
     return folder && statSync(folder).isDirectory() ? folder : undefined;
   } catch {

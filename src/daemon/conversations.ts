@@ -62,7 +62,7 @@ export function buildConversations(deps: ConversationPartsDeps) {
   const steering = createSteering({
     store,
     messages,
-    rows: heedingSteers(createSteerRows(store), messages, rules),
+    rows: withRuleDetectionInSteers(createSteerRows(store), messages, rules),
     sessions,
     emit,
   });
@@ -127,7 +127,7 @@ export function buildConversations(deps: ConversationPartsDeps) {
 }
 
 /** Searches each new message for rules, in the transaction that stores it. */
-function heeding(messages: Messages, rules: Rules): Messages {
+function withRuleDetection(messages: Messages, rules: Rules): Messages {
   return {
     ...messages,
     add(row) {
@@ -145,7 +145,7 @@ function heeding(messages: Messages, rules: Rules): Messages {
 }
 
 /** The same for messages steered into a running turn. */
-function heedingSteers(steers: SteerRows, messages: Messages, rules: Rules): SteerRows {
+function withRuleDetectionInSteers(steers: SteerRows, messages: Messages, rules: Rules): SteerRows {
   return {
     ...steers,
     add(messageId, text) {

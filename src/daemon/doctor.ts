@@ -30,9 +30,9 @@ import { recordAside } from "../store/usage-aside.ts";
 import { unlessAborted } from "./abort.ts";
 import { type ConnectionFindingsDeps, findClients, findMcpServers, findTokens } from "./connection-findings.ts";
 import { withScratchFolder } from "./scratch.ts";
-import { lookAtSquadFolders } from "./squad-folders.ts";
+import { findMissingSquadFolders } from "./squad-folders.ts";
 import { findTelegram } from "./telegram-finding.ts";
-import { proveWall } from "./wall-proof.ts";
+import { proveSandbox } from "./wall-proof.ts";
 
 export interface DoctorDeps {
   paths: Paths;
@@ -61,7 +61,7 @@ export async function examine(parts: DoctorDeps): Promise<DoctorReport> {
     ["disk", disk],
     ["modes", modes],
     ["database", database],
-    ["squads", ({ paths }) => lookAtSquadFolders(paths)],
+    ["squads", ({ paths }) => findMissingSquadFolders(paths)],
     ["port", port],
     ["git", gitProgram],
     ["gh", gh],
@@ -225,7 +225,7 @@ const gh: Examination = async ({ env, paths }) => {
 
 /** Whether the commands of a model can be kept away from IO's secrets on this machine. */
 const sandbox: Examination = ({ paths, env }) =>
-  proveWall({ paths, env, settings: { ...loadConfig(paths.config), ...modeFrom(env) } });
+  proveSandbox({ paths, env, settings: { ...loadConfig(paths.config), ...modeFrom(env) } });
 
 const telegram: Examination = ({ paths, env }) => findTelegram({ paths, env, config: loadConfig(paths.config) });
 

@@ -61,7 +61,7 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
   });
   closers.add(pulls.close);
   closers.add(hub.subscribe(pulls.heard));
-  closers.add(hub.subscribe((event) => tellOfPull(event, tell)));
+  closers.add(hub.subscribe((event) => announcePull(event, tell)));
   const stopping = new AbortController();
   const freshBase = createFreshBase({ git, finder, pusher });
   const issueWork = createIssueWork({
@@ -97,7 +97,7 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
 }
 
 /** News that a pull request exists or failed: whoever asked for it may have done so with a button. */
-function tellOfPull({ type, data }: Event, tell: (news: WatchNews) => void): void {
+function announcePull({ type, data }: Event, tell: (news: WatchNews) => void): void {
   if (type !== "pull.changed") return;
   const { id, owner, state, repo, number, url, reason, updatedAt } = data;
   if (state === "open") tell({ text: `${repo}#${number} is open: ${url}`, key: `open:${id}`, isUrgent: false });

@@ -6,7 +6,7 @@ import { named } from "../lib/quoted.ts";
 import type { Finding } from "../protocol/doctor.ts";
 
 /** Finds the squads whose project is not where it was. */
-export function lookAtSquadFolders({ database }: Pick<Paths, "database">): Finding[] {
+export function findMissingSquadFolders({ database }: Pick<Paths, "database">): Finding[] {
   if (!existsSync(database)) return [];
   const db = new DatabaseSync(database, { readOnly: true });
   try {

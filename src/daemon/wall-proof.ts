@@ -39,13 +39,13 @@ const SECRETS_REMEDY =
   "Install bubblewrap and allow user namespaces, or run IO as a user of its own; docs/security.md says what is open until then.";
 
 /** Proves the sandbox at each height by trying to escape it. */
-export async function proveWall({ paths, env, settings }: WallProofDeps): Promise<Finding[]> {
+export async function proveSandbox({ paths, env, settings }: WallProofDeps): Promise<Finding[]> {
   const guard = createPathGuard({ paths, packageRoot, selfEdit: () => false });
   const at = (sandbox: SandboxHeight) =>
     createSandbox({ home: paths.home, guard, env, settings: () => ({ ...settings, sandbox }) });
   const { kind, detail } = await at("secrets").status();
   const wanted = protectionOf({ mode: "full", ...settings }).sandbox;
-  const inForce = tellInForce(settings, kind === "open");
+  const inForce = describeProtection(settings, kind === "open");
   if (kind === "open") {
     return wanted === "workspace"
       ? [
@@ -67,7 +67,7 @@ export async function proveWall({ paths, env, settings }: WallProofDeps): Promis
   return [
     { check: "sandbox", state: "ok", found },
     ...proofs.flatMap((proof) => failureOf(proof, wanted)),
-    ...besides(paths, wanted),
+    ...otherExposures(paths, wanted),
   ];
 }
 
@@ -100,7 +100,10 @@ async function proveHeight(sandbox: Sandbox, height: SandboxHeight, paths: Paths
 }
 
 /** The protection in force, in words. */
-function tellInForce({ mode = "full", sandbox, approvals }: WallSettings & Partial<ProtectionSettings>, isOpen: boolean): string {
+function describeProtection(
+  { mode = "full", sandbox, approvals }: WallSettings & Partial<ProtectionSettings>,
+  isOpen: boolean,
+): string {
   const held = protectionOf({ mode, sandbox, approvals });
   const asked = { none: "nobody is asked", wall: "what wants out of it is asked for", effects: "every effect is asked for" };
   const open = held.approvals === "none" ? "nobody is asked" : "every command that is not known to read alone is asked for";
@@ -153,7 +156,7 @@ function reaches(host: string, port: number): string {
 }
 
 /** What the sandbox cannot prevent, or only as far as it knows. */
-function besides(paths: Paths, wanted: SandboxHeight): Finding[] {
+function otherExposures(paths: Paths, wanted: SandboxHeight): Finding[] {
   const others = otherPlaces(realOf(paths.home));
   const sockets = CONTAINER_SOCKETS.filter((path) => existsSync(path));
   const mounted: Finding = {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { named } from "../lib/quoted.ts";
-import { findConventions, tellConventions } from "../project/conventions.ts";
+import { findConventions, formatConventions } from "../project/conventions.ts";
 
 export interface ProjectSectionDeps {
   folderOf: (conversation: string) => string | null;
@@ -34,7 +34,7 @@ export function createProjectSection({ folderOf, factsOf, waitMs = WAIT_MS }: Pr
       `${named(folder, 500)}: commands and relative paths begin there.`,
       clipToTokens(facts, Math.min(FACTS_TOKENS, Math.floor(window / 16))),
     ].join("\n");
-    const told = tellConventions(conventions, window);
+    const told = formatConventions(conventions, window);
     return told === "" ? about : `${about}\n\n${told}`;
   };
 }

@@ -114,7 +114,7 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
     commands,
     problems: [
       ...problems,
-      ...(leftOut > 0 ? [{ file: ".", message: tellLeftOut(leftOut) }] : []),
+      ...(leftOut > 0 ? [{ file: ".", message: leftOutMessage(leftOut) }] : []),
       ...(truncated ? [{ file: ".", message: `only the first ${files.length} files were looked at` }] : []),
       ...(problem === undefined
         ? []
@@ -130,7 +130,7 @@ async function surveyFiles({ root, tree, source, files, truncated, problem, sign
   };
 }
 
-export const tellLeftOut = (count: number) =>
+export const leftOutMessage = (count: number) =>
   `${count} more commands of its packages are not run. Say which matter: io squad set <slug> --check "<command>", or checks in swarm.config.yaml`;
 
 function projectRoot(path: string): string {

@@ -13,7 +13,7 @@ import { type CommandFinder, isWithin, type ProjectView, type Purpose, scopeOf }
 import { coreOf, fromTaskFiles, fromTaskRunner, fromWorkspaces, ownTargets } from "./commands/task-files.ts";
 import { fromTox } from "./commands/tox.ts";
 import { ofUnpackaged } from "./commands/unpackaged.ts";
-import { mendsFiles, type WrittenCommand } from "./commands/written.ts";
+import { fixesFiles, type WrittenCommand } from "./commands/written.ts";
 import type { PackageManifest } from "./manifests/manifest.ts";
 
 const PURPOSES = ["test", "lint", "build"] as const;
@@ -111,16 +111,18 @@ export async function commandsOf(
   const withTox: OwnCommand[] = [...tox, ...found.filter((one) => !isInTox(one))];
   const allowed = <T extends ProjectCommand>(from: readonly T[], purpose: Purpose) =>
     from.filter((one) => one.purpose === purpose && !isBanned("plain" in one ? String(one.plain) : one.command, banned));
-  const inCi = PURPOSES.map((purpose) => wholeSuites(allowed(ci.commands, purpose).filter(({ plain }) => !isRival(plain, view))));
+  const inCi = PURPOSES.map((purpose) =>
+    broadestCommands(allowed(ci.commands, purpose).filter(({ plain }) => !isRival(plain, view))),
+  );
   const isDirect = (one: WrittenCommand) => !one.isDriver && !isNarrow(one);
   const isWhole = inCi[PURPOSES.indexOf("test")]!.some(isDirect);
   const concerns = (one: ProjectCommand) => !affected || narrowed(one, view, affected) !== undefined;
   const chosen = PURPOSES.map((purpose, index): ProjectCommand[] => {
     const most = MOST_OF_CI[purpose];
-    const direct = inCi[index]!.filter(isDirect).sort((a, b) => specialtyOf(a) - specialtyOf(b));
-    const wanted = wholeSuites(allowed(commands, purpose));
+    const direct = inCi[index]!.filter(isDirect).sort((a, b) => narrownessOf(a) - narrownessOf(b));
+    const wanted = broadestCommands(allowed(commands, purpose));
     // Instructions tell people how to fix lint findings; a check should only look, as CI does.
-    const onlyLooks = purpose === "lint" && direct.length > 0 ? wanted.filter(({ plain }) => !mendsFiles(plain, view)) : wanted;
+    const onlyLooks = purpose === "lint" && direct.length > 0 ? wanted.filter(({ plain }) => !fixesFiles(plain, view)) : wanted;
     const asked = onlyLooks.slice(0, purpose === "lint" ? 2 : 1);
     if (asked.length > 0) return asked;
     const own = allowed(withTox, purpose);
@@ -142,7 +144,7 @@ export async function commandsOf(
   );
   // A change that concerns no package still has to be checked.
   if (affected && planned.every((list) => list.length === 0)) return commandsOf(view, { commands, banned, ci }, { breathe });
-  const taken = affected ? testsFirst(planned.flat(), [...affected]) : handful(planned);
+  const taken = affected ? testsFirst(planned.flat(), [...affected]) : takeInTurn(planned);
   return { planned: taken, leftOut: planned.flat().length - taken.length };
 }
 
@@ -170,7 +172,7 @@ const runsHooks = (plain: string) => /\bpre-commit run\b/.test(plain);
  * Of commands that differ only in their options, the first that covers the most; if that is for some features of a crate, also
  * the first for other features.
  */
-function wholeSuites(commands: readonly WrittenCommand[]): WrittenCommand[] {
+function broadestCommands(commands: readonly WrittenCommand[]): WrittenCommand[] {
   const groups = new Map<string, WrittenCommand[]>();
   for (const one of commands) {
     const words = one.plain
@@ -182,9 +184,9 @@ function wholeSuites(commands: readonly WrittenCommand[]): WrittenCommand[] {
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()].flatMap((group) => {
-    const [first, ...rest] = group.sort((a, b) => specialtyOf(a) - specialtyOf(b));
+    const [first, ...rest] = group.sort((a, b) => narrownessOf(a) - narrownessOf(b));
     const features = featuresOf(first!);
-    const isOther = (one: WrittenCommand) => specialtyOf(one) === specialtyOf(first!) && featuresOf(one) !== features;
+    const isOther = (one: WrittenCommand) => narrownessOf(one) === narrownessOf(first!) && featuresOf(one) !== features;
     return features === undefined ? [first!] : [first!, ...rest.filter(isOther).slice(0, 1)];
   });
 }
@@ -195,7 +197,7 @@ const ASSIGNMENT = /^\w+=/;
 /** The whole project, as Go and linters name it. */
 const EVERYTHING = /^\.(?:\/\.\.\.|\/)?$/;
 /** How far a command is from the plain one that checks everything. */
-const specialtyOf = (one: WrittenCommand) =>
+const narrownessOf = (one: WrittenCommand) =>
   (isNarrow(one) ? 4 : 0) + (/ --features\b/.test(one.command) ? 2 : 0) + (ASSIGNMENT.test(one.command) ? 1 : 0);
 
 /** Whether a command is Gradle's in a project that uses Maven. */
@@ -210,7 +212,7 @@ function testsFirst(planned: readonly PlannedCommand[], affected: readonly strin
 }
 
 /** As many of each list as fit, taken in turn. */
-function handful<T>(lists: readonly (readonly T[])[]): T[] {
+function takeInTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const taken = lists.map((): T[] => []);
   for (let round = 0, left = MOST; left > 0 && lists.some((list) => list.length > round); round += 1)
     for (const [index, list] of lists.entries())
@@ -225,7 +227,7 @@ function handful<T>(lists: readonly (readonly T[])[]): T[] {
 async function fromFiles(view: ProjectView, breathe: Breath, mostNested: number | undefined): Promise<OwnCommand[]> {
   const all: FoundCommand[] = [];
   for (const manifest of view.manifests) {
-    if (!isOutspoken(manifest, view)) all.push(...ofPackage(manifest, view));
+    if (!isSuperseded(manifest, view)) all.push(...ofPackage(manifest, view));
     await breathe();
   }
   const own = ownTargets(view, all);
@@ -292,7 +294,7 @@ function kindsOf(found: readonly FoundCommand[], { languages }: ProjectView): st
   return [...new Set(found.map(({ kind }) => kind))].sort((a, b) => rank(a) - rank(b));
 }
 
-const isOutspoken = ({ kind, folder }: PackageManifest, { manifests }: ProjectView) =>
+const isSuperseded = ({ kind, folder }: PackageManifest, { manifests }: ProjectView) =>
   RIVALS.some((rivals) => {
     const before = rivals.slice(0, Math.max(0, rivals.indexOf(kind)));
     return manifests.some((one) => one.folder === folder && before.includes(one.kind));

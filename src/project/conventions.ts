@@ -66,7 +66,7 @@ export async function nameConventions(folder: string): Promise<ProjectConvention
 /**
  * Formats the conventions for agents, marked as the project's own words; "" if there are none. The same files give the same text.
  */
-export function tellConventions({ files }: Conventions, window: number): string {
+export function formatConventions({ files }: Conventions, window: number): string {
   const told: string[] = [];
   const untold: string[] = [];
   let room = Math.min(TOLD_TOKENS, Math.floor(window / 8));

@@ -190,7 +190,7 @@ export function inputsOf(top: string, { folder, file, commands }: Install): stri
 }
 
 /** A file whose text decides what an install brings, relative to the top. */
-export interface Asking {
+export interface InstallInput {
   path: string;
   /** The part of the text that decides. */
   read: (text: string) => string;
@@ -202,16 +202,16 @@ const whole = (text: string) => text;
  * The files whose changes require another install. A manifest beside a lock file counts only with the packages it names, since
  * most of its changes are others. Build files without locks are left to the build.
  */
-export function askingFiles({ folder, file, makes }: Install): Asking[] {
+export function installInputs({ folder, file, makes }: Install): InstallInput[] {
   if (makes.length === 0 && !/lock|\.sum$/i.test(file)) return [];
-  const at = (name: string, read = whole): Asking => ({ path: join(folder, name), read });
+  const at = (name: string, read = whole): InstallInput => ({ path: join(folder, name), read });
   if (file === "requirements.txt") return [file, ...MORE_REQUIREMENTS].map((name) => at(name));
   const own = file === "package.json" ? [] : [at(file)];
   return makes.includes("node_modules") ? [...own, at("package.json", packagesIn)] : own;
 }
 
 /** The command as a person would type it in the project. */
-export function typed({ folder, commands }: Install): string {
+export function shellCommandOf({ folder, commands }: Install): string {
   const words = commands.map((command) => command.join(" ")).join(" && ");
   return folder === "." ? words : `cd ${folder} && ${words}`;
 }

@@ -1,7 +1,7 @@
 import { createBreath } from "../lib/breath.ts";
 import type { Analysis, LanguageShare } from "../protocol/analysis.ts";
 import { readPieces } from "./files.ts";
-import { isBeside } from "./places.ts";
+import { isUnshipped } from "./places.ts";
 import type { ProjectTree } from "./tree.ts";
 
 /** Programming languages, by file extension. */
@@ -168,7 +168,7 @@ function shippedFolders(): (file: string) => boolean {
   let held = { folder: "", isShipped: true };
   return (file) => {
     const folder = file.slice(0, file.lastIndexOf("/") + 1);
-    if (folder !== held.folder) held = { folder, isShipped: !isBeside(folder) };
+    if (folder !== held.folder) held = { folder, isShipped: !isUnshipped(folder) };
     return held.isShipped;
   };
 }

@@ -3,23 +3,23 @@ import { managerOf } from "./commands/javascript.ts";
 import { isWithin, nearest, type ProjectView } from "./commands/scope.ts";
 import { type Framework, frameworksOf } from "./frameworks.ts";
 import { type PackageManifest, uses } from "./manifests/manifest.ts";
-import { isAid, isBeside, isDocumentation, isShown } from "./places.ts";
+import { isDocumentation, isExampleOrDocs, isForDevelopers, isUnshipped } from "./places.ts";
 
 /** The packages that people work on: without examples and documentation, unless there is nothing else. */
 export function mainOf(manifests: readonly PackageManifest[]): readonly PackageManifest[] {
-  const own = manifests.filter((one) => !isShown(one.folder) && !isDocumentation(one));
+  const own = manifests.filter((one) => !isExampleOrDocs(one.folder) && !isDocumentation(one));
   return own.length > 0 ? own : manifests;
 }
 
 /** The frameworks of shipped code, and the tools of all packages; a project does not use itself. */
 export function frameworksIn(manifests: readonly PackageManifest[]): Framework[] {
   const main = mainOf(manifests);
-  const isMixed = main.some(({ folder }) => !isBeside(folder));
+  const isMixed = main.some(({ folder }) => !isUnshipped(folder));
   const own = new Set(main.filter(({ isNamed }) => isNamed).map(({ name }) => name.toLowerCase()));
   const found = main.flatMap((one) => {
     const foreign = (names: ReadonlySet<string>) => new Set([...names].filter((name) => !own.has(name.toLowerCase())));
     const all = frameworksOf({ ...one, dependencies: foreign(one.dependencies), development: foreign(one.development) });
-    return isMixed && isBeside(one.folder) ? all.filter(({ area }) => area === "test" || area === "lint") : all;
+    return isMixed && isUnshipped(one.folder) ? all.filter(({ area }) => area === "test" || area === "lint") : all;
   });
   return [...new Map(found.map((one) => [one.label, one])).values()];
 }
@@ -37,7 +37,7 @@ export function frameworksForRoles(
   files: readonly string[],
 ): readonly Framework[] {
   if (!found.some(({ area }) => area === "mobile" || area === "desktop")) return found;
-  const shipped = files.filter((file) => CODE.test(file) && !isBeside(file));
+  const shipped = files.filter((file) => CODE.test(file) && !isUnshipped(file));
   return found.filter(({ label, area }) => {
     if (area !== "mobile" && area !== "desktop") return true;
     const users = mainOf(manifests).filter((one) => frameworksOf(one).some((each) => each.label === label));
@@ -72,7 +72,7 @@ export function withoutCollections(manifests: readonly PackageManifest[]): Packa
 
 /** A solution lists projects, and a requirements file for tools or documentation lists what they need; neither is a package. */
 const isOnlyList = ({ file, folder, kind, workspace }: PackageManifest) =>
-  (kind === "dotnet" && workspace !== undefined) || (file.endsWith(".txt") && kind === "python" && isAid(folder));
+  (kind === "dotnet" && workspace !== undefined) || (file.endsWith(".txt") && kind === "python" && isForDevelopers(folder));
 
 /** Several files of one kind in one folder describe one package. */
 export function packagesOf(manifests: readonly PackageManifest[]): ProjectPackage[] {

@@ -1,7 +1,7 @@
 import type { PackageManifest } from "./manifests/manifest.ts";
 
 /** Shows how a project is used, or how fast it is. */
-const SHOWN =
+const EXAMPLE_OR_DOCS =
   /(?:^|\/)(?:examples?|samples?|demos?|docs?|documentation|tutorials?|guides?|playgrounds?|sandbox|benchmarks?|bench|benches|(?:example|sample|demo)[-_][^/]+)(?:\/|$)/i;
 const TESTED = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|integration[-_]tests?|unittests?)(?:\/|$)/i;
 /** Below these, a folder called samples or tests is named after what the code is about. */
@@ -13,14 +13,15 @@ const GENERATORS = ["@docusaurus/core", "vitepress", "vuepress", "nextra", "@ast
 const GENERATES = /\b(?:docusaurus|vitepress|vuepress) build\b/;
 
 /** Whether a package's folder is among examples, documentation or benchmarks. */
-export const isShown = (folder: string): boolean => SHOWN.test(folder);
+export const isExampleOrDocs = (folder: string): boolean => EXAMPLE_OR_DOCS.test(folder);
 
 /** Whether a folder is for those who work on the project. */
-export const isAid = (folder: string): boolean =>
-  isShown(folder) || /(?:^|\/)(?:tools?|scripts?|hack|ci|\.github)(?:\/|$)/.test(folder);
+export const isForDevelopers = (folder: string): boolean =>
+  isExampleOrDocs(folder) || /(?:^|\/)(?:tools?|scripts?|hack|ci|\.github)(?:\/|$)/.test(folder);
 
 /** Whether a path is outside what a project ships: among examples, documentation, benchmarks or tests. */
-export const isBeside = (path: string): boolean => SHOWN.test(before(path, SOURCE)) || TESTED.test(before(path, SHIPPED));
+export const isUnshipped = (path: string): boolean =>
+  EXAMPLE_OR_DOCS.test(before(path, SOURCE)) || TESTED.test(before(path, SHIPPED));
 
 function before(path: string, part: RegExp): string {
   const at = path.search(part);

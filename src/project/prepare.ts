@@ -20,7 +20,7 @@ import { projectEnvironment } from "../process/environment.ts";
 import { type ExecResult, exec, notStarted } from "../process/exec.ts";
 import { removeTree } from "../process/remove-tree.ts";
 import type { SandboxProfile, Wrap } from "../process/sandbox.ts";
-import { type Install, inputsOf, isLoose, typed } from "./installs.ts";
+import { type Install, inputsOf, isLoose, shellCommandOf } from "./installs.ts";
 import { whyCouldNotRun } from "./reports/could-not-run.ts";
 
 export interface PreparerDeps {
@@ -281,8 +281,8 @@ async function undoSince(before: Pick<Awaited<ReturnType<typeof changedIn>>, "fi
 export const isPrepared = ({ state }: Prepared): boolean => state === "installed" || state === "kept";
 
 /** What could not be installed and why, with the command for a person; `rest` says what that means here. */
-export const tellMissing = (prepared: Prepared, rest: string): string =>
-  oneLine(`${whyNotPrepared(prepared)}. ${rest} Install it in the project: ${typed(prepared.install)}`, 2_000);
+export const missingInstallMessage = (prepared: Prepared, rest: string): string =>
+  oneLine(`${whyNotPrepared(prepared)}. ${rest} Install it in the project: ${shellCommandOf(prepared.install)}`, 2_000);
 
 /** Why an install failed, in a few words. */
 function whyNotPrepared({ state, install, result }: Prepared): string {

@@ -42,7 +42,7 @@ const NO_TESTS = words(
 );
 
 /** Programs that only read, and git, whose changes can be seen otherwise. */
-const LOOKS = words(
+const READ_ONLY = words(
   "git ls cat grep rg head tail pwd echo printf wc find diff sort uniq cut stat which cd true false test [ [[ : exit sleep date for done fi set export }",
 );
 const MAX_SHELLS = 5;
@@ -54,18 +54,18 @@ const FIND_ACTS = /^-(?:delete|exec|execdir|ok|okdir|fls|fprint.*)$/;
 export interface TestReading {
   isTest: boolean;
   /** Whether the command's exit code is that of the tests. */
-  codeIsTheirs: boolean;
+  exitCodeIsTests: boolean;
   /** Whether the same command goes on to do something that may change files. */
   isFollowed: boolean;
 }
-const NONE: TestReading = { isTest: false, codeIsTheirs: false, isFollowed: false };
-const OWN: TestReading = { isTest: true, codeIsTheirs: true, isFollowed: false };
+const NONE: TestReading = { isTest: false, exitCodeIsTests: false, isFollowed: false };
+const OWN: TestReading = { isTest: true, exitCodeIsTests: true, isFollowed: false };
 
 /** Whether a command runs tests, and whether its exit code is theirs. */
-export const testIn = (command: string): TestReading => inLine(readShell(command), { pipefail: false, depth: 0 });
+export const detectTests = (command: string): TestReading => inLine(readShell(command), { pipefail: false, depth: 0 });
 
 /** Whether a command changes no file, except through git. */
-export const onlyLooks = (command: string): boolean => lineLooks(readShell(command), 0);
+export const isReadOnlyCommand = (command: string): boolean => isReadOnlyLine(readShell(command), 0);
 
 interface Around {
   /** Whether a pipe's exit code is that of whichever command failed. */
@@ -79,14 +79,14 @@ function inLine(line: Line, around: Around): TestReading {
   const readings = line.map((part) => inPart(part, inside));
   const at = readings.findLastIndex(({ isTest }) => isTest);
   if (at < 0) return NONE;
-  const { codeIsTheirs, isFollowed } = readings[at]!;
+  const { exitCodeIsTests, isFollowed } = readings[at]!;
   const { before, isTurned, inBackground } = line[at]!;
   const after = line.slice(at + 1);
   const isHidden = before === "||" || isTurned || inBackground || after.some((part) => part.before !== "&&");
   return {
     isTest: true,
-    codeIsTheirs: codeIsTheirs && !isHidden,
-    isFollowed: isFollowed || !lineLooks(after, around.depth),
+    exitCodeIsTests: exitCodeIsTests && !isHidden,
+    isFollowed: isFollowed || !isReadOnlyLine(after, around.depth),
   };
 }
 
@@ -99,7 +99,7 @@ function inPart({ pipe }: Part, around: Around): TestReading {
   const readings = pipe.map((command) => inCommand(command, around));
   const at = readings.findLastIndex(({ isTest }) => isTest);
   if (at < 0) return NONE;
-  return { ...readings[at]!, codeIsTheirs: readings[at]!.codeIsTheirs && (at === pipe.length - 1 || around.pipefail) };
+  return { ...readings[at]!, exitCodeIsTests: readings[at]!.exitCodeIsTests && (at === pipe.length - 1 || around.pipefail) };
 }
 
 function inCommand(command: Command, around: Around): TestReading {
@@ -108,7 +108,7 @@ function inCommand(command: Command, around: Around): TestReading {
   const own = inWords(given, inputOf(command), around);
   if (own.isTest) return own;
   const within = command.within.map((line) => inLine(line, around)).findLast(({ isTest }) => isTest);
-  return within ? { ...within, codeIsTheirs: within.codeIsTheirs && given.every(isAssignment) } : NONE;
+  return within ? { ...within, exitCodeIsTests: within.exitCodeIsTests && given.every(isAssignment) } : NONE;
 }
 
 function inWords(given: readonly string[], input: string, around: Around): TestReading {
@@ -244,20 +244,20 @@ function isTestFile(path: string): boolean {
   return own.split(/[/._-]+/).some((part) => /^(?:tests?|specs?|runtests)$/i.test(part));
 }
 
-function lineLooks(line: Line, depth: number): boolean {
+function isReadOnlyLine(line: Line, depth: number): boolean {
   return line.every(({ pipe }) =>
     pipe.every((command) => {
       const { group, within } = command;
-      if (writes(command) || !within.every((inner) => lineLooks(inner, depth))) return false;
-      if (group) return lineLooks(group, depth);
+      if (writes(command) || !within.every((inner) => isReadOnlyLine(inner, depth))) return false;
+      if (group) return isReadOnlyLine(group, depth);
       const given = textsOf(command);
       const plain = given.slice(given.findIndex((word) => !isAssignment(word)));
       if (given.every(isAssignment)) return true;
       const script = scriptOf(plain, inputOf(command));
-      if (script !== undefined) return depth < MAX_SHELLS && lineLooks(readShell(script), depth + 1);
+      if (script !== undefined) return depth < MAX_SHELLS && isReadOnlyLine(readShell(script), depth + 1);
       if (plain[0] === "find") return !plain.some((word) => FIND_ACTS.test(word));
       if (plain[0] === "sort") return !plain.some((word) => /^(?:-\w*o|--output)/.test(word));
-      return LOOKS.has(plain[0]!);
+      return READ_ONLY.has(plain[0]!);
     }),
   );
 }

@@ -86,21 +86,21 @@ function reason(stderr: string): string {
 /** Calls back when more has arrived than a skill may have, while git is still running. */
 async function watch(folder: string, { maxBytes, maxEntries }: CloneLimits, signal: AbortSignal, onTooLarge: () => void) {
   while (!signal.aborted) {
-    const weight: Weight = { bytes: 2 * maxBytes, entries: 2 * maxEntries };
-    await weigh(folder, weight, createBreath(), signal);
+    const weight: Allowance = { bytes: 2 * maxBytes, entries: 2 * maxEntries };
+    await subtractArrived(folder, weight, createBreath(), signal);
     if (weight.bytes < 0 || weight.entries < 0) return onTooLarge();
     await sleep(250, undefined, { signal }).catch(() => undefined);
   }
 }
 
 /** What may still arrive. */
-interface Weight {
+interface Allowance {
   bytes: number;
   entries: number;
 }
 
 /** Subtracts what has arrived so far; what vanishes meanwhile counts as nothing. */
-async function weigh(folder: string, left: Weight, breathe: Breath, signal: AbortSignal): Promise<void> {
+async function subtractArrived(folder: string, left: Allowance, breathe: Breath, signal: AbortSignal): Promise<void> {
   let entries: Dirent[];
   try {
     entries = readdirSync(folder, { withFileTypes: true });
@@ -112,7 +112,7 @@ async function weigh(folder: string, left: Weight, breathe: Breath, signal: Abor
     if (signal.aborted || left.bytes < 0 || left.entries < 0) return;
     left.entries -= 1;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) await weigh(path, left, breathe, signal);
+    if (entry.isDirectory()) await subtractArrived(path, left, breathe, signal);
     else if (entry.isFile()) left.bytes -= statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     await breathe();
   }

@@ -7,7 +7,7 @@ import { entriesAt } from "../lib/pinned/list.ts";
 import { readPlainAt, tellAbsent } from "../lib/pinned/read.ts";
 import { createFile } from "../lib/pinned/write.ts";
 import type { SkillWarning } from "../protocol/skills.ts";
-import { parseManifest, plain, readHead } from "./manifest.ts";
+import { parseManifest, readHead, safeLine } from "./manifest.ts";
 import { RECORD } from "./record.ts";
 
 const MAX_DEPTH = 8;
@@ -41,7 +41,7 @@ export interface Collection {
  */
 export async function collectSkills(clone: string, repoName: string, limits: Limits): Promise<Collection> {
   const root = realpathSync(clone);
-  const look: Look = { left: entriesFor(limits.maxFiles), breathe: createBreath() };
+  const look: VisitBudget = { left: entriesFor(limits.maxFiles), breathe: createBreath() };
   const folders = await skillFolders(root, 0, look);
   if (folders.length === 0)
     throw new UserError("No SKILL.md was found in the repository, down to its eighth level of folders. Nothing was installed.");
@@ -81,7 +81,7 @@ export function leftOutWarning(leftOut: readonly string[]): SkillWarning {
   const names = leftOut.slice(0, 20).join(", ") + (leftOut.length > 20 ? ", …" : "");
   const why = `${MAX_SKILLS} are the most at once, and a hidden one of a taken name is passed over`;
   const text = `${leftOut.length} ${many} not installed (${why}; copy what you want into the skills folder by hand): ${names}`;
-  return { kind: "not-checked", file: ".", line: 0, text: plain(text, 1_000) };
+  return { kind: "not-checked", file: ".", line: 0, text: safeLine(text, 1_000) };
 }
 
 /** Letters, digits, dots, dashes and underscores of a name, lower case, at most 64. */
@@ -106,7 +106,7 @@ export async function copySkill(candidate: Candidate, target: string, { maxBytes
     const read = readPlainAt(source, maxBytes);
     if ("absent" in read)
       throw new UserError(
-        `${plain(file, 200)} of the skill "${candidate.slug}" ${tellAbsent(read.absent)}. Nothing was installed.`,
+        `${safeLine(file, 200)} of the skill "${candidate.slug}" ${tellAbsent(read.absent)}. Nothing was installed.`,
       );
     const folder = makeFolder(dirname(path));
     try {
@@ -121,12 +121,12 @@ export async function copySkill(candidate: Candidate, target: string, { maxBytes
 export const entriesFor = (maxFiles: number): number => 2 * maxFiles + 1_000;
 
 /** What may still be visited: a repository of a few kilobytes can hold any number of folders. */
-interface Look {
+interface VisitBudget {
   left: number;
   breathe: Breath;
 }
 
-async function spend(look: Look): Promise<void> {
+async function spend(look: VisitBudget): Promise<void> {
   look.left -= 1;
   if (look.left < 0)
     throw new UserError("The repository has more files and folders than a skill may have. Nothing was installed.");
@@ -134,7 +134,7 @@ async function spend(look: Look): Promise<void> {
 }
 
 /** Visible folders precede hidden ones, so that a copy for another program never wins. */
-async function skillFolders(folder: string, depth: number, look: Look): Promise<string[]> {
+async function skillFolders(folder: string, depth: number, look: VisitBudget): Promise<string[]> {
   await spend(look);
   const here = isFile(join(folder, "SKILL.md")) ? [folder] : [];
   if (depth === MAX_DEPTH || (here.length > 0 && depth > 0)) return here;
@@ -156,7 +156,7 @@ async function filesOf(
   skill: string,
   inner: ReadonlySet<string>,
   { maxBytes, maxFiles }: Limits,
-  look: Look,
+  look: VisitBudget,
 ): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   let bytes = 0;
@@ -174,7 +174,7 @@ async function filesOf(
       }
       if (files.size > maxFiles || bytes > maxBytes) {
         throw new UserError(
-          `The skill "${plain(basename(skill), 64)}" is larger than ${maxFiles} files or ${Math.round(maxBytes / 1_000_000)} MB. Nothing was installed.`,
+          `The skill "${safeLine(basename(skill), 64)}" is larger than ${maxFiles} files or ${Math.round(maxBytes / 1_000_000)} MB. Nothing was installed.`,
         );
       }
     }
@@ -185,7 +185,7 @@ async function filesOf(
 
 /** The file that a link leads to, if it is a file of the same repository. */
 function linkTarget(root: string, path: string, shown: string): string {
-  const refuse = (why: string) => new UserError(`The link ${plain(shown, 200)} ${why}. Nothing was installed.`);
+  const refuse = (why: string) => new UserError(`The link ${safeLine(shown, 200)} ${why}. Nothing was installed.`);
   try {
     const real = realpathSync(path);
     const within = relative(root, real);

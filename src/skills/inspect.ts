@@ -5,7 +5,7 @@ import { type Breath, createBreath } from "../lib/breath.ts";
 import { inFolderOf, openPlain } from "../lib/pinned/read.ts";
 import type { SkillWarning } from "../protocol/skills.ts";
 import { type DownloadRun, findDownloadRuns, type Statement } from "../shell/download-and-run.ts";
-import { plain } from "./manifest.ts";
+import { safeLine } from "./manifest.ts";
 
 const MAX_CHECKED = 500_000;
 const MAX_WARNINGS = 100;
@@ -83,7 +83,7 @@ export async function inspect(folder: string, files: readonly string[]): Promise
 /** Judges a file by its content: a picture may contain a program, and a program may have a picture's name. */
 async function inspectFile(folder: string, file: string, most: number): Promise<{ size: number; warnings: SkillWarning[] }> {
   const path = join(folder, file);
-  const shown = plain(file, 200);
+  const shown = safeLine(file, 200);
   const unread = (text: string): SkillWarning[] => [{ kind: "not-checked", file: shown, line: 0, text }];
   const opened = inFolderOf(path, (open) => openPlain(open, basename(path)));
   if ("absent" in opened) return { size: 0, warnings: unread("not a regular file") };
@@ -115,7 +115,7 @@ export async function inspectText(text: string): Promise<Omit<SkillWarning, "fil
 }
 
 function runWarning({ download, run }: DownloadRun): Omit<SkillWarning, "file"> {
-  const brief = ({ text }: Statement, length: number) => plain(text.slice(0, 1_000), length);
+  const brief = ({ text }: Statement, length: number) => safeLine(text.slice(0, 1_000), length);
   const text = download === run ? brief(run, 160) : `${brief(download, 80)} … ${brief(run, 77)}`;
   return { kind: "download-and-run", line: download.line, text };
 }
@@ -147,7 +147,7 @@ async function judge({ text: command, line }: Statement, breathe: Breath): Promi
     }
     return false;
   };
-  const text = plain(command.slice(0, 1_000), 160);
+  const text = safeLine(command.slice(0, 1_000), 160);
   const found: Omit<SkillWarning, "file">[] = [];
   if (await holds(downloadsAndRuns)) found.push({ kind: "download-and-run", line, text });
   if (await holds((part) => CREDENTIALS.some((pattern) => pattern.test(part)))) found.push({ kind: "credentials", line, text });

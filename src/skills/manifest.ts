@@ -25,8 +25,8 @@ export function parseManifest(text: string, fallback: string): SkillManifest {
   const { matter, body } = split(text.replace(/^\uFEFF/, ""));
   const prose = fromProse(body);
   return {
-    name: plain(String(matter.name ?? ""), NAME_LENGTH) || plain(prose.name, NAME_LENGTH) || fallback,
-    description: plain(matter.description ?? "", DESCRIPTION_LENGTH) || plain(prose.description, DESCRIPTION_LENGTH),
+    name: safeLine(String(matter.name ?? ""), NAME_LENGTH) || safeLine(prose.name, NAME_LENGTH) || fallback,
+    description: safeLine(matter.description ?? "", DESCRIPTION_LENGTH) || safeLine(prose.description, DESCRIPTION_LENGTH),
   };
 }
 
@@ -58,7 +58,7 @@ export function readHead(path: string): string | undefined {
 }
 
 /** One line of harmless text: a stranger's words must not begin a new line, move a terminal's cursor or hide from a reader. */
-export function plain(text: string, length: number): string {
+export function safeLine(text: string, length: number): string {
   const line = text
     .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]+/gu, " ")
     .replace(/ {2,}/g, " ")

@@ -80,12 +80,12 @@ export function openSkills(deps: SkillsDeps): Skills {
   for (const folder of [root, scratch]) sweep(folder, now().getTime());
   const scanner = createScanner({ root, switches, snapshot: createSnapshots(sizes) });
   // Another program may hold the database right now.
-  void whenFree(() => takeOver({ root, scanner, switches, log, now })).catch((error: unknown) =>
+  void whenFree(() => adoptEarlierSwitches({ root, scanner, switches, log, now })).catch((error: unknown) =>
     log.error("skills that were on before could not be taken over", { error }),
   );
 
   const place = (slug: string): SkillFolder => {
-    const places = scanner.places();
+    const places = scanner.folders();
     const slugs = places.map(({ skill }) => skill.slug);
     const found = places[slugs.indexOf(slug)];
     if (found) return found;
@@ -103,7 +103,7 @@ export function openSkills(deps: SkillsDeps): Skills {
   };
 
   return {
-    list: () => scanner.places().map(({ skill }) => skill),
+    list: () => scanner.folders().map(({ skill }) => skill),
     find: (slug) => place(slug).skill,
     read: (slug) => place(slug).text,
     async show(slug) {
@@ -130,7 +130,7 @@ export function openSkills(deps: SkillsDeps): Skills {
       const named = on.filter(({ skill }) => skill.name === name);
       const found = on[slugs.indexOf(name)] ?? (named.length === 1 ? named[0] : undefined);
       if (found) return { slug: found.skill.slug, folder: found.folder, agents: found.agents, text: bodyOf(found.text) };
-      const off = scanner.places().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill;
+      const off = scanner.folders().find(({ skill }) => !skill.enabled && [skill.slug, skill.name].includes(name))?.skill;
       throw unknown(name, slugs, off === undefined ? "No single skill that is on goes by this name." : whyOff(off));
     },
 
@@ -178,7 +178,7 @@ function realFolder(path: string): string {
 }
 
 /** Takes over the skills that were on in an earlier version, which kept the switch beside them: once, as they are now. */
-function takeOver({
+function adoptEarlierSwitches({
   root,
   scanner,
   switches,
@@ -186,7 +186,7 @@ function takeOver({
   now,
 }: Pick<SkillsDeps, "root" | "switches" | "log"> & { scanner: Scanner; now: () => Date }) {
   const on = switches.takeOver(() =>
-    scanner.places().flatMap(({ skill: { slug, hash }, linked }) => {
+    scanner.folders().flatMap(({ skill: { slug, hash }, linked }) => {
       if (hash === null || !wasOn(root, slug, linked)) return [];
       return [{ slug, hash, enabledAt: now().toISOString(), by: "an earlier version" as const }];
     }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { messageOf, UserError, unavailable } from "../lib/errors.ts";
 import { withoutEnd } from "../lib/trim.ts";
 import type { FoundSkill } from "../protocol/skills.ts";
-import { plain } from "./manifest.ts";
+import { safeLine } from "./manifest.ts";
 
 const MAX_BYTES = 1_000_000;
 const MAX_RESULTS = 50;
@@ -91,15 +91,15 @@ function asJson(body: string, host: string): unknown {
 }
 
 function found(entry: z.infer<typeof Entry> | undefined): FoundSkill[] {
-  const name = plain(entry?.name ?? entry?.title ?? entry?.skillId ?? entry?.slug ?? entry?.id ?? "", 100);
+  const name = safeLine(entry?.name ?? entry?.title ?? entry?.skillId ?? entry?.slug ?? entry?.id ?? "", 100);
   if (!entry || name === "") return [];
   const where = entry.repo_url ?? entry.repoUrl ?? entry.repository ?? entry.repo ?? entry.source ?? entry.url ?? "";
   const url = /^[\w-][\w.-]*\/[\w.-]+$/.test(where) ? `https://github.com/${where}` : where;
   return [
     {
       name,
-      description: plain(entry.description ?? entry.summary ?? "", 300),
-      url: plain(url, 500),
+      description: safeLine(entry.description ?? entry.summary ?? "", 300),
+      url: safeLine(url, 500),
       ...(entry.installs === undefined ? {} : { installs: entry.installs }),
     },
   ];

@@ -24,7 +24,7 @@ export interface SkillFolder {
 
 export interface Scanner {
   /** Every skill there is now, by slug. */
-  places(): SkillFolder[];
+  folders(): SkillFolder[];
   /** The skills that are on, each followed by the skills in its `agents` folder as `<slug>/<folder>`. */
   active(): SkillFolder[];
 }
@@ -59,7 +59,7 @@ export function createScanner({ root, switches, snapshot }: ScannerDeps): Scanne
   };
 
   return {
-    places: () => slugsIn(root).flatMap((slug) => placeOf(slug)?.place ?? []),
+    folders: () => slugsIn(root).flatMap((slug) => placeOf(slug)?.place ?? []),
     active: () =>
       switches.all().flatMap(({ slug }) => {
         const found = SLUG.test(slug) ? placeOf(slug) : undefined;

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { type Folder, named, withFolder } from "../lib/pinned/folder.ts";
 import { entriesOf, statsOf } from "../lib/pinned/list.ts";
 import { readPlain } from "../lib/pinned/read.ts";
-import { headOf, plain } from "./manifest.ts";
+import { headOf, safeLine } from "./manifest.ts";
 
 /** Everything in a skill's folder at one moment. */
 export interface Snapshot {
@@ -72,7 +72,7 @@ function take(folder: string, items: readonly Item[], before: Known["digests"], 
     const read = old === undefined ? contentOf(folder, path, maxBytes) : undefined;
     const digest = old ?? (read && createHash("sha256").update(read).digest("hex"));
     if (digest === undefined)
-      return { digests, snapshot: { problem: `${plain(path, 200)} changed while it was read`, files, texts } };
+      return { digests, snapshot: { problem: `${safeLine(path, 200)} changed while it was read`, files, texts } };
     if (read && isText) texts.set(path, headOf(read));
     if (settled) digests.set(path, { stamp, digest });
     hash.update(`file\0${path}\0${stamp.split(" ")[0]}\0${digest}\n`);
@@ -110,17 +110,17 @@ function list(
       if (below === "" && name === ".git") continue;
       const path = `${below}${name}`;
       const stats = statsOf(folder, name);
-      if (!stats) problem = `${plain(path, 200)} changed while it was looked at`;
+      if (!stats) problem = `${safeLine(path, 200)} changed while it was looked at`;
       else if (stats.isDirectory() && depth < MAX_DEPTH)
         withFolder(join(folder.path, name), (inner) => visit(inner, `${path}/`, depth + 1));
       else if (stats.isFile()) items.push({ path, ...stampOf(stats, now) });
       else if (stats.isSymbolicLink())
         items.push({ path, ...stampOf(stats, now), target: named(folder, () => readlinkSync(folder.entry(name))) });
-      else problem = `${plain(path, 200)} is neither a file nor a folder; take it away`;
+      else problem = `${safeLine(path, 200)} is neither a file nor a folder; take it away`;
       bytes += stats?.isFile() ? stats.size : 0n;
       const last = items.at(-1);
       if (last?.target !== undefined && leadsOut(root, last.path, last.target))
-        problem = `${plain(path, 200)} is a link that leads out of the skill's folder; put the file itself there`;
+        problem = `${safeLine(path, 200)} is a link that leads out of the skill's folder; put the file itself there`;
       if (items.length > maxFiles || bytes > BigInt(maxBytes))
         problem = `it is larger than ${maxFiles} files or ${Math.round(maxBytes / 1_000_000)} MB`;
     }

@@ -13,17 +13,17 @@ const QUICK = 15_000;
 const PIECE_BYTES = 18_000;
 
 /** The skills that are on, by the names that the tool accepts, each with its agents if it has any. */
-export function tellSkills(skills: Skills): string {
+export function formatSkills(skills: Skills): string {
   const lines = skills
     .active()
     .flatMap(({ slug, name, description, folder, agents }) => [
       `- ${named(slug)}${name === slug ? "" : ` (${named(name)})`}: ${oneLine(description, 2_048) || "no description"}`,
-      ...tellAgents(folder, agents).map((told) => `  ${told}`),
+      ...formatAgents(folder, agents).map((told) => `  ${told}`),
     ]);
   return lines.join("\n");
 }
 
-function tellAgents(folder: string, agents: readonly string[]): string[] {
+function formatAgents(folder: string, agents: readonly string[]): string[] {
   return agents.length === 0 ? [] : [`Its agents lie in ${named(join(folder, "agents"), 500)}: ${namedList(agents, 20)}`];
 }
 
@@ -101,7 +101,7 @@ function textOf({ slug, folder, agents, text }: ReturnType<Skills["use"]>, from:
     fromOutside(`the skill ${named(slug)}, which the user switched on`, room.toString("utf8", 0, written), worth),
     ...(next < text.length ? [`The text goes on. Before you begin, call skill again with from: ${next}.`] : []),
     `Its other files, if it has any, lie in ${named(folder, 500)}`,
-    ...tellAgents(folder, agents),
+    ...formatAgents(folder, agents),
   ].join("\n");
 }
 

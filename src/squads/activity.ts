@@ -7,7 +7,7 @@ import type { CallNews, EngineTool } from "../protocol/turns.ts";
 const LIMIT = 160;
 
 /** A tool call, as shown to whoever watches a task. */
-export interface SeenCall {
+export interface ObservedCall {
   taskId: string;
   tool: string;
   callId: string;
@@ -21,7 +21,7 @@ export interface SeenCall {
 }
 
 /** Wraps tools so that each call is reported when it begins and when it ends. */
-export function watched(tools: readonly EngineTool[], redactor: Redactor, tell: (call: SeenCall) => void): EngineTool[] {
+export function observeTools(tools: readonly EngineTool[], redactor: Redactor, tell: (call: ObservedCall) => void): EngineTool[] {
   return tools.map((tool) => ({
     ...tool,
     async call(args, invocation) {

@@ -6,18 +6,18 @@ import { clipToTokens } from "../lib/estimate-tokens.ts";
 import { newId } from "../lib/ids.ts";
 import { named, oneLine } from "../lib/quoted.ts";
 import type { Redactor } from "../lib/redact.ts";
-import { findConventions, tellConventions } from "../project/conventions.ts";
+import { findConventions, formatConventions } from "../project/conventions.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner } from "../store/squads.ts";
 import type { Gate } from "../tools/gate.ts";
 import { readingTools, type Tool, tool } from "../tools/tool.ts";
 import type { RemoteWork } from "../workers/remote/remote-work.ts";
-import { type SeenCall, watched } from "./activity.ts";
+import { type ObservedCall, observeTools } from "./activity.ts";
 import { modelTierFor } from "./complexity.ts";
 import type { Facts } from "./facts.ts";
-import type { WorkFolder } from "./places.ts";
 import { agentPrompt, TOLD_DECISIONS } from "./prompt.ts";
+import type { WorkFolder } from "./work-folders.ts";
 
 export interface AgentDeps {
   engine: Engine;
@@ -31,7 +31,7 @@ export interface AgentDeps {
   /** Further tools that agents may use in a project. */
   moreTools?: ((projectPath: string) => readonly Tool[]) | undefined;
   logDecision: (slug: string, decision: { decision: string; context?: string | undefined; author: string }) => Decision;
-  onCall: (call: SeenCall) => void;
+  onCall: (call: ObservedCall) => void;
   /** The global mode. */
   mode: () => Mode;
   /** The user's standing rules for work on a project. */
@@ -40,7 +40,7 @@ export interface AgentDeps {
 }
 
 /** The model to ask, and the folder to work in. */
-interface Asked {
+interface SessionRequest {
   model: string | null;
   place: WorkFolder;
   /** Prepares the folder, if the work turns out to be done here. */
@@ -70,7 +70,7 @@ export function createAgents({
   rulesFor,
   remoteWork,
 }: AgentDeps) {
-  const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place, prepare }: Asked): Session => {
+  const sessionWith = (id: string, squad: Squad, agent: Agent, { model, place, prepare }: SessionRequest): Session => {
     const { slug, projectPath } = squad;
     const { characterName } = agent;
     const ownDecisions = decisionTool((decision) => logDecision(slug, { ...decision, author: characterName }));
@@ -101,9 +101,9 @@ export function createAgents({
           decisions: store.lastDecisions(slug, TOLD_DECISIONS),
           rules: rulesFor(projectPath),
           facts: await facts.of(projectPath),
-          conventions: tellConventions(await findConventions(projectPath), window),
+          conventions: formatConventions(await findConventions(projectPath), window),
         }),
-      tools: watched(bound, redactor, onCall),
+      tools: observeTools(bound, redactor, onCall),
       workingDirectory: cwd,
       handover: (window) => clipToTokens(earlierWork(slug, characterName), Math.floor(window / 8)),
     };
@@ -138,7 +138,7 @@ export function createAgents({
     /** Resolves when the available models are known. */
     modelsKnown: () => engine.models().then(() => undefined),
     /** The agent's current session; one begun by an earlier life is found by its id. */
-    session(squad: Squad, agent: Agent, { begunIn, ...asked }: Asked & { begunIn: string | null }): Session {
+    session(squad: Squad, agent: Agent, { begunIn, ...asked }: SessionRequest & { begunIn: string | null }): Session {
       const owner = squadOwner(squad.slug, agent.characterName);
       const begun = begunIn === null ? undefined : sessions.find(begunIn);
       const row = begun?.owner === owner ? begun : sessions.current(owner);

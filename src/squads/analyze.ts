@@ -1,6 +1,6 @@
 import type { Git } from "../git/command.ts";
 import { surveyProject } from "../project/analyze.ts";
-import { testIn } from "../project/test-commands.ts";
+import { detectTests } from "../project/test-commands.ts";
 import type { Analysis, ProjectCommand } from "../protocol/analysis.ts";
 import type { Squad } from "../protocol/squads.ts";
 import { suggestRoster } from "./roster.ts";
@@ -23,6 +23,6 @@ export async function analyzeProject(git: Git, path: string, { signal, chosen }:
 
 /** A command that a person chose, with the purpose that its words suggest. */
 function chosenCommand(command: string, slug: string): ProjectCommand {
-  const purpose = testIn(command).isTest ? "test" : /\b(?:build|compile)\b/.test(command) ? "build" : "lint";
+  const purpose = detectTests(command).isTest ? "test" : /\b(?:build|compile)\b/.test(command) ? "build" : "lint";
   return { purpose, command, cwd: ".", from: `io squad set ${slug}` };
 }

@@ -1,7 +1,7 @@
 import type { Agent } from "../protocol/squads.ts";
 
 /** The one agent that somebody calls by a part of its name: "B.A.", "ba" and "Baracus" all mean B.A. Baracus. */
-export function calledBy(typed: string, agents: readonly Agent[]): Agent | undefined {
+export function findByName(typed: string, agents: readonly Agent[]): Agent | undefined {
   const wanted = wordsOf(typed);
   if (wanted.length === 0) return undefined;
   const meant = agents.filter(({ characterName }) => {

@@ -8,7 +8,7 @@ import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import type { TaskActivity } from "../store/task-activity.ts";
 import type { Agents } from "./agents.ts";
 import { chooseAgent } from "./choose.ts";
-import { alike, MAX, required } from "./input.ts";
+import { isSameTask, MAX, required } from "./input.ts";
 import { folderGone } from "./missing.ts";
 import { publicTask } from "./task-ending.ts";
 import type { NoteTask } from "./task-notes.ts";
@@ -36,10 +36,10 @@ export interface NewTask {
 /** Gives a task to an agent. It is on disk when this returns; a request for the same open task joins it. */
 export function createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder }: DelegateDeps) {
   /** The same task, if somebody already asked for it and it is still open. */
-  function openTwin(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
-    const isTwin = (one: (typeof open)[number]) =>
-      alike(one.description, description) && (!wanted || one.agent === wanted.characterName) && !tasks.isEnding(one.id);
-    const head = open.find(isTwin);
+  function findOpenDuplicate(description: string, wanted: Agent | undefined, open: ReturnType<SquadStore["openHeads"]>) {
+    const isDuplicate = (one: (typeof open)[number]) =>
+      isSameTask(one.description, description) && (!wanted || one.agent === wanted.characterName) && !tasks.isEnding(one.id);
+    const head = open.find(isDuplicate);
     return head && store.findTask(head.id);
   }
 
@@ -71,11 +71,11 @@ export function createDelegate({ database, store, activity, teams, agents, tasks
     if (dataFolder !== undefined) refuseDataFolder(dataFolder, squad.projectPath);
     const chosen = wanted === undefined ? undefined : teams.findAgent(squad, wanted);
     const open = store.openHeads(squad.slug);
-    const twin = openTwin(description, chosen, open);
-    if (twin) {
-      activity.ask(twin.id, origin);
-      note(publicTask(twin), "joined", "asked for once more while it was under way: joined, not doubled");
-      return { task: publicTask(twin), joined: true };
+    const duplicate = findOpenDuplicate(description, chosen, open);
+    if (duplicate) {
+      activity.ask(duplicate.id, origin);
+      note(publicTask(duplicate), "joined", "asked for once more while it was under way: joined, not doubled");
+      return { task: publicTask(duplicate), joined: true };
     }
     const busy = new Set(open.map((one) => one.agent));
     const { agent, reason } = chosen

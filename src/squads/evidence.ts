@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { namedList, oneLine } from "../lib/quoted.ts";
-import { onlyLooks, testIn } from "../project/test-commands.ts";
+import { detectTests, isReadOnlyCommand } from "../project/test-commands.ts";
 import type { CallEnd } from "../protocol/calls.ts";
 import { exitCodeIn, isProven, showCommand } from "../protocol/shown-state.ts";
 import type { Task, TaskEvidence } from "../protocol/squads.ts";
@@ -54,7 +54,7 @@ function targetOf(args: string): string[] {
 
 const clip = (text: string) => (text.length <= MAX_COMMAND ? text : `${text.slice(0, MAX_COMMAND)}…`);
 
-export interface Seen {
+export interface ObservedWork {
   calls: readonly ToolCall[];
   filesChanged: string[];
   treeBefore: string | null;
@@ -67,11 +67,11 @@ export interface Seen {
 
 /** Combines what was seen of a task, and judges the claim that it is done. */
 export function evidenceOf(
-  { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base }: Seen,
+  { calls, filesChanged, treeBefore, treeAfter, alongside, byOthers, branch, base }: ObservedWork,
   status: Task["status"],
 ): TaskEvidence {
   const commands = commandsAmong(calls);
-  const at = calls.findLastIndex((call) => isCommand(call) && testIn(commandOf(call.args)).isTest);
+  const at = calls.findLastIndex((call) => isCommand(call) && detectTests(commandOf(call.args)).isTest);
   const tested = calls[at];
   const lastTest = tested ? commandsAmong([tested])[0]! : null;
   const theirs = byOthers.filter(({ file }) => filesChanged.includes(file));
@@ -98,23 +98,23 @@ function verdictOf({ command, exitCode }: RunCommand, tested: ToolCall, since: r
   const shown = `\`${oneLine(command, MAX_COMMAND).replaceAll("`", "'")}\``;
   if (exitCode === null) return `claimed done, but ${shown} was the last test command and did not end by itself`;
   if (exitCode !== 0) return `claimed done, but ${shown} last exited ${exitCode}`;
-  const { codeIsTheirs, isFollowed } = testIn(commandOf(tested.args));
-  if (!codeIsTheirs) return `claimed done; ${shown} exited 0, but what stands around the tests hides their own code`;
+  const { exitCodeIsTests, isFollowed } = detectTests(commandOf(tested.args));
+  if (!exitCodeIsTests) return `claimed done; ${shown} exited 0, but what stands around the tests hides their own code`;
   const files = [...new Set(filesWritten(since).map(clip))];
   if (files.length > 0) return `claimed done; ${shown} exited 0, but ${namedList(files, 3)} was written after it`;
-  if (isFollowed || since.some((call) => isCommand(call) && !onlyLooks(commandOf(call.args))))
+  if (isFollowed || since.some((call) => isCommand(call) && !isReadOnlyCommand(commandOf(call.args))))
     return `claimed done; ${shown} exited 0, but commands ran after it`;
   return `done; ${shown} last exited 0`;
 }
 
 /** A few lines for a person or a model. */
-export function tellEvidence(evidence: TaskEvidence, status: Task["status"]): string {
+export function formatEvidence(evidence: TaskEvidence, status: Task["status"]): string {
   const { commands, verdict, alongside, byOthers = [] } = evidence;
   const shown = commands.slice(-8).map((each) => `  ${oneLine(each.command, 120)} → ${each.exitCode ?? showCommand(each).words}`);
   return [
     ...(verdict ? [`Verdict: ${verdict}.`] : []),
-    tellFiles(evidence),
-    ...tellBranch(evidence, status),
+    formatFiles(evidence),
+    ...formatBranch(evidence, status),
     ...(byOthers.length > 0
       ? [
           `Changed meanwhile by others, not by this task: ${namedList(
@@ -129,7 +129,7 @@ export function tellEvidence(evidence: TaskEvidence, status: Task["status"]): st
   ].join("\n");
 }
 
-function tellBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence, status: Task["status"]): string[] {
+function formatBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence, status: Task["status"]): string[] {
   if (branch === undefined || base === undefined) return [];
   if (treeAfter === treeBefore) return ["It had a worktree of its own, and left nothing in it."];
   const look = `In the project's folder, to look: git diff ${base.slice(0, 12)} ${branch}`;
@@ -137,7 +137,7 @@ function tellBranch({ branch, base, treeBefore, treeAfter }: TaskEvidence, statu
   return [`The result is on the branch ${branch}. ${look}; to take it: git merge ${branch}`];
 }
 
-function tellFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): string {
+function formatFiles({ filesChanged, treeBefore, treeAfter }: TaskEvidence): string {
   if (treeBefore === null)
     return "Files changed: unknown, git could not tell: there is no repository, or it leaves this folder out, or it is not in order.";
   if (treeAfter === null) return "Files changed: unknown, git could not tell at the end.";

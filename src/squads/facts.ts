@@ -4,7 +4,7 @@ import type { Git } from "../git/command.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { analyzeProject, type ChosenChecks } from "./analyze.ts";
-import { tellFacts } from "./prompt.ts";
+import { formatFacts } from "./prompt.ts";
 
 const FRESH_MS = 10 * 60_000;
 const DEADLINE_MS = 15_000;
@@ -26,7 +26,7 @@ export function createFacts({ git, log, chosen, now = Date.now }: FactsDeps) {
   const known = new Map<string, { text: Promise<string>; at: number; files: string }>();
   const look = (folder: string): Promise<string> =>
     analyzeProject(git, folder, { signal: AbortSignal.timeout(DEADLINE_MS), chosen: chosen(folder) }).then(
-      tellFacts,
+      formatFacts,
       (error: unknown) => {
         log.warn("a project could not be analysed", { folder, error: messageOf(error) });
         known.delete(folder);

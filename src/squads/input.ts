@@ -79,7 +79,7 @@ export function freeSlug(wanted: string, isTaken: (slug: string) => boolean): st
 }
 
 /** Whether two tasks ask for the same, apart from case, spacing and final punctuation. */
-export function alike(a: string, b: string): boolean {
+export function isSameTask(a: string, b: string): boolean {
   const normal = (text: string) => withoutEnd(text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim(), ".! ");
   return normal(a) === normal(b);
 }

@@ -3,8 +3,8 @@ import { DATA_RULE } from "../lib/untrusted.ts";
 import type { Analysis } from "../protocol/analysis.ts";
 import { rulesSection } from "../protocol/rules.ts";
 import type { Agent, Decision, Squad } from "../protocol/squads.ts";
-import type { WorkFolder } from "./places.ts";
 import { mannerOf } from "./universes.ts";
+import type { WorkFolder } from "./work-folders.ts";
 
 /** How many of a squad's decisions an agent is told. */
 export const TOLD_DECISIONS = 20;
@@ -37,11 +37,11 @@ export function agentPrompt({ squad, agent, place, colleagues, decisions, rules,
           `Your colleagues: ${others.join(", ")}.${place.own ? "" : " They may work in the same folder at the same time: touch only what your task needs."}`,
         ]
       : []),
-    ...(place.own ? [tellWorktree(place.cwd)] : []),
-    ...(place.missing.length > 0 ? [tellMissing(place.missing)] : []),
+    ...(place.own ? [worktreeNote(place.cwd)] : []),
+    ...(place.missing.length > 0 ? [missingInstallsNote(place.missing)] : []),
     `## The project\n${facts}`,
     ...(conventions === "" ? [] : [conventions]),
-    `## Decisions of the squad\n${tellDecisions(decisions)}`,
+    `## Decisions of the squad\n${formatDecisions(decisions)}`,
     `## How you work
 - Commands and relative paths stand in ${place.own ? "your worktree" : "the project's folder"}. Look before you change; keep to the project's own conventions.
 - Nobody can answer questions while you work: decide, and say what you assumed.
@@ -54,18 +54,18 @@ Evidence, not claims. Run the project's tests, or the command that shows the cha
   ].join("\n\n");
 }
 
-function tellWorktree(cwd: string): string {
+function worktreeNote(cwd: string): string {
   return `For this task you have a worktree of the project to yourself, ${named(cwd, 500)}: work there and nowhere else. What is in it when you are done is committed to a branch for you; commit nothing, and switch to no other branch.`;
 }
 
 /** The reasons contain tools' output, so they are cut to one line. */
-function tellMissing(missing: readonly string[]): string {
+function missingInstallsNote(missing: readonly string[]): string {
   const lines = missing.map((each) => `- ${oneLine(each, 800)}`);
   return `Not installed here, so what needs it cannot run; say so rather than claim that it passed:\n${lines.join("\n")}`;
 }
 
 /** One line per decision: when, what, and why. */
-export function tellDecisions(decisions: readonly Decision[]): string {
+export function formatDecisions(decisions: readonly Decision[]): string {
   if (decisions.length === 0) return "None yet.";
   return decisions
     .map(
@@ -76,7 +76,7 @@ export function tellDecisions(decisions: readonly Decision[]): string {
 }
 
 /** The results of an analysis, in a few lines. */
-export function tellFacts(analysis: Analysis): string {
+export function formatFacts(analysis: Analysis): string {
   const { size, languages, frameworks, packageManagers, testTools, ci, packages, commands } = analysis;
   const list = (title: string, names: readonly string[]) =>
     names.length > 0 ? [`${title}: ${names.slice(0, 15).join(", ")}.`] : [];

@@ -2,7 +2,7 @@ import { named, oneLine } from "../lib/quoted.ts";
 import { asData } from "../lib/untrusted.ts";
 import { isProven, showState } from "../protocol/shown-state.ts";
 import type { Activity, Task } from "../protocol/squads.ts";
-import { tellEvidence } from "./evidence.ts";
+import { formatEvidence } from "./evidence.ts";
 
 const MAX_RESULT = 6_000;
 const MAX_SHOWN = 50_000;
@@ -16,13 +16,13 @@ export function reportOf(task: Task, limit = MAX_RESULT): string {
     `Task ${id} of the squad "${squad}" has ended: ${verdict}. Agent: ${oneLine(agent, 100)}.`,
     `Asked for: ${oneLine(description, 400)}`,
     ...(error ? [`Why: ${oneLine(error.message, 2_000)}`] : []),
-    ...(evidence ? [`What IO itself saw:\n${tellEvidence(evidence, status)}`] : []),
-    ...(result === null ? [] : [tellWords(task, limit)]),
+    ...(evidence ? [`What IO itself saw:\n${formatEvidence(evidence, status)}`] : []),
+    ...(result === null ? [] : [quoteAgent(task, limit)]),
   ].join("\n\n");
 }
 
 /** A task's details, for somebody who looks after it. */
-export function tellTask(task: Task, seen: readonly Activity[]): string {
+export function formatTask(task: Task, seen: readonly Activity[]): string {
   const { id, squad, agent, status, reason, model, usage, createdAt, startedAt, finishedAt } = task;
   const tokens = `${usage.calls} model calls, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`;
   return [
@@ -41,7 +41,7 @@ export function tellTask(task: Task, seen: readonly Activity[]): string {
 }
 
 /** An agent's own words are untrusted, like the files it read. */
-function tellWords({ id, result, error }: Task, limit: number): string {
+function quoteAgent({ id, result, error }: Task, limit: number): string {
   const words = result ?? "";
   const cut = words.length > limit ? `\nCut; the whole text: squad_task_status ${id}` : "";
   return `The agent's own words${error ? ", as far as they came" : ""}:\n${asData(words.slice(0, limit))}${cut}`;

@@ -1,6 +1,6 @@
 import type { ProjectFacts } from "../project/analyze.ts";
 import type { Area, Framework } from "../project/frameworks.ts";
-import { isShown } from "../project/places.ts";
+import { isExampleOrDocs } from "../project/places.ts";
 import type { LanguageShare, ProjectCommand, SuggestedAgent } from "../protocol/analysis.ts";
 
 const SERVER_LANGUAGES = [
@@ -90,7 +90,7 @@ const proseIn = (documents: ProjectFacts["documents"]) =>
     .reduce((sum, one) => sum + one.lines, 0);
 
 function lead({ size, packages, monorepo }: ProjectFacts, language: string): SuggestedAgent {
-  const own = new Set(packages.filter(({ path, name }) => name !== "" && !isShown(path)).map(({ path }) => path));
+  const own = new Set(packages.filter(({ path, name }) => name !== "" && !isExampleOrDocs(path)).map(({ path }) => path));
   const parts = own.size > 1 ? ` in ${own.size} packages` : "";
   return {
     roleTitle: `Lead ${language} Architect`,
@@ -161,12 +161,12 @@ function tester(findings: ProjectFacts, language: string): SuggestedAgent {
     roleTitle: "Test Lead",
     charter: `Unit, integration and end-to-end tests, coverage, flaky tests${runs}.`,
     modelTier: "medium",
-    reason: tellTests(findings, command) ?? `no tests were found for the ${language} code yet`,
+    reason: describeTests(findings, command) ?? `no tests were found for the ${language} code yet`,
   };
 }
 
 /** What is known about the tests; undefined if there is no sign of any. */
-function tellTests({ testTools, testFiles }: ProjectFacts, command: ProjectCommand | undefined): string | undefined {
+function describeTests({ testTools, testFiles }: ProjectFacts, command: ProjectCommand | undefined): string | undefined {
   if (testTools.length > 0) return `tests with ${testTools.join(", ")}`;
   if (command && !command.isGuess) return `tested by "${command.command}"`;
   const seen = testFiles > 0 ? `${testFiles} test ${testFiles === 1 ? "file" : "files"}` : undefined;

@@ -24,14 +24,14 @@ import { analyzeProject } from "./analyze.ts";
 import { createDelegate } from "./delegate.ts";
 import { createFacts } from "./facts.ts";
 import { folderAt, slugOf } from "./input.ts";
-import { createPlaces } from "./places.ts";
-import { TOLD_DECISIONS, tellDecisions } from "./prompt.ts";
+import { formatDecisions, TOLD_DECISIONS } from "./prompt.ts";
 import { createSquadSafety } from "./squad-safety.ts";
 import { createTaskDiff } from "./task-diff.ts";
 import { publicTask } from "./task-ending.ts";
 import { createTaskNotes } from "./task-notes.ts";
 import { createTasks } from "./tasks.ts";
 import { createTeams } from "./teams.ts";
+import { createWorkFolders } from "./work-folders.ts";
 
 export interface SquadsDeps {
   store: Store;
@@ -83,13 +83,13 @@ export function createSquads(deps: SquadsDeps) {
   const facts = createFacts({ git, log, chosen: store.findByPath });
   const snapshots = createSnapshots({ git, log });
   const preparing = { wrap: deps.wrap, kept: deps.installedFolder, env: deps.env, redactor };
-  const places = createPlaces({ git, folder: deps.worktreesFolder, log, ...preparing });
+  const workFolders = createWorkFolders({ git, folder: deps.worktreesFolder, log, ...preparing });
   const note = createTaskNotes({ activity, emit, log });
-  const leaving = new Set<string>();
+  const beingDeleted = new Set<string>();
 
   const forgetSessions = (ids: readonly string[]) => deleteSessions(ids, { engine, store, log });
-  const isLeaving = (slug: string) => leaving.has(slug);
-  const teams = createTeams({ database, store, dataFolder: deps.dataFolder, sessions, emit, isLeaving, forgetSessions });
+  const isBeingDeleted = (slug: string) => beingDeleted.has(slug);
+  const teams = createTeams({ database, store, dataFolder: deps.dataFolder, sessions, emit, isBeingDeleted, forgetSessions });
   const agents = createAgents({
     engine,
     gate,
@@ -112,7 +112,7 @@ export function createSquads(deps: SquadsDeps) {
     ...(deps.remoteWork && { remoteWork: deps.remoteWork }),
   });
   const tasks = createTasks({
-    ...{ database, store, activity, sessions, spending, agents, gate, snapshots, places },
+    ...{ database, store, activity, sessions, spending, agents, gate, snapshots, workFolders },
     ...{ config, emit, note, owe, log },
   });
   const delegate = createDelegate({ database, store, activity, teams, agents, tasks, note, dataFolder: deps.dataFolder });
@@ -131,7 +131,7 @@ export function createSquads(deps: SquadsDeps) {
     /** What a pipeline run needs to know about a squad, if it exists. */
     projectOf(slug: string): { projectPath: string; decisions: string[] } | undefined {
       const squad = store.find(slug);
-      const told = () => store.lastDecisions(slug, TOLD_DECISIONS).map((one) => tellDecisions([one]).slice("- ".length));
+      const told = () => store.lastDecisions(slug, TOLD_DECISIONS).map((one) => formatDecisions([one]).slice("- ".length));
       return squad && { projectPath: squad.projectPath, decisions: told() };
     },
     list: (): Squad[] => store.list(),
@@ -148,7 +148,7 @@ export function createSquads(deps: SquadsDeps) {
     /** Ends its tasks, then removes the squad with everything of its own; the project's files stay. */
     async delete(slug: string): Promise<Squad> {
       const squad = teams.find(slug);
-      leaving.add(squad.slug);
+      beingDeleted.add(squad.slug);
       try {
         await Promise.all(store.openTasks(squad.slug).map(({ id }) => tasks.cancel(id)));
         const { sessions: left } = store.delete(squad.slug);
@@ -157,7 +157,7 @@ export function createSquads(deps: SquadsDeps) {
         await forgetSessions(left);
         return squad;
       } finally {
-        leaving.delete(squad.slug);
+        beingDeleted.delete(squad.slug);
       }
     },
     analyze: (projectPath: string, { cwd, signal }: { cwd?: string; signal?: AbortSignal } = {}) => {

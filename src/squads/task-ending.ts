@@ -14,9 +14,9 @@ import type { Gate } from "../tools/gate.ts";
 import { evidenceOf } from "./evidence.ts";
 import { projectMissing } from "./missing.ts";
 import { findNeighbours } from "./neighbours.ts";
-import type { Places } from "./places.ts";
 import { reportOf } from "./report.ts";
 import type { NoteTask } from "./task-notes.ts";
+import type { WorkFolders } from "./work-folders.ts";
 
 export interface TaskEndingDeps {
   database: Store;
@@ -24,7 +24,7 @@ export interface TaskEndingDeps {
   activity: TaskActivity;
   gate: Gate;
   snapshots: Snapshots;
-  places: Pick<Places, "save" | "close">;
+  workFolders: Pick<WorkFolders, "save" | "close">;
   emit: Emit;
   note: NoteTask;
   /** Called with a squad whose status may have changed, as it was before. */
@@ -46,22 +46,27 @@ export interface Gathered {
   failure?: Failure;
 }
 
-type Look = Pick<TaskEvidence, "treeAfter" | "filesChanged"> & { failure?: Failure };
-const NOTHING_SEEN: Look = { treeAfter: null, filesChanged: [] };
+type WorkInspection = Pick<TaskEvidence, "treeAfter" | "filesChanged"> & { failure?: Failure };
+const NOTHING_SEEN: WorkInspection = { treeAfter: null, filesChanged: [] };
 
 /** Somebody who cancels does not wait for a scan of a large repository. */
-const HURRY_MS = 500;
+const CANCEL_WAIT_MS = 500;
 
 /** Ends tasks: gathers what was seen of the work, records it, and reports it to everybody who asked. */
 export function createTaskEndings(deps: TaskEndingDeps) {
-  const { database, store, activity, gate, snapshots, places, emit, note, onSquad, owe } = deps;
+  const { database, store, activity, gate, snapshots, workFolders, emit, note, onSquad, owe } = deps;
 
   /** The tree that a task leaves, and the files that differ from the one it began with. */
-  async function look(task: TaskRecord, squad: Squad, treeBefore: string | null, calls: readonly ToolCall[]): Promise<Look> {
+  async function inspectWork(
+    task: TaskRecord,
+    squad: Squad,
+    treeBefore: string | null,
+    calls: readonly ToolCall[],
+  ): Promise<WorkInspection> {
     const changedNothing = calls.every(({ kind, state }) => kind === "read" || state === "refused");
     const take = async () => (treeBefore === null || changedNothing ? treeBefore : snapshots.take(squad.projectPath));
     try {
-      const saved = await places.save(squad, task);
+      const saved = await workFolders.save(squad, task);
       const treeAfter = saved?.tree ?? (await take());
       return { treeAfter, filesChanged: await snapshots.changed(squad.projectPath, treeBefore, treeAfter) };
     } catch (error) {
@@ -77,8 +82,8 @@ export function createTaskEndings(deps: TaskEndingDeps) {
     if (!begun?.startedAt || squad === undefined) return { evidence: null };
     const { treeBefore = null, branch, base } = begun.evidence ?? {};
     const calls = gate.callsOf(task.id);
-    const seen = look(begun, squad, treeBefore, calls);
-    const late = sleep(HURRY_MS, NOTHING_SEEN, { ref: false });
+    const seen = inspectWork(begun, squad, treeBefore, calls);
+    const late = sleep(CANCEL_WAIT_MS, NOTHING_SEEN, { ref: false });
     const { failure, treeAfter, filesChanged } = await (status === "cancelled" ? Promise.race([seen, late]) : seen);
     const lost = squad.missing ? projectMissing(squad) : failure;
     const neighbours = findNeighbours({ store, callsOf: gate.callsOf }, begun, squad);
@@ -131,12 +136,12 @@ export function createTaskEndings(deps: TaskEndingDeps) {
       return finished;
     },
     /** Removes the folder that an ended task worked in. */
-    async putAway({ id, squad: slug }: Pick<Task, "id" | "squad">): Promise<void> {
+    async removeWorkFolder({ id, squad: slug }: Pick<Task, "id" | "squad">): Promise<void> {
       const [squad, task] = [store.find(slug), store.findTask(id)];
-      if (squad && task && task.finishedAt !== null) await places.close(squad, task);
+      if (squad && task && task.finishedAt !== null) await workFolders.close(squad, task);
     },
     /** Reports ends that an earlier life recorded but told nobody. */
-    catchUp(): void {
+    reportUndelivered(): void {
       for (const task of store.undeliveredTasks()) database.transaction(() => report(task));
     },
   };

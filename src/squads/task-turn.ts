@@ -14,8 +14,8 @@ import type { SessionRows } from "../store/sessions.ts";
 import { type SquadStore, squadOwner, type TaskRecord } from "../store/squads.ts";
 import type { Agents } from "./agents.ts";
 import { projectMissing } from "./missing.ts";
-import type { Places, WorkFolder } from "./places.ts";
 import type { NoteTask } from "./task-notes.ts";
+import type { WorkFolder, WorkFolders } from "./work-folders.ts";
 
 export interface TaskTurnDeps {
   database: Store;
@@ -24,7 +24,7 @@ export interface TaskTurnDeps {
   spending: Spending;
   agents: Agents;
   snapshots: Snapshots;
-  places: Pick<Places, "open" | "prepare">;
+  workFolders: Pick<WorkFolders, "open" | "prepare">;
   config: () => Config;
   emit: Emit;
   note: NoteTask;
@@ -33,7 +33,7 @@ export interface TaskTurnDeps {
 }
 
 /** Who works on a task, and for which squad. */
-export interface Workers {
+export interface Assignment {
   squad: Squad;
   agent: Agent;
 }
@@ -44,7 +44,7 @@ const MAX_NOTICE = 1_000;
 
 /** One task's turn: the agent, the state it began from, and the model that is asked. */
 export function createTaskTurns(deps: TaskTurnDeps) {
-  const { database, store, sessions, spending, agents, snapshots, places, config, emit, note, onSquad } = deps;
+  const { database, store, sessions, spending, agents, snapshots, workFolders, config, emit, note, onSquad } = deps;
 
   /** The models may have become known only after the task was stored. */
   async function modelOf(task: TaskRecord, agent: Agent): Promise<Pick<TaskRecord, "model" | "reason">> {
@@ -65,7 +65,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
   /** Not flushed to disk: any later write, such as the intent of an effect, takes this with it. */
   function begin(
     task: TaskRecord,
-    { squad, agent }: Workers,
+    { squad, agent }: Assignment,
     place: WorkFolder,
     { model, reason, treeBefore }: Pick<TaskRecord, "model" | "reason"> & { treeBefore: string | null },
   ): { session: Session; interrupted: TurnRequest["interrupted"] } {
@@ -99,7 +99,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
 
   return {
     /** Who works on a task, or why nobody can. */
-    workersFor(task: TaskRecord): Workers | Failure {
+    assignmentFor(task: TaskRecord): Assignment | Failure {
       if (task.attempts >= MAX_LIVES)
         return {
           code: "gave_up",
@@ -113,15 +113,15 @@ export function createTaskTurns(deps: TaskTurnDeps) {
     },
 
     /** Undefined if it was cancelled before anybody was asked. */
-    async run(task: TaskRecord, workers: Workers, signal: AbortSignal): Promise<TurnResult | undefined> {
-      const { squad, agent } = workers;
+    async run(task: TaskRecord, assignment: Assignment, signal: AbortSignal): Promise<TurnResult | undefined> {
+      const { squad, agent } = assignment;
       const begun = task.status === "running";
       const { model, reason } = begun ? task : await modelOf(task, agent);
-      const place = await places.open(squad, task, signal);
+      const place = await workFolders.open(squad, task, signal);
       const before = () => place.own?.treeBefore ?? snapshots.take(squad.projectPath);
       const treeBefore = task.evidence ? task.evidence.treeBefore : await before();
       if (signal.aborted) return undefined;
-      const { session, interrupted } = begin(task, workers, place, { model, reason, treeBefore });
+      const { session, interrupted } = begin(task, assignment, place, { model, reason, treeBefore });
       const { id } = task;
       const attempts = task.attempts + 1;
       const data = { id, squad: squad.slug, agent: agent.characterName, model, attempts };
@@ -148,7 +148,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
             sessions.accepted(session.id, promptId);
           }),
         spender: spenderOf(task),
-        onEvent: (event) => hear(task, event),
+        onEvent: (event) => recordEvent(task, event),
         beforeCall: (signal, flush) => spending.permit(spenderOf(task), { signal, flush, life: attempts }),
       });
       const { worker, workerAttempts = 1 } = turn;
@@ -160,13 +160,13 @@ export function createTaskTurns(deps: TaskTurnDeps) {
 
 /** Installs what the project requires, and notes what is missing before the agent is asked. */
 async function prepareHere(
-  { places, note }: TaskTurnDeps,
+  { workFolders, note }: TaskTurnDeps,
   task: TaskRecord,
   place: WorkFolder,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await places.prepare(task, place, (text) => note(task, "started", text), signal);
+    await workFolders.prepare(task, place, (text) => note(task, "started", text), signal);
   } catch (error) {
     // The turn itself then ends as stopped.
     if (!signal.aborted) throw error;

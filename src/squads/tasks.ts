@@ -7,13 +7,13 @@ import type { Squad, Task } from "../protocol/squads.ts";
 import { isTemporary } from "../store/faults.ts";
 import type { SquadStore, TaskRecord } from "../store/squads.ts";
 import { CLOSING } from "../workers/remote/closing.ts";
-import type { Places } from "./places.ts";
 import { CANCELLED, createTaskEndings, outcomeOf, type TaskEndingDeps, type TaskOutcome } from "./task-ending.ts";
 import { createTaskTurns, type TaskTurnDeps } from "./task-turn.ts";
+import type { WorkFolders } from "./work-folders.ts";
 
 export interface TasksDeps extends Omit<TaskTurnDeps, "onSquad">, Omit<TaskEndingDeps, "onSquad"> {
   store: SquadStore;
-  places: Places;
+  workFolders: WorkFolders;
   emit: Emit;
   log: Log;
 }
@@ -45,9 +45,9 @@ export function createTasks(deps: TasksDeps) {
     const abort = new AbortController();
     running.set(task.id, abort);
     try {
-      const workers = turns.workersFor(task);
-      if ("code" in workers) return await end(task, { status: "failed", result: null, error: workers });
-      const result = await turns.run(task, workers, abort.signal);
+      const assignment = turns.assignmentFor(task);
+      if ("code" in assignment) return await end(task, { status: "failed", result: null, error: assignment });
+      const result = await turns.run(task, assignment, abort.signal);
       if (lanes.isOpen()) await end(task, result ? outcomeOf(result) : CANCELLED);
     } catch (error) {
       // The queue retries it when the database can be written again.
@@ -70,7 +70,7 @@ export function createTasks(deps: TasksDeps) {
     const { evidence, failure } = await endings.gather(task, outcome);
     if (!lanes.isOpen()) return;
     finish(task, failure && outcome.status === "done" ? { ...outcome, status: "failed", error: failure } : outcome, evidence);
-    await endings.putAway(task);
+    await endings.removeWorkFolder(task);
   }
 
   function finish(task: TaskRecord, outcome: TaskOutcome, evidence: TaskRecord["evidence"]): void {
@@ -82,10 +82,10 @@ export function createTasks(deps: TasksDeps) {
   }
 
   /** Removes the folders that an earlier life had no time for. */
-  async function putAwayLeft(): Promise<void> {
-    for (const id of deps.places.left()) {
+  async function removeLeftFolders(): Promise<void> {
+    for (const id of deps.workFolders.left()) {
       const task = store.findTask(id);
-      if (lanes.isOpen() && task) await endings.putAway(task);
+      if (lanes.isOpen() && task) await endings.removeWorkFolder(task);
     }
   }
 
@@ -124,9 +124,9 @@ export function createTasks(deps: TasksDeps) {
       return all.length;
     },
     start(): void {
-      endings.catchUp();
+      endings.reportUndelivered();
       lanes.open();
-      void putAwayLeft();
+      void removeLeftFolders();
       for (const task of store.openTasks()) lanes.kick(laneOf(task));
     },
     async close(): Promise<void> {

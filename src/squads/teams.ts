@@ -6,7 +6,7 @@ import type { Agent, Decision, ModelTier, Squad, UniverseName } from "../protoco
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import { type DecisionPage, type SquadStore, squadOwner } from "../store/squads.ts";
-import { calledBy } from "./called.ts";
+import { findByName } from "./called.ts";
 import { checkedSlug, folderAt, freeSlug, limited, MAX, required, slugOf } from "./input.ts";
 import { nextCharacter, pickUniverse } from "./universes.ts";
 
@@ -37,16 +37,16 @@ export interface TeamsDeps {
   sessions: SessionRows;
   emit: Emit;
   /** Whether a squad is being deleted. */
-  isLeaving: (slug: string) => boolean;
+  isBeingDeleted: (slug: string) => boolean;
   forgetSessions: (ids: readonly string[]) => Promise<void>;
   dataFolder: string | undefined;
 }
 
 /** The squads themselves, their agents and their decisions. */
-export function createTeams({ database, store, sessions, emit, isLeaving, forgetSessions, dataFolder }: TeamsDeps) {
+export function createTeams({ database, store, sessions, emit, isBeingDeleted, forgetSessions, dataFolder }: TeamsDeps) {
   function find(slug: string): Squad {
     const squad = store.find(slug);
-    if (squad && !isLeaving(squad.slug)) return squad;
+    if (squad && !isBeingDeleted(squad.slug)) return squad;
     const known = store.list().map((one) => one.slug);
     const near = nearest(slug.slice(0, 100), known);
     const some = near ? `Did you mean "${near}"?` : `There are: ${known.slice(0, 20).join(", ")}.`;
@@ -57,7 +57,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
     const agent = store.findAgent(squad.slug, characterName.trim());
     if (agent) return agent;
     const all = store.agents(squad.slug);
-    const meant = calledBy(characterName, all);
+    const meant = findByName(characterName, all);
     if (meant) return meant;
     const names = all.map((one) => `${oneLine(one.characterName, 100)} (${oneLine(one.roleTitle, 100)})`);
     const help = all.length === 0 ? "It has no agents yet." : `Its agents: ${names.join(", ")}.`;
@@ -75,7 +75,7 @@ export function createTeams({ database, store, sessions, emit, isLeaving, forget
       const given = slug === undefined ? undefined : checkedSlug(slug);
       const folder = folderAt(projectPath, cwd, dataFolder);
       const existing = store.findByPath(folder);
-      if (existing && isLeaving(existing.slug))
+      if (existing && isBeingDeleted(existing.slug))
         throw conflict(`The squad "${existing.slug}" of ${named(folder, 300)} is just being deleted. Try again in a moment.`);
       if (existing) {
         if (slug === undefined || slug === existing.slug) return { squad: existing, isNew: false };

@@ -6,8 +6,8 @@ import type { Analysis } from "../protocol/analysis.ts";
 import { showState } from "../protocol/shown-state.ts";
 import { type Agent, ModelTier, type Origin, type Squad, type Task, UniverseName } from "../protocol/squads.ts";
 import { type Tool, tool } from "../tools/tool.ts";
-import { tellDecisions, tellFacts } from "./prompt.ts";
-import { tellTask } from "./report.ts";
+import { formatDecisions, formatFacts } from "./prompt.ts";
+import { formatTask } from "./report.ts";
 import type { Squads } from "./squads.ts";
 
 const DEADLINE_MS = 15_000;
@@ -56,7 +56,7 @@ function teamTools(squads: Squads): Tool[] {
         );
         const known = [
           roster(squad.agents),
-          `Decisions, oldest first:\n${tellDecisions(squad.decisions)}`,
+          `Decisions, oldest first:\n${formatDecisions(squad.decisions)}`,
           `Tasks, newest first:\n${tasks.join("\n") || "None yet."}`,
         ];
         const head = `${squad.slug} (${named(squad.name)}), ${named(squad.projectPath, 500)}${missingNote(squad)}, ${squad.status}, universe ${squad.universe}`;
@@ -69,7 +69,7 @@ function teamTools(squads: Squads): Tool[] {
       schema: z.object({}),
       kind: "read",
       deadlineMs: DEADLINE_MS,
-      run: async () => tellSquads(squads) || "There are no squads yet.",
+      run: async () => formatSquads(squads) || "There are no squads yet.",
     }),
     tool({
       name: "squad_log_decision",
@@ -117,7 +117,7 @@ function workTools(squads: Squads, originOf: (owner: string) => Origin): Tool[] 
       kind: "read",
       touches: ({ project_path }) => [{ path: project_path, how: "read" }],
       deadlineMs: ANALYSIS_MS,
-      run: async ({ project_path }, { cwd, signal }) => tellAnalysis(await squads.analyze(project_path, { cwd, signal })),
+      run: async ({ project_path }, { cwd, signal }) => formatAnalysis(await squads.analyze(project_path, { cwd, signal })),
     }),
   ];
 }
@@ -190,7 +190,7 @@ function taskTools(squads: Squads): Tool[] {
       schema: TaskId,
       kind: "read",
       deadlineMs: DEADLINE_MS,
-      run: async ({ task_id }) => tellTask(squads.task(task_id), squads.lastActivity(task_id, 10)),
+      run: async ({ task_id }) => formatTask(squads.task(task_id), squads.lastActivity(task_id, 10)),
     }),
     tool({
       name: "squad_task_cancel",
@@ -204,7 +204,7 @@ function taskTools(squads: Squads): Tool[] {
 }
 
 /** The squads, for the orchestrator's system message; empty if there are none. */
-export function tellSquads(squads: Squads): string {
+export function formatSquads(squads: Squads): string {
   return squads
     .list()
     .slice(0, 30)
@@ -240,11 +240,11 @@ function roster(agents: readonly Agent[]): string {
   return `Agents:\n${agents.map(({ characterName, roleTitle, charter, modelTier, status }) => `- ${oneLine(characterName, 100)}, ${oneLine(roleTitle, 100)} (tier ${modelTier}, ${status}): ${oneLine(charter, 200)}`).join("\n")}`;
 }
 
-function tellAnalysis(analysis: Analysis): string {
+function formatAnalysis(analysis: Analysis): string {
   const problems = analysis.problems.slice(0, 10).map(({ file, message }) => `- ${named(file)}: ${oneLine(message, 200)}`);
   const head = `${named(analysis.projectPath, 500)} (${analysis.source === "git" ? "a git repository; ignored files left out" : "not a git repository"})`;
   const found = [
-    tellFacts(analysis),
+    formatFacts(analysis),
     ...(analysis.containers.length > 0 ? [`Containers and infrastructure: ${namedList(analysis.containers, 30)}.`] : []),
     ...(problems.length > 0 ? [`Problems:\n${problems.join("\n")}`] : []),
     `A roster that would fit, to take or leave:\n${JSON.stringify(

@@ -5,8 +5,8 @@ import { asData } from "../lib/untrusted.ts";
 import type { Run } from "../protocol/runs.ts";
 import { type Stateful, showState } from "../protocol/shown-state.ts";
 import { type Tool, ToolError, tool } from "../tools/tool.ts";
-import { allowedBy } from "./agents/models.ts";
-import { modelUses, otherNames, standIns } from "./agents/served.ts";
+import { rewordMissingModels } from "./agents/models.ts";
+import { describeSubstitutes, modelUses, otherNames } from "./agents/served.ts";
 import { readRunSettings } from "./pipeline/settings.ts";
 import type { Swarm } from "./run/swarm.ts";
 
@@ -56,9 +56,9 @@ export function swarmTools({ swarm, env, squad, conversationOf, onStarted }: Swa
             standIns: stand_ins,
             unattended: true,
           })
-          .catch(allowedBy('"stand_ins": true, if the user says so'));
+          .catch(rewordMissingModels('"stand_ins": true, if the user says so'));
         onStarted(owner, id);
-        const instead = standIns(swarm.show(id)?.models ?? []).map((each) => `${each}. `);
+        const instead = describeSubstitutes(swarm.show(id)?.models ?? []).map((each) => `${each}. `);
         return `Run ${id} has begun. ${instead.join("")}You will be told when it ends; swarm_status {"run_id": "${id}"} tells how it stands.`;
       },
     }),
@@ -100,7 +100,7 @@ export function describeRun(run: Run): string {
     .join(", ");
   const uses = modelUses(run);
   const models = uses.map(({ model, agents }) => `${named(model)} (${agents.map((agent) => named(agent)).join(", ")})`);
-  const instead = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `  ${each}`);
+  const instead = [...describeSubstitutes(run.models), ...otherNames(uses, run.models)].map((each) => `  ${each}`);
   const streams = run.streams.map(
     ({ number, status, task, reason }) =>
       `  ${markOf({ kind: "stream", status })} ${number}. ${status}: ${firstLine(task)}${reason ? ` (${oneLine(reason, 500)})` : ""}`,

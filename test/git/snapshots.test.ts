@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createSnapshots } from "../../src/git/snapshots.ts";
 import type { TaskEvidence } from "../../src/protocol/squads.ts";
-import { tellEvidence } from "../../src/squads/evidence.ts";
+import { formatEvidence } from "../../src/squads/evidence.ts";
 import { quietLog } from "../support/engine.ts";
 import { testGit } from "../support/git.ts";
 import { temporaryFolder } from "../support/home.ts";
@@ -21,7 +21,7 @@ async function toldOf(folder: string, change: () => void): Promise<string> {
   return filesLine({ filesChanged, commands: [], treeBefore, treeAfter });
 }
 const filesLine = (evidence: TaskEvidence) =>
-  tellEvidence(evidence, "done")
+  formatEvidence(evidence, "done")
     .split("\n")
     .find((line) => line.startsWith("Files changed"))!;
 const UNKNOWN =

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, realpathSync, symlinkSync,
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { findChecks } from "../../src/project/commands.ts";
-import { testIn } from "../../src/project/test-commands.ts";
+import { detectTests } from "../../src/project/test-commands.ts";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject as analyze } from "../../src/squads/analyze.ts";
@@ -264,9 +264,9 @@ test("every command that a project is said to be tested with is known for a test
   );
   const tests = [...new Set(all.flat().flatMap(({ purpose, command }) => (purpose === "test" ? [command] : [])))];
   expect(tests.length).toBeGreaterThan(50);
-  expect(tests.filter((command) => !testIn(command).isTest || !testIn(command).codeIsTheirs)).toEqual([]);
+  expect(tests.filter((command) => !detectTests(command).isTest || !detectTests(command).exitCodeIsTests)).toEqual([]);
   const others = new Set(all.flat().flatMap(({ purpose, command }) => (purpose === "test" ? [] : [command])));
-  expect([...others].filter((command) => testIn(command).isTest)).toEqual([]);
+  expect([...others].filter((command) => detectTests(command).isTest)).toEqual([]);
 });
 
 test("the checks are the project's own commands, the cheapest first", async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { findConventions, tellConventions } from "../../src/project/conventions.ts";
+import { findConventions, formatConventions } from "../../src/project/conventions.ts";
 import { cleanEnvironment, providerEnvironment, runIo } from "../support/daemon.ts";
 import { temporaryFolder, temporaryHome } from "../support/home.ts";
 import { scriptedModel } from "../support/model.ts";
@@ -11,7 +11,7 @@ import { swarm } from "../support/swarm/command.ts";
 import { makeProject, play } from "../support/swarm/index.ts";
 
 const WINDOW = 128_000;
-const told = async (folder: string) => tellConventions(await findConventions(folder), WINDOW);
+const told = async (folder: string) => formatConventions(await findConventions(folder), WINDOW);
 const namesIn = async (folder: string) => (await findConventions(folder)).files.map(({ path }) => path);
 
 describe("where they are found", () => {
@@ -86,11 +86,11 @@ describe("how they are told", () => {
   test("capped, whatever their size, and by the model's window", async () => {
     const folder = project({ "AGENTS.md": "Tabs, not spaces.\n".repeat(60_000), "sub/AGENTS.md": "Sub." });
     const found = await findConventions(folder);
-    const large = tellConventions(found, WINDOW);
+    const large = formatConventions(found, WINDOW);
     expect(large.length).toBeLessThan(20_000);
     expect(large).toContain("[cut here: it is longer]");
     expect(large).toContain("to be read before you work beside them: sub/AGENTS.md.");
-    expect(tellConventions(found, 4_096).length).toBeLessThan(3_000);
+    expect(formatConventions(found, 4_096).length).toBeLessThan(3_000);
   });
 
   test("marked as the project's words, by a mark that they cannot hold, the same each time", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { askingFiles, findInstalls, typed } from "../../src/project/installs.ts";
+import { findInstalls, installInputs, shellCommandOf } from "../../src/project/installs.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { writeFiles } from "../support/swarm/real-project.ts";
 
@@ -12,7 +12,7 @@ const MANIFEST = '{"dependencies": {"a": "1"}}';
 function installs(files: Record<string, string>, folders = ["."]): string[] {
   const top = temporaryFolder();
   writeFiles(top, files);
-  return findInstalls(top, folders).map(typed);
+  return findInstalls(top, folders).map(shellCommandOf);
 }
 
 test.each<[name: string, files: Record<string, string>, command: string]>([
@@ -90,7 +90,7 @@ test.each<[name: string, files: Record<string, string>, changed: Record<string, 
   const top = temporaryFolder();
   const asked = () =>
     findInstalls(top, ["."])
-      .flatMap(askingFiles)
+      .flatMap(installInputs)
       .map(({ path, read }) => [path, read(existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "")]);
   writeFiles(top, files);
   const before = JSON.stringify(asked());

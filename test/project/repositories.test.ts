@@ -1,7 +1,7 @@
 import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { testIn } from "../../src/project/test-commands.ts";
+import { detectTests } from "../../src/project/test-commands.ts";
 import type { Analysis } from "../../src/protocol/analysis.ts";
 import { Analysis as AnalysisSchema } from "../../src/protocol/analysis.ts";
 import { analyzeProject } from "../../src/squads/analyze.ts";
@@ -323,7 +323,10 @@ test.each(Object.keys(CASES))("a repository shaped like %s is told as what it is
   for (const { purpose, command, from } of analysis.commands) {
     expect([from, existsSync(join(root, from))]).toEqual([from, true]);
     if (BY_RECIPE.includes(command)) continue;
-    expect([command, testIn(command)]).toMatchObject([command, { isTest: purpose === "test", codeIsTheirs: purpose === "test" }]);
+    expect([command, detectTests(command)]).toMatchObject([
+      command,
+      { isTest: purpose === "test", exitCodeIsTests: purpose === "test" },
+    ]);
   }
   expect(analysis.roster.map(({ reason }) => reason).join()).not.toMatch(/no tests/);
 });

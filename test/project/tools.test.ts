@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { testIn } from "../../src/project/test-commands.ts";
+import { detectTests } from "../../src/project/test-commands.ts";
 import { analyzeProject } from "../../src/squads/analyze.ts";
-import { tellFacts } from "../../src/squads/prompt.ts";
+import { formatFacts } from "../../src/squads/prompt.ts";
 import { json, lines, text } from "../fixtures/repositories/shape.ts";
 import { testGit } from "../support/git.ts";
 import { commandLines, projectOf } from "../support/project.ts";
@@ -208,7 +208,7 @@ test.each(Object.keys(TOOLS))("%s", async (name) => {
   const commands = commandLines(analysis);
   expect({ commands, testTools, packageManagers }).toMatchObject(expected);
   for (const { purpose, command } of analysis.commands)
-    expect([command, testIn(command).isTest]).toEqual([command, purpose === "test"]);
+    expect([command, detectTests(command).isTest]).toEqual([command, purpose === "test"]);
 });
 
 const member = (name: string) => json({ name, version: "1.0.0" });
@@ -332,5 +332,5 @@ test.each(Object.keys(REASONS))("what is known of the tests is said as surely as
   const analysis = await analysisOf(files);
   expect(analysis.roster.find(({ roleTitle }) => roleTitle === "Test Lead")!.reason).toBe(reason);
   const isGuess = analysis.commands.some((one) => one.purpose === "test" && one.isGuess);
-  expect(/To test, at a guess: /.test(tellFacts(analysis))).toBe(isGuess);
+  expect(/To test, at a guess: /.test(formatFacts(analysis))).toBe(isGuess);
 });

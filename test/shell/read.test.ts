@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { onlyLooks, testIn } from "../../src/project/test-commands.ts";
+import { detectTests, isReadOnlyCommand } from "../../src/project/test-commands.ts";
 import { findDestructiveCommand } from "../../src/shell/destructive-commands.ts";
 import { findDownloadRuns } from "../../src/shell/download-and-run.ts";
 import { expand } from "../../src/shell/expand.ts";
@@ -127,17 +127,17 @@ test.each([
 });
 
 test("a test is found behind arithmetic, and a function that is only defined is none", () => {
-  expect(testIn("echo $((1 << 2))\nnpm test")).toMatchObject({ isTest: true, codeIsTheirs: true });
-  expect(testIn("f() { npm test; }").isTest).toBe(false);
-  expect(testIn("f()\n{ npm test; }").isTest).toBe(false);
-  expect(testIn("setsid npm test").codeIsTheirs).toBe(false);
-  expect(onlyLooks("cat <<E\n$(rm x)\nE")).toBe(false);
-  expect(onlyLooks("cat <<'E'\n$(rm x)\nE")).toBe(true);
+  expect(detectTests("echo $((1 << 2))\nnpm test")).toMatchObject({ isTest: true, exitCodeIsTests: true });
+  expect(detectTests("f() { npm test; }").isTest).toBe(false);
+  expect(detectTests("f()\n{ npm test; }").isTest).toBe(false);
+  expect(detectTests("setsid npm test").exitCodeIsTests).toBe(false);
+  expect(isReadOnlyCommand("cat <<E\n$(rm x)\nE")).toBe(false);
+  expect(isReadOnlyCommand("cat <<'E'\n$(rm x)\nE")).toBe(true);
 });
 
 test("what is nested beyond any use is still read, and its exit code is nobody's", () => {
   const deep = (inner: string) => `${"(".repeat(1_000)}${inner}${")".repeat(1_000)}`;
-  expect(testIn(deep("npm test"))).toMatchObject({ isTest: true, codeIsTheirs: false });
+  expect(detectTests(deep("npm test"))).toMatchObject({ isTest: true, exitCodeIsTests: false });
   expect(wordsIn(`${deep("a")}; b`).at(-1)).toEqual(["b"]);
 });
 
@@ -170,8 +170,8 @@ test.each(HOSTILE)("fifty thousand characters of %j stop nobody who asks about t
   const text = piece.repeat(50_000 / piece.length);
   const started = performance.now();
   findDestructiveCommand(text, { cwd: "/srv/project" });
-  testIn(text);
-  onlyLooks(text);
+  detectTests(text);
+  isReadOnlyCommand(text);
   await findDownloadRuns([{ text, line: 1 }]);
   expect(performance.now() - started).toBeLessThan(soon(SOON_MS));
 });

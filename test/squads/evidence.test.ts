@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { testIn } from "../../src/project/test-commands.ts";
-import { evidenceOf, tellEvidence } from "../../src/squads/evidence.ts";
+import { detectTests } from "../../src/project/test-commands.ts";
+import { evidenceOf, formatEvidence } from "../../src/squads/evidence.ts";
 import type { ToolCall } from "../../src/store/tool-calls.ts";
 import { soon } from "../support/soon.ts";
 
@@ -132,13 +132,13 @@ const theirs = [
 ];
 
 test("commands that run tests are told from those that do not", () => {
-  expect(yes.filter((command) => !testIn(command).isTest)).toEqual([]);
-  expect(no.filter((command) => testIn(command).isTest)).toEqual([]);
+  expect(yes.filter((command) => !detectTests(command).isTest)).toEqual([]);
+  expect(no.filter((command) => detectTests(command).isTest)).toEqual([]);
 });
 
 test("a test whose exit code is hidden by what stands around it is not taken for a passed one", () => {
-  expect(hidden.filter((command) => !testIn(command).isTest || testIn(command).codeIsTheirs)).toEqual([]);
-  expect(theirs.filter((command) => !testIn(command).codeIsTheirs)).toEqual([]);
+  expect(hidden.filter((command) => !detectTests(command).isTest || detectTests(command).exitCodeIsTests)).toEqual([]);
+  expect(theirs.filter((command) => !detectTests(command).exitCodeIsTests)).toEqual([]);
 });
 
 test("a command that was written to make a reader hang or fall is read in no time", () => {
@@ -159,7 +159,7 @@ test("a command that was written to make a reader hang or fall is read in no tim
     "docker exec ",
     "env ",
   ])
-    expect(typeof testIn(piece.repeat(40_000)).isTest).toBe("boolean");
+    expect(typeof detectTests(piece.repeat(40_000)).isTest).toBe("boolean");
   expect(performance.now() - started).toBeLessThan(soon(5_000));
 });
 
@@ -250,7 +250,7 @@ test("a test that passed before other commands ran is not taken for evidence of 
 test.each(["failed", "cancelled"] as const)("a task that %s says where its work is, and offers no merge", (status) => {
   const own = { branch: "io/t_1", base: "a".repeat(40), treeBefore: "b".repeat(40), treeAfter: "c".repeat(40) };
   const evidence = { filesChanged: ["a.txt"], commands: [], ...own };
-  expect(tellEvidence(evidence, "done")).toContain("git merge io/t_1");
-  expect(tellEvidence(evidence, status)).toMatch(/on the branch io\/t_1.*git diff/);
-  expect(tellEvidence(evidence, status)).not.toContain("merge");
+  expect(formatEvidence(evidence, "done")).toContain("git merge io/t_1");
+  expect(formatEvidence(evidence, status)).toMatch(/on the branch io\/t_1.*git diff/);
+  expect(formatEvidence(evidence, status)).not.toContain("merge");
 });

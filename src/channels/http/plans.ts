@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
 import { Planning } from "../../protocol/plans.ts";
-import { allowedBy } from "../../swarm/agents/models.ts";
+import { rewordMissingModels } from "../../swarm/agents/models.ts";
 import { readRunSettings } from "../../swarm/pipeline/settings.ts";
 import type { PlanDesk } from "../../swarm/run/plan-desk.ts";
 import { ALLOW, Variables } from "./runs.ts";
@@ -52,7 +52,7 @@ export function planRoutes(app: OpenAPIHono, { plans }: PlanRoutesDeps, channelO
         ...(variables && { settings: readRunSettings(variables) }),
         ...(isCommand && { source: "cli" }),
       })
-      .catch(allowedBy(isCommand ? undefined : ALLOW));
+      .catch(rewordMissingModels(isCommand ? undefined : ALLOW));
     return context.json(planning, 201);
   });
 

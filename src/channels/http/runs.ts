@@ -5,7 +5,7 @@ import { newId } from "../../lib/ids.ts";
 import { Conversation } from "../../protocol/messages.ts";
 import { PullOptions } from "../../protocol/pulls.ts";
 import { BegunRun, Cleaned, Run, RunDiff, RunStepDetail, RunSummary, type SaidSoFar } from "../../protocol/runs.ts";
-import { allowedBy } from "../../swarm/agents/models.ts";
+import { rewordMissingModels } from "../../swarm/agents/models.ts";
 import { readRunSettings, settingsIn, VARIABLE_NAMES } from "../../swarm/pipeline/settings.ts";
 import type { Swarm } from "../../swarm/run/swarm.ts";
 import { HttpError } from "./errors.ts";
@@ -144,7 +144,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, channelOf: ChannelOf)
       })
       .catch((error: unknown) => {
         pulls.forget(given);
-        return allowedBy(howToAllow(context))(error);
+        return rewordMissingModels(howToAllow(context))(error);
       });
     if (channelOf(context) === "terminal") onCommandRun(id);
     return context.json({ ...find(id), remarks: [...remarks, ...notes] }, 201);
@@ -191,7 +191,7 @@ export function runRoutes(app: OpenAPIHono, deps: RunDeps, channelOf: ChannelOf)
     const { issue: _, ...settings } = settingsIn(variables);
     const { notes } = await swarm
       .resume(id, { ...wanted, settings, unattended: !attended })
-      .catch(allowedBy(howToAllow(context)));
+      .catch(rewordMissingModels(howToAllow(context)));
     return context.json({ ...find(id), remarks: [...notes] }, 200);
   });
 

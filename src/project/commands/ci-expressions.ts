@@ -47,7 +47,7 @@ const VERSION = /^v?\d+(?:\.(?:\d+|x))*$|^(?:stable|beta|nightly)$/;
 const SAFE = /^[\w@%+=:,./ -]{0,200}$/;
 
 /** Replaces the placeholders whose values can be known. A line in which others remain is not read. */
-export function resolved(text: string, values: Values): string {
+export function resolvePlaceholders(text: string, values: Values): string {
   return text
     .replace(VERSIONED, (whole, before: string, inner: string) =>
       /^\s*(?:matrix|env)\./.test(inner) && VERSION.test(evaluate(inner, values) ?? "") ? before : whole,
@@ -95,7 +95,7 @@ function cell(row: Yaml, path: readonly string[]): string | undefined {
 const RARE = /failure\(\)|cancelled\(\)|refs\/tags|release|deploy|schedule|workflow_dispatch/i;
 
 /** Whether a condition lets a step run on an ordinary change; an unknown condition does. */
-export function holds(condition: unknown, values: Values): boolean {
+export function mayHold(condition: unknown, values: Values): boolean {
   const text = textOf(condition)
     .slice(0, 1_000)
     .replace(/\$\{\{|\}\}/g, " ");
@@ -122,7 +122,7 @@ export function variablesOf(env: unknown, values: Values): Record<string, string
   const entries = Object.entries(mapOf(env)).slice(0, 50);
   return Object.fromEntries(
     entries.map(([name, value]) => {
-      const text = value === null ? "" : resolved(textOf(value), values);
+      const text = value === null ? "" : resolvePlaceholders(textOf(value), values);
       return [name, SAFE.test(text) && !isMap(value) ? text : undefined];
     }),
   );

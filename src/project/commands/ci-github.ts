@@ -1,11 +1,11 @@
 import { posix } from "node:path";
 import {
-  holds,
   isMap,
   listOf,
   mapOf,
+  mayHold,
   OTHER_SYSTEM,
-  resolved,
+  resolvePlaceholders,
   rowsOf,
   textOf,
   type Values,
@@ -75,13 +75,13 @@ function ofJob(id: string, job: Yaml, workflow: Yaml, actions: ReadonlyMap<strin
   if (PUBLISHING.test(`${id} ${textOf(job.name)}`) || job.environment !== undefined || isSecret(job.env)) return [];
   if (steps.some((step) => publishes(step) || isElsewhere(step))) return [];
   const folder = folderOf(job) ?? folderOf(workflow) ?? ".";
-  const placeholders = readIn(workflow);
+  const placeholders = variablesReadBy(workflow);
   return rowsOf(job.strategy).flatMap((matrix) => {
     const global = variablesOf(workflow.env, { matrix, env: {}, inputs: {} });
     const own = variablesOf(job.env, { matrix, env: known(global), inputs: {} });
     const around = known({ ...global, ...own });
     const values: Values = { matrix, env: around, inputs: {} };
-    if (OTHER_SYSTEM.test(resolved(textOf(job["runs-on"]), values)) || !holds(job.if, values)) return [];
+    if (OTHER_SYSTEM.test(resolvePlaceholders(textOf(job["runs-on"]), values)) || !mayHold(job.if, values)) return [];
     const isOwn = ([name]: [string, string]) => !placeholders.has(name);
     return ofSteps(steps, { values, folder, actions, depth: 0 }).map((script) => ({
       ...script,
@@ -91,7 +91,7 @@ function ofJob(id: string, job: Yaml, workflow: Yaml, actions: ReadonlyMap<strin
 }
 
 /** Variables that the workflow itself reads in its commands and conditions. */
-const readIn = (workflow: Yaml) =>
+const variablesReadBy = (workflow: Yaml) =>
   new Set([...JSON.stringify(workflow).matchAll(/\benv\.(\w{1,100})/g)].map((match) => match[1]!));
 
 interface JobRun {
@@ -109,7 +109,7 @@ function ofSteps(steps: readonly Yaml[], run: JobRun): CiScript[] {
     const uses = textOf(step.uses).split("@")[0]!;
     const text = textOf(step.run);
     if (uses === "actions/download-artifact" || linesOf(text).some(changesSources)) break;
-    if (!holds(step.if, values)) continue;
+    if (!mayHold(step.if, values)) continue;
     found.push(...ofStep(step, uses, text, { ...run, values }));
     // From here on a variable may have any value.
     if (/GITHUB_(?:ENV|PATH)/.test(text)) values = { ...values, env: {} };
@@ -125,7 +125,7 @@ function ofStep(step: Yaml, uses: string, text: string, { values, folder, action
   if (Object.entries(own).some(([name, value]) => value === undefined && !/TOKEN$/.test(name))) return [];
   const inside: Values = { ...values, env: { ...values.env, ...known(own) } };
   const at = step["working-directory"] ?? given["working-directory"] ?? folder;
-  const cwd = within(".", resolved(textOf(at), inside));
+  const cwd = within(".", resolvePlaceholders(textOf(at), inside));
   const local = localAction(uses);
   if (local !== undefined) {
     const action = depth < MAX_DEPTH ? actions.get(local) : undefined;
@@ -134,7 +134,7 @@ function ofStep(step: Yaml, uses: string, text: string, { values, folder, action
     return ofSteps(stepsOf(mapOf(action?.runs).steps), run);
   }
   const script = Object.hasOwn(ACTIONS, uses) ? ACTIONS[uses]!(given) : text;
-  return [{ text: resolved(script, inside), cwd, env: known(own), called: purposeByName(textOf(step.name)) }];
+  return [{ text: resolvePlaceholders(script, inside), cwd, env: known(own), called: purposeByName(textOf(step.name)) }];
 }
 
 const defaultsOf = (inputs: unknown): Record<string, string> =>

@@ -1,5 +1,5 @@
 import type { PackageManifest } from "../manifests/manifest.ts";
-import { type CommandFinder, type Found, nearest, type ProjectView, type Purpose, surely, when } from "./scope.ts";
+import { type CommandFinder, certainIf, type Found, nearest, type ProjectView, type Purpose, when } from "./scope.ts";
 
 const LOCKS = [
   ["pnpm-lock.yaml", "pnpm"],
@@ -27,7 +27,7 @@ export const ofNpm: CommandFinder = ({ manifest, view, isTested }) => {
   const run = (script: string) => (manager === "npm" && script === "test" ? "npm test" : `${manager} run ${script}`);
   const pick = (purpose: Purpose, names: readonly string[]): Found[] => {
     const first = names.find((name) => scripts.has(name));
-    const looking = first !== undefined && MENDS.test(scripts.get(first) ?? "") ? onlyLooking(first, scripts) : undefined;
+    const looking = first !== undefined && FIXES.test(scripts.get(first) ?? "") ? checkOnlyScript(first, scripts) : undefined;
     const script = looking ?? first;
     const placeholder = script !== undefined && /no test specified/.test(scripts.get(script) ?? "");
     return script === undefined || placeholder ? [] : [[purpose, run(script)]];
@@ -47,16 +47,16 @@ export const ofNpm: CommandFinder = ({ manifest, view, isTested }) => {
 };
 
 /** Options by which a linter changes files. */
-const MENDS = /(?:^|\s)(?:--fix|--write|-w)(?:\s|$)/;
+const FIXES = /(?:^|\s)(?:--fix|--write|-w)(?:\s|$)/;
 
 /** The script that does the same without changing files. */
-const onlyLooking = (name: string, scripts: ReadonlyMap<string, string>) =>
+const checkOnlyScript = (name: string, scripts: ReadonlyMap<string, string>) =>
   [`${name}:check`, `${name}:ci`, `${name}-check`, `${name}-ci`, `check:${name}`].find(
-    (each) => scripts.has(each) && !MENDS.test(scripts.get(each) ?? ""),
+    (each) => scripts.has(each) && !FIXES.test(scripts.get(each) ?? ""),
   );
 
 export const ofDeno: CommandFinder = ({ manifest: { scripts }, isTested }) => [
-  scripts.has("test") ? ["test", "deno task test"] : surely(isTested(/[._]test\.[cm]?[jt]sx?$/), "test", "deno test"),
+  scripts.has("test") ? ["test", "deno task test"] : certainIf(isTested(/[._]test\.[cm]?[jt]sx?$/), "test", "deno test"),
   scripts.has("lint") ? ["lint", "deno task lint"] : ["lint", "deno lint", "guess"],
   ...when(scripts.has("build"), "build", "deno task build"),
 ];

@@ -1,6 +1,6 @@
 import { artifactOf, elementsOf, mavenPlugins } from "../manifests/jvm.ts";
 import { uses } from "../manifests/manifest.ts";
-import { type CommandFinder, type Found, isWithin, type Scope, showsTests, surely, when } from "./scope.ts";
+import { type CommandFinder, certainIf, type Found, isWithin, type Scope, showsTests, when } from "./scope.ts";
 
 /** Maven's plugins that judge code: the failing goal, what must run before it, and its default phase. */
 const JUDGES: readonly { plugin: string; goal: string; before?: string; check: string; phase: string }[] = [
@@ -15,7 +15,7 @@ const PHASES = ["validate", "process-sources", "compile", "process-classes", "te
 export const ofMaven: CommandFinder = (scope) => {
   const mvn = scope.view.has("mvnw") ? "./mvnw -B" : "mvn -B";
   return [
-    surely(isTestedJvm(scope), "test", `${mvn} test`),
+    certainIf(isTestedJvm(scope), "test", `${mvn} test`),
     ...judgedByMaven(scope.manifest.text, mvn),
     ["build", `${mvn} package -DskipTests`],
   ];
@@ -57,7 +57,7 @@ export const ofGradle: CommandFinder = (scope) => {
   const isForOthers = manifest.folder !== "." && below.length === 1 && !view.hasFolder(`${manifest.folder}/src`);
   if (isForOthers) return [];
   return [
-    surely(isTestedJvm(scope), "test", `${gradle} test`),
+    certainIf(isTestedJvm(scope), "test", `${gradle} test`),
     ...TASKS.flatMap(([plugin, task]) =>
       when(
         below.some((one) => uses(one, plugin)),

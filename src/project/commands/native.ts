@@ -1,5 +1,5 @@
 import type { ProjectCommand } from "../../protocol/analysis.ts";
-import { type CommandFinder, type ProjectView, showsTests, surely, when } from "./scope.ts";
+import { type CommandFinder, certainIf, type ProjectView, showsTests, when } from "./scope.ts";
 
 /** CTest sees all tests only from the top folder. */
 export const ofCmake: CommandFinder = ({ manifest, view, text }) => {
@@ -88,7 +88,7 @@ export const ofCargo: CommandFinder = (scope) => {
   const clippy = view.named(/(?:^|\/)\.?clippy\.toml$/).length > 0 || /\bclippy\b/.test(view.ci);
   const format = has("rustfmt.toml") || has(".rustfmt.toml") || /\bcargo fmt\b/.test(view.ci);
   return [
-    surely(tested.length > 0 || showsTests(scope, /\.rs$/), "test", test),
+    certainIf(tested.length > 0 || showsTests(scope, /\.rs$/), "test", test),
     ...when(clippy, "lint", `cargo clippy${all}`),
     ...when(format, "lint", `cargo fmt${manifest.workspace ? " --all" : ""} --check`),
     ["build", `cargo build${all}`],
@@ -99,8 +99,8 @@ export const ofGo: CommandFinder = (scope) => {
   const { view } = scope;
   const linter = view.named(/(?:^|\/)\.golangci\.(?:ya?ml|toml|json)$/).length > 0;
   return [
-    surely(showsTests(scope, /_test\.go$/), "test", "go test ./..."),
-    linter ? ["lint", "golangci-lint run"] : surely(/\bgo vet\b/.test(view.ci), "lint", "go vet ./..."),
+    certainIf(showsTests(scope, /_test\.go$/), "test", "go test ./..."),
+    linter ? ["lint", "golangci-lint run"] : certainIf(/\bgo vet\b/.test(view.ci), "lint", "go vet ./..."),
     ["build", "go build ./..."],
   ];
 };

@@ -1,9 +1,9 @@
 import { posix } from "node:path";
 import { uses } from "../manifests/manifest.ts";
-import { type CommandFinder, type Found, isWithin, showsTests, surely, when } from "./scope.ts";
+import { type CommandFinder, certainIf, type Found, isWithin, showsTests, when } from "./scope.ts";
 
 export const ofSbt: CommandFinder = (scope) => [
-  surely(showsTests(scope, /\.(?:scala|java)$/), "test", "sbt test"),
+  certainIf(showsTests(scope, /\.(?:scala|java)$/), "test", "sbt test"),
   ["build", "sbt compile"],
 ];
 
@@ -71,15 +71,15 @@ export const ofPhp: CommandFinder = ({ manifest, has, isTested }) => {
 };
 
 export const ofElixir: CommandFinder = (scope) => [
-  surely(showsTests(scope, /_test\.exs$/), "test", "mix test"),
-  surely(scope.has(".formatter.exs"), "lint", "mix format --check-formatted"),
+  certainIf(showsTests(scope, /_test\.exs$/), "test", "mix test"),
+  certainIf(scope.has(".formatter.exs"), "lint", "mix format --check-formatted"),
   ["build", "mix compile"],
 ];
 
 export const ofDart: CommandFinder = (scope) => {
   const dart = uses(scope.manifest, "flutter") ? "flutter" : "dart";
   return [
-    surely(showsTests(scope, /_test\.dart$/), "test", `${dart} test`),
-    surely(scope.has("analysis_options.yaml"), "lint", `${dart} analyze`),
+    certainIf(showsTests(scope, /_test\.dart$/), "test", `${dart} test`),
+    certainIf(scope.has("analysis_options.yaml"), "lint", `${dart} analyze`),
   ];
 };

@@ -62,7 +62,7 @@ export const isWithin = (path: string, folder: string): boolean =>
 export const when = (condition: boolean, purpose: Purpose, command: string): Found[] => (condition ? [[purpose, command]] : []);
 
 /** The command, certain if the condition holds, else a guess. */
-export const surely = (condition: boolean, purpose: Purpose, command: string): Found =>
+export const certainIf = (condition: boolean, purpose: Purpose, command: string): Found =>
   condition ? [purpose, command] : [purpose, command, "guess"];
 
 /** Whether anything shows that the package has tests. */

@@ -3,7 +3,7 @@ import type { ProjectCommand } from "../../protocol/analysis.ts";
 import { readShell } from "../../shell/read.ts";
 import { isAssignment, type Part } from "../../shell/syntax.ts";
 import { defaultGoal } from "../manifests/jvm.ts";
-import { testIn } from "../test-commands.ts";
+import { detectTests } from "../test-commands.ts";
 import { autotoolsSteps } from "./native.ts";
 import type { ProjectView, Purpose } from "./scope.ts";
 import { recipeOf } from "./task-files.ts";
@@ -38,7 +38,7 @@ const LINTERS = words(
 /** Formatters and linters that change files unless told not to, and the words that tell them. */
 const FORMATTERS = words("prettier black isort ruff biome rustfmt shfmt clang-format");
 const ONLY_LOOKS = /^(?:--check|--check-only|--check-formatted|--dry-run|-c|-d|--diff|--list-different|-l|check|lint|ci)$/;
-const MENDS = /^(?:--fix|--fix-only|--write|-w|-i|--apply|-A|--auto-correct|--autocorrect)$/;
+const FIXES = /^(?:--fix|--fix-only|--write|-w|-i|--apply|-A|--auto-correct|--autocorrect)$/;
 const LINT_NAME = /^(?:lint|typecheck|type-check|check-types|types|tsc|vet|style|fmt-check|format-check|check|clippy)$/;
 const GRADLE_LINT = /^(?:spotlessCheck|checkstyle\w*|pmd\w*|spotbugs\w*|detekt|ktlintCheck|lint)$/;
 const BUILD_NAME = /^(?:build|compile|all|assemble)$/;
@@ -108,7 +108,7 @@ function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Pu
   if (!mayCheck(given, plain) || !isThere(plain, view, cwd)) return undefined;
   // A Make target that is a file rather than an action.
   if (plain[0] === "make" && named.slice(1).some((word) => word.includes("/") && !isAssignment(word))) return undefined;
-  if (testIn(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
+  if (detectTests(plain.map(quoted).join(" ")).isTest || testsByDefault(plain, view, cwd)) return "test";
   // What a bare `make` does is known if the file has the usual target.
   const isMake = plain.length === 1 && plain[0] === "make";
   return isMake && /^all:/m.test(view.read(cwd === "." ? "Makefile" : `${cwd}/Makefile`) ?? "") ? "build" : otherPurpose(plain);
@@ -117,14 +117,14 @@ function purposeOf(given: readonly string[], view: ProjectView, cwd: string): Pu
 /** Whether nothing in the words shows that they leave the project, change files, need other steps or cannot fail. */
 function mayCheck(given: readonly string[], plain: readonly string[]): boolean {
   if (given.every(isAssignment) || plain.some((word) => OUTSIDE.has(nameOf(word)) || OTHER_SYSTEM.test(word))) return false;
-  if (plain.some((word) => MENDS.test(word) || NEVER_FAILS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return false;
+  if (plain.some((word) => FIXES.test(word) || NEVER_FAILS.test(word)) || NEEDS_STEPS.has(nameOf(plain[0]!))) return false;
   // A linter's arguments are files, whatever their names.
   const named = LINTERS.has(nameOf(plain[0]!)) ? [] : plain.filter((word) => !word.startsWith("-"));
   return !named.some((word) => word.split(/[:/_.-]/).some((part) => NO_CHECK.test(part)));
 }
 
 /** Whether a command calls a script of the top package file, or a Make or just target, that fixes files. */
-export function mendsFiles(command: string, view: ProjectView): boolean {
+export function fixesFiles(command: string, view: ProjectView): boolean {
   const [program = "", ...args] = command.split(" ");
   const name = args.find((word) => word !== "run" && word !== "run-script" && !word.startsWith("-"));
   if (name === undefined) return false;
@@ -139,7 +139,7 @@ export function mendsFiles(command: string, view: ProjectView): boolean {
     line
       .trim()
       .split(/\s+/)
-      .some((word) => MENDS.test(word)),
+      .some((word) => FIXES.test(word)),
   );
 }
 
@@ -167,10 +167,10 @@ function testsByDefault(plain: readonly string[], view: ProjectView, cwd: string
   const [program = "", ...args] = unwrapped(plain);
   const [first = "", second = ""] = args;
   if (/^(?:make|just)$/.test(program) && args.length === 1 && byName(first) === undefined)
-    return recipeOf(view, cwd, program, first).some((line) => testIn(line.trim().replace(/^[@+-]+/, "")).isTest);
+    return recipeOf(view, cwd, program, first).some((line) => detectTests(line.trim().replace(/^[@+-]+/, "")).isTest);
   if (/^(?:npm|pnpm|yarn|bun)$/.test(program) && first === "run" && args.length === 2 && byName(second) === undefined) {
     const manifest = view.manifests.find(({ kind, folder }) => kind === "npm" && folder === cwd);
-    return testIn(manifest?.scripts.get(second) ?? "").isTest;
+    return detectTests(manifest?.scripts.get(second) ?? "").isTest;
   }
   if (/^gradlew?$/.test(nameOf(program))) return args.includes("build") && !args.includes("-x");
   if (nameOf(program) !== "rake" || args.length > 0) return false;

@@ -56,12 +56,12 @@ export function readGradle(text: string): ManifestFacts {
       (/%\s*(?:Test|"test")/.test(line) ? found.development : found.dependencies).add(match[1]!).add(match[2]!);
     for (const match of line.matchAll(/\b(?:id|plugin:?)\s*(?:\(\s*)?["']([\w.-]+)["']/g)) found.dependencies.add(match[1]!);
   }
-  for (const word of bareplugins(text)) found.dependencies.add(word);
+  for (const word of barePlugins(text)) found.dependencies.add(word);
   return { ...found, name: /^[ \t]*name\s*:=\s*"([^"\n]+)"/m.exec(text)?.[1] ?? "" };
 }
 
 /** In the Kotlin DSL, Gradle's own plugins are bare words. */
-function bareplugins(text: string): string[] {
+function barePlugins(text: string): string[] {
   const [, block = ""] = text.split(/^plugins\s*\{/m);
   return [...(block.split("}")[0] ?? "").matchAll(/(?:^|[;\n])[ \t]*`?([a-z][a-z-]*)`?[ \t]*(?=[;\n]|$)/g)].map(
     (match) => match[1]!,

@@ -73,7 +73,7 @@ export function readManifest(file: string, text: string): { manifest: PackageMan
   try {
     if (STRUCTURED.has(kind) && text.length > MAX_STRUCTURED)
       return { manifest: make({ name: "" }), problem: `is longer than ${MAX_STRUCTURED} letters` };
-    return { manifest: make(read(STRUCTURED.has(kind) ? text : lean(text), name)) };
+    return { manifest: make(read(STRUCTURED.has(kind) ? text : withoutBlanks(text), name)) };
   } catch (error) {
     const message = error instanceof z.ZodError ? "is not in the form such a file has" : messageOf(error).split("\n")[0]!;
     return { manifest: make({ name: "" }), problem: message.slice(0, 300) };
@@ -90,7 +90,7 @@ function placeOf(file: string): { folder: string; name: string } {
 }
 
 /** Removes blank lines, runs of blanks and the rest of endless lines, which could hang a search. */
-function lean(text: string): string {
+function withoutBlanks(text: string): string {
   return text
     .slice(0, 100_000)
     .split(/\r?\n/)

@@ -83,14 +83,14 @@ function createComplaints(pattern: RegExp) {
     add(text: string): void {
       if (!pattern.test(text)) return;
       if (found.length >= MAX_COMPLAINTS) isWhole = false;
-      else found.push(createHash("sha256").update(withoutPassing(text)).digest("hex").slice(0, 16));
+      else found.push(createHash("sha256").update(withoutVolatileParts(text)).digest("hex").slice(0, 16));
     },
     list: () => (isWhole ? found : undefined),
   };
 }
 
 /** A line without what varies between runs: durations, addresses, positions, folders of a run. */
-function withoutPassing(text: string): string {
+function withoutVolatileParts(text: string): string {
   return text
     .replace(/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|seconds|minutes|min)\b/g, "_")
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*/g, "_")

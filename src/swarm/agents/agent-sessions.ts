@@ -94,7 +94,7 @@ export function createAgentSessions({
           ...(besides.length > 0 && { besides }),
           ...(held.approvals && { approvals: held.approvals }),
           ...(held.mode && { strictest: held.mode }),
-          stand: standFor(sandboxProfile(call.cwd), access),
+          stand: profileFor(sandboxProfile(call.cwd), access),
         }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),
@@ -113,7 +113,7 @@ export function actorOf({ agent }: Pick<SessionFor, "agent">): string {
 }
 
 /** A read-only agent may write neither its own worktree nor those of other repositories. */
-function standFor(profile: SandboxProfile, access: "write" | "read"): SandboxProfile {
+function profileFor(profile: SandboxProfile, access: "write" | "read"): SandboxProfile {
   if (access === "write") return { ...profile, access };
   return { ...profile, access, writable: [], readable: [...(profile.readable ?? []), ...(profile.writable ?? [])] };
 }

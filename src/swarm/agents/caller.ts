@@ -5,25 +5,25 @@ import { noUsage, type Spender, type Spending } from "../../protocol/usage.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import type { Agent } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import { type Journal, RunFailed, RunStopped, type StepLife, type StepOutcome } from "../steps/journal.ts";
+import { type Journal, RunFailed, RunStopped, type StepContext, type StepOutcome } from "../steps/journal.ts";
 import { attemptSession, turnAttempt, turnOwner } from "../steps/keys.ts";
 import { Reply } from "../steps/reply.ts";
 import { addUsage } from "../steps/usage.ts";
 import { type AgentSessions, actorOf, type SessionFor } from "./agent-sessions.ts";
 
 /** An agent that will soon be asked for the first time in that session. */
-export interface Expected extends SessionFor {
+export interface UpcomingCall extends SessionFor {
   key: string;
 }
 
-export interface Call extends Expected {
+export interface Call extends UpcomingCall {
   phase: string;
   stream?: number;
   prompt: string;
   /** Summarizes the reply for the record. */
   verdict?: (text: string) => string;
   /** The agents asked after this one: their sessions are prepared while this one works. */
-  next?: readonly Expected[];
+  next?: readonly UpcomingCall[];
   /** Other work to start meanwhile. */
   meanwhile?: () => void;
 }
@@ -32,7 +32,7 @@ export interface Call extends Expected {
 export interface Caller {
   ask(call: Call): Promise<Reply>;
   /** Prepares the sessions of agents that will be asked soon. */
-  expect(calls: readonly Expected[]): void;
+  prepareSessions(calls: readonly UpcomingCall[]): void;
   /** Every session that was begun; deleted when the run is over. */
   sessions(): string[];
 }
@@ -67,7 +67,7 @@ const HOPELESS = new Set(["unauthorized", "unpaid", "no_model", "no_chat", "no_t
 export function createCaller(deps: CallerDeps): Caller {
   const { sessions, journal, runs, agents, serving } = deps;
 
-  const expect = (calls: readonly Expected[]): void => {
+  const prepareSessions = (calls: readonly UpcomingCall[]): void => {
     for (const call of calls) {
       const agent = agents.get(call.agent);
       if (!agent || runs.step(journal.runId, call.key)) continue;
@@ -77,7 +77,7 @@ export function createCaller(deps: CallerDeps): Caller {
 
   return {
     sessions: sessions.begun,
-    expect,
+    prepareSessions,
     ask(asked) {
       const said = deps.preamble?.(asked.cwd) ?? "";
       const call = said === "" ? asked : { ...asked, prompt: `${said}\n\n${asked.prompt}` };
@@ -96,7 +96,7 @@ export function createCaller(deps: CallerDeps): Caller {
       };
       // After a restart another model may serve the name; the step is the same as long as the name is.
       const inputs = { prompt: call.prompt, model: name };
-      return journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, expect));
+      return journal.step(Reply, head, inputs, (life) => askUntilAnswered(deps, call, agent, life, prepareSessions));
     },
   };
 }
@@ -106,8 +106,8 @@ async function askUntilAnswered(
   deps: CallerDeps,
   call: Call,
   agent: Agent,
-  { earlier, track, tryBegins, retries }: StepLife,
-  expect: Caller["expect"],
+  { earlier, track, tryBegins, retries }: StepContext,
+  prepareSessions: Caller["prepareSessions"],
 ): Promise<StepOutcome<Reply>> {
   const { journal, runs, settings, signal } = deps;
   let isAsked = false;
@@ -115,7 +115,7 @@ async function askUntilAnswered(
     if (isAsked || signal.aborted) return;
     isAsked = true;
     deps.onAsked?.();
-    expect(call.next ?? []);
+    prepareSessions(call.next ?? []);
     call.meanwhile?.();
   };
   let usage = noUsage();

@@ -5,7 +5,7 @@ import type { Reply } from "../steps/reply.ts";
 import type { Call, Caller } from "./caller.ts";
 import { answerPrompt } from "./prompts.ts";
 
-export interface Answering {
+export interface ClarificationOptions {
   /** A reply with this keyword on a line of its own is a question. */
   keyword: string;
   /** Gets a question answered, as the step with this key. */
@@ -13,7 +13,7 @@ export interface Answering {
 }
 
 /** Asks an agent, and gets its questions answered until it gives a real reply or has asked too often. */
-export async function askWithAnswers(caller: Caller, call: Call, { keyword, answer }: Answering): Promise<Reply> {
+export async function askWithAnswers(caller: Caller, call: Call, { keyword, answer }: ClarificationOptions): Promise<Reply> {
   let reply = await caller.ask(call);
   if (!answer) return reply;
   for (let round = 1; round <= MAX_CLARIFICATIONS && reply.ok && saysKeyword(reply.text, keyword); round += 1) {

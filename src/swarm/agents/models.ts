@@ -25,7 +25,7 @@ export class MissingModels extends UserError {
 }
 
 /** Rewords the refusal for callers that allow substitute models by something other than `--stand-ins`. */
-export function allowedBy(howToAllow: string | undefined) {
+export function rewordMissingModels(howToAllow: string | undefined) {
   return (error: unknown): never => {
     throw error instanceof MissingModels ? new MissingModels(error.missing, error.available, howToAllow) : error;
   };
@@ -42,7 +42,7 @@ export async function resolveModels(
 ): Promise<RunModel[]> {
   const names = [...new Map(named.map(({ name, anyOf = [name] }) => [name, anyOf]))];
   const models = await Promise.all(
-    names.map(async ([name, anyOf]): Promise<RunModel> => ({ name, ...(await firstThere(engine, anyOf)) })),
+    names.map(async ([name, anyOf]): Promise<RunModel> => ({ name, ...(await firstAvailable(engine, anyOf)) })),
   );
   const isMissing = (name: string) => models.some((model) => model.name === name && model.standsIn && !model.rehearsal);
   const missing = named.flatMap(({ name, where }) => (where !== undefined && isMissing(name) ? [{ name, where }] : []));
@@ -55,7 +55,7 @@ export async function resolveModels(
 }
 
 /** The first of some models that exists, else the substitute for the first. */
-async function firstThere(engine: Pick<Engine, "serving">, names: readonly string[]): Promise<Serving> {
+async function firstAvailable(engine: Pick<Engine, "serving">, names: readonly string[]): Promise<Serving> {
   const serving = await Promise.all(names.map((name) => engine.serving(name)));
   return serving.find(({ standsIn }) => !standsIn) ?? serving[0]!;
 }
@@ -84,10 +84,10 @@ function listOf(name: string, available: readonly string[]): string {
 
 /** A likely typo first, then the names that share most words and numbers with it. */
 function nearestFirst(name: string, available: readonly string[]): string[] {
-  const slip = nearest(name, available);
+  const typo = nearest(name, available);
   const words = wordsOf(name);
   const likeness = (id: string) =>
-    id === slip ? Number.POSITIVE_INFINITY : wordsOf(id).filter((word) => words.includes(word)).length;
+    id === typo ? Number.POSITIVE_INFINITY : wordsOf(id).filter((word) => words.includes(word)).length;
   return [...available].sort((a, b) => likeness(b) - likeness(a));
 }
 

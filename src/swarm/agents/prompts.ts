@@ -54,12 +54,12 @@ export function repositoriesPrompt(own: { projectPath: string; worktree: string 
 
 /** Agents may write headings, but they are lowered below the level that divides a prompt. */
 const section = (title: string, text: string, limit = LIMITS.text) =>
-  text.trim() ? [`## ${title}\n${clip(lowered(text.trim()), limit)}`] : [];
-const lowered = (text: string) => text.replace(/^## /gm, "### ");
+  text.trim() ? [`## ${title}\n${clip(withLoweredHeadings(text.trim()), limit)}`] : [];
+const withLoweredHeadings = (text: string) => text.replace(/^## /gm, "### ");
 const join = (parts: string[]) => parts.join("\n\n");
 
 /** The results of the earlier phases. */
-export interface SoFar {
+export interface EarlierResults {
   spec: string;
   design: string;
   tasks: readonly SwarmTask[];
@@ -67,7 +67,7 @@ export interface SoFar {
 }
 
 /** What earlier streams of the run have done, if there were any. */
-function done(streams: SoFar["streams"]): string[] {
+function earlierTasks(streams: EarlierResults["streams"]): string[] {
   const lines = streams.map(({ taskId, task, status, merged, reason }) => {
     const end = merged ? "merged" : `${status}${reason === null ? "" : `, ${oneLine(reason, 300)}`}`;
     return `- ${named(taskId)}: ${oneLine(task, 300)} (${end})`;
@@ -75,23 +75,23 @@ function done(streams: SoFar["streams"]): string[] {
   return lines.length === 0 ? [] : [`## Tasks that were worked on before\n${lines.join("\n")}`];
 }
 
-export function specPrompt(about: Background, { spec, streams }: SoFar): string {
+export function specPrompt(about: Background, { spec, streams }: EarlierResults): string {
   const again = spec !== "" || streams.length > 0;
   return join([
     ...background(about),
     ...section("The specification so far", spec),
-    ...done(streams),
+    ...earlierTasks(streams),
     again
       ? "Write the specification for what is to be done next. Look at the project first: it holds what was done. Say what of the specification so far still stands. Reply with the specification alone."
       : "Write the specification for this request. Look at the project first. Reply with the specification alone.",
   ]);
 }
 
-export function decomposePrompt(about: Background, { spec, streams }: SoFar, marker: string): string {
+export function decomposePrompt(about: Background, { spec, streams }: EarlierResults, marker: string): string {
   return join([
     ...background(about),
     ...section("Specification", spec),
-    ...done(streams),
+    ...earlierTasks(streams),
     ...(streams.length > 0 ? ["The project holds what was merged. Do not list it again; list what is still to be done."] : []),
     [
       "Split this specification into tasks that one engineer each can do, with tests. As few as make sense; one is fine, and " +
@@ -111,7 +111,7 @@ export function repairPrompt(asked: string, reply: string, problem: string): str
   ]);
 }
 
-export function designPrompt(about: Background, { spec, tasks, design }: SoFar): string {
+export function designPrompt(about: Background, { spec, tasks, design }: EarlierResults): string {
   const frontend = tasks.filter((task) => task.frontend);
   return join([
     ...background(about),
@@ -141,7 +141,7 @@ export function revisePrompt(
 
 export function describeTask(task: SwarmTask): string {
   const criteria = task.acceptanceCriteria.map((each) => `- ${oneLine(each, 2_000)}`).join("\n");
-  return `${named(task.id)}: ${lowered(task.text)}${criteria ? `\n\nAcceptance criteria:\n${criteria}` : ""}`;
+  return `${named(task.id)}: ${withLoweredHeadings(task.text)}${criteria ? `\n\nAcceptance criteria:\n${criteria}` : ""}`;
 }
 
 export function implementPrompt(about: Background, spec: string, task: SwarmTask, design: string): string {

@@ -6,7 +6,7 @@ import { servingAmong } from "./models.ts";
 export type Served = Pick<RunStep, "agent" | "model" | "asked">;
 
 /** A sentence for each substitute model. */
-export function standIns(models: readonly RunModel[]): string[] {
+export function describeSubstitutes(models: readonly RunModel[]): string[] {
   return models.filter(({ standsIn }) => standsIn).map(({ name, model }) => `${named(model)} stands in for ${named(name)}`);
 }
 
@@ -17,7 +17,7 @@ export function servedLine(calls: readonly Served[], models: readonly RunModel[]
     const served = unique(calls.filter((call) => call.agent === agent).map(({ model }) => model));
     return `${named(agent ?? "")} on ${served.map((model) => named(model ?? "")).join(" and ")}`;
   });
-  return [who.join(", "), ...standIns(used), ...otherNames(calls, models)].filter(Boolean).join(" · ");
+  return [who.join(", "), ...describeSubstitutes(used), ...otherNames(calls, models)].filter(Boolean).join(" · ");
 }
 
 export interface ModelUse {

@@ -135,14 +135,14 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
     const instead = tests && commandForTests(check.command, resolve(at.folder, check.cwd), tests);
     if (instead) {
       const alone = await runAndRestore({ ...check, instead }, at, ...known);
-      if (failAgain(tests, alone.ran)) return { judged: inAddition(judge.once(first), AGAIN_ALONE), isClean: alone.isClean };
+      if (failAgain(tests, alone.ran)) return { judged: withAddedReason(judge.once(first), AGAIN_ALONE), isClean: alone.isClean };
     }
     const whole = await runAndRestore(check, at, ...known);
     return { judged: judge.twice(first, whole.ran), isClean: whole.isClean };
   }
 
   /** Runs a check, and once more if it fails. */
-  async function judged(check: CheckToRun, at: CheckedAt, judgeOf: JudgeOf, ...known: [Set<string>, OnWorker]) {
+  async function runAndJudge(check: CheckToRun, at: CheckedAt, judgeOf: JudgeOf, ...known: [Set<string>, OnWorker]) {
     const { ran, isClean } = await runAndRestore(check, at, ...known);
     const judge = await judgeOf(check, ran);
     const once = judge.once(ran);
@@ -150,18 +150,18 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
     return isWorthAnother ? runAgain(check, ran, at, judge, ...known) : { judged: once, isClean };
   }
 
-  return { runOne, judged };
+  return { runOne, runAndJudge };
 }
 
 /** Runs the checks once per tree: the same tree has the same evidence in any folder. */
 export function createChecks(deps: ChecksDeps) {
   const { journal, configured, findChecks, packages, reinstall, env, label, treeIn = async (state) => state } = deps;
-  const { runOne, judged } = createCheckRunner(deps);
-  const seen = new Map<string, CheckRecord[]>();
+  const { runOne, runAndJudge } = createCheckRunner(deps);
+  const evidenceByTree = new Map<string, CheckRecord[]>();
   let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: new Map() });
   let probed: Promise<ProbedChecks> | undefined;
   /** Probes the checks, once. */
-  const worth = (): Promise<ProbedChecks> => {
+  const probeResult = (): Promise<ProbedChecks> => {
     probed ??= probe();
     probed.catch(() => undefined);
     return probed;
@@ -191,7 +191,7 @@ export function createChecks(deps: ChecksDeps) {
         worker = by ?? worker;
       };
       for (const check of checks) {
-        const last = await judged(check, at, judgeOf, touched, onWorker);
+        const last = await runAndJudge(check, at, judgeOf, touched, onWorker);
         isClean = last.isClean;
         evidence.push(last.judged);
       }
@@ -200,7 +200,7 @@ export function createChecks(deps: ChecksDeps) {
       const notices =
         single.length > 0 ? await packages?.notices(single, evidence, (one, folder) => runOne(one, folder, "")) : undefined;
       const value = evidence.map((each) => ({ ...each, bound: each.bound ?? notices?.get(each.name) }));
-      return { value, verdict: later && value.length === 0 ? "later, for what is changed" : inOneWord(value), worker };
+      return { value, verdict: later && value.length === 0 ? "later, for what is changed" : summaryVerdict(value), worker };
     });
   }
 
@@ -210,7 +210,7 @@ export function createChecks(deps: ChecksDeps) {
   async function judgeByPackage(check: CheckToRun, ran: CheckRecord): Promise<Judge> {
     const onBase = async (at: BaseFolder) =>
       (
-        await judged(
+        await runAndJudge(
           check,
           { ...at, phase: "" },
           async () => baselineJudge,
@@ -230,10 +230,10 @@ export function createChecks(deps: ChecksDeps) {
       probe = work;
       probed = undefined;
       // Callers that need the result get its failure.
-      time.then(worth).catch(() => undefined);
+      time.then(probeResult).catch(() => undefined);
     },
     /** The result of the probe. */
-    worth,
+    probeResult,
     /** Runs the checks on the commit that the run begins from. The run is not blamed for what does not pass there. */
     baseline({ everything, ...at }: CheckedAt & { everything: boolean }): Promise<CheckRecord[]> {
       const find = async () => {
@@ -248,9 +248,9 @@ export function createChecks(deps: ChecksDeps) {
       return check && runOne(check, folder, "");
     },
     async run({ prefix, ...at }: CheckedAt & { prefix: string }): Promise<CheckEvidence[]> {
-      const { baseline, notices } = await worth();
+      const { baseline, notices } = await probeResult();
       const judge = judgeAgainst(baseline, notices);
-      const known = seen.get(at.tree) ?? baseline.filter(({ tree }) => tree === at.tree).map(judge.once);
+      const known = evidenceByTree.get(at.tree) ?? baseline.filter(({ tree }) => tree === at.tree).map(judge.once);
       const isKnown = ({ name }: Check) => baseline.some((each) => each.name === name);
       const judgeOf: JudgeOf = async (check, ran) => (isByPackage(check) && !isKnown(check) ? judgeByPackage(check, ran) : judge);
       const find = async () => ({
@@ -258,7 +258,7 @@ export function createChecks(deps: ChecksDeps) {
         later: false,
       });
       const evidence = known.length > 0 ? known : await run({ ...at, key: checksKey(prefix, at.tree) }, find, judgeOf);
-      seen.set(at.tree, evidence);
+      evidenceByTree.set(at.tree, evidence);
       return evidence;
     },
     /** Waits until a running probe has ended. */
@@ -309,12 +309,12 @@ function runnableIn(checks: readonly Check[], folder: string, env: NodeJS.Proces
   });
 }
 
-const inAddition = (record: CheckRecord, words: string): CheckRecord => ({
+const withAddedReason = (record: CheckRecord, words: string): CheckRecord => ({
   ...record,
   why: record.why ? `${record.why}, ${words}` : words,
 });
 
-function inOneWord(evidence: readonly CheckEvidence[]): string {
+function summaryVerdict(evidence: readonly CheckEvidence[]): string {
   if (evidence.length === 0) return "no checks";
   if (!passed(evidence)) return "failed";
   return evidence.some((each) => each.verdict !== "passed") ? "nothing new fails" : "passed";

@@ -12,7 +12,7 @@ export function chosenBy(squad: { slug: string; checks: readonly string[] | null
 }
 
 /** Formats the checks that a run would use, for people. */
-export function tellPlannedChecks(checks: readonly PlannedCheck[]): string[] {
+export function formatPlannedChecks(checks: readonly PlannedCheck[]): string[] {
   if (checks.length === 0) return ["Checks: none were found, so a result would count as untested."];
   return [
     "Checks:",

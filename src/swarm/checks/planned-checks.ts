@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Git } from "../../git/command.ts";
-import { surveyProject, tellLeftOut } from "../../project/analyze.ts";
+import { leftOutMessage, surveyProject } from "../../project/analyze.ts";
 import type { Check } from "../../project/commands.ts";
 import type { PlannedCheck } from "../../protocol/plans.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
@@ -14,7 +14,7 @@ export const findChecksWith =
   (git: Git): FindChecks =>
   async (folder, changed, note) => {
     const { checks, leftOut } = await surveyProject(git, folder, { changed });
-    if (leftOut > 0) note?.(tellLeftOut(leftOut));
+    if (leftOut > 0) note?.(leftOutMessage(leftOut));
     return checks;
   };
 

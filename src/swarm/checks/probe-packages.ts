@@ -7,7 +7,7 @@ import type { Check } from "../../project/commands.ts";
 import { hashOf, type Journal } from "../steps/journal.ts";
 import { IMPLEMENT, runKeys } from "../steps/keys.ts";
 import type { BranchWorkplace } from "../workspace/workspace.ts";
-import { beforeTheRun, notBound } from "./check-notes.ts";
+import { baselineNote, passesBrokenCodeNote } from "./check-notes.ts";
 import { inBaseTree, Trial, tryChecks } from "./trial.ts";
 import { CheckRecord, canNotice, isGreen } from "./verdicts.ts";
 
@@ -30,7 +30,7 @@ export interface BaseFolder {
  * Assesses the checks of single packages. Which of them a run needs is known only after changes, so each is tried on the base
  * commit when needed: its result there once it fails, and whether it notices broken code once it has run.
  */
-export function createPackageWorth({ journal, workplace, note, signal }: PackageAssessmentDeps) {
+export function createPackageAssessment({ journal, workplace, note, signal }: PackageAssessmentDeps) {
   const { repo, baseTree } = workplace;
   const before = new Map<string, Promise<CheckRecord | undefined>>();
   const noticed = new Map<string, boolean>();
@@ -61,7 +61,7 @@ export function createPackageWorth({ journal, workplace, note, signal }: Package
         return { value: [value], verdict: value.verdict ?? "passed" };
       }),
     );
-    if (record && !isGreen(record)) note(beforeTheRun(record));
+    if (record && !isGreen(record)) note(baselineNote(record));
     return record;
   }
 
@@ -105,13 +105,13 @@ export function createPackageWorth({ journal, workplace, note, signal }: Package
         });
         for (const each of trial.noticed) {
           noticed.set(each.name, each.noticed);
-          if (!each.noticed) note(notBound(each.name, trial.files));
+          if (!each.noticed) note(passesBrokenCodeNote(each.name, trial.files));
         }
       });
       return noticed;
     },
   };
 }
-export type PackageAssessment = ReturnType<typeof createPackageWorth>;
+export type PackageAssessment = ReturnType<typeof createPackageAssessment>;
 
 const idOf = ({ name, command, cwd }: Check) => hashOf([name, command, cwd]).slice(0, 12);

@@ -1,7 +1,7 @@
 import type { EventData, RunEventType } from "../../protocol/events.ts";
 import type { ReviewLoop, RunModel, RunStream } from "../../protocol/runs.ts";
 import type { CheckEnd } from "../../workers/remote/job-messages.ts";
-import type { Caller, Expected } from "../agents/caller.ts";
+import type { Caller, UpcomingCall } from "../agents/caller.ts";
 import type { Background } from "../agents/prompts.ts";
 import type { SwarmTask } from "../agents/task-list.ts";
 import type { Checks } from "../checks/checks.ts";
@@ -14,7 +14,7 @@ import type { Workplace } from "../workspace/workspace.ts";
 import type { Documents } from "./documents.ts";
 
 /** Announces what happened in a run. */
-export type TellRun = <T extends RunEventType>(type: T, data: Omit<EventData<T>, "runId">) => void;
+export type EmitRunEvent = <T extends RunEventType>(type: T, data: Omit<EventData<T>, "runId">) => void;
 
 /** What the phases of one run share. */
 export interface RunContext {
@@ -36,13 +36,13 @@ export interface RunContext {
   /** The request came from a plan. */
   planned: boolean;
   signal: AbortSignal;
-  tell: TellRun;
+  tell: EmitRunEvent;
   /** Returns the model that serves a name of the pipeline. */
   serving: (name: string) => RunModel;
   /** A line for a document: which model answered which agent in a phase, or in one stream of it. */
   served: (phase: string, stream?: number | null) => string;
   /** The agents asked first in the phases after this one, if already known. */
-  firstAskedAfter: (phase: Placed) => Expected[];
+  firstAskedAfter: (phase: Placed) => UpcomingCall[];
   /** Resolves when the first model is asked. */
   asked: Promise<void>;
   /** Installs what the project's lock files require, and notes what cannot be installed. */

@@ -7,7 +7,7 @@ import { indented, oneLine } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { checksInShort } from "../../protocol/check-words.ts";
 import type { Run, RunOutcome } from "../../protocol/runs.ts";
-import { modelUses, otherNames, standIns } from "../agents/served.ts";
+import { describeSubstitutes, modelUses, otherNames } from "../agents/served.ts";
 import { describeEvidence, fence } from "../checks/checks.ts";
 import { inside } from "../pipeline/agents.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
@@ -106,7 +106,7 @@ export function summaryOf(run: Run, changes = ""): string {
       ? `## Repositories\n\nOne piece of work, to be merged in this order:\n\n${run.repositories.map(({ projectPath, base }, index) => `${index + 1}. \`${projectPath}\`, branch \`${run.branch}\`, from \`${base?.slice(0, 12)}\``).join("\n")}`
       : "",
     changes ? `## Files changed\n\n${fence(changes)}` : "",
-    takeIt(run),
+    mergeInstructions(run),
     `${run.usage.calls} model calls · ${run.usage.inputTokens} tokens in (${run.usage.cacheReadTokens} from cache) · ${run.usage.outputTokens} tokens out`,
     modelsOf(run),
     `## Phases\n\n${rows([["phase", "status", "took", "why"], ["---", "---", "---", "---"], ...run.phases.map((each) => [each.name, each.status, lasted(each), each.reason ?? ""])])}`,
@@ -135,7 +135,7 @@ export function summaryOf(run: Run, changes = ""): string {
 }
 
 /** The commands to inspect and merge a result that is on a branch of its own. */
-function takeIt({ id, branch, applied, status, outcome }: Run): string {
+function mergeInstructions({ id, branch, applied, status, outcome }: Run): string {
   if (branch === null || applied || outcome === "unchanged" || outcome === "cancelled") return "";
   // The branch of a failed run may hold any part of the work.
   if (status === "failed")
@@ -158,7 +158,7 @@ function lasted({ startedAt, finishedAt }: { startedAt: string; finishedAt: stri
 
 function modelsOf(run: Run): string {
   const uses = modelUses(run);
-  const told = [...standIns(run.models), ...otherNames(uses, run.models)].map((each) => `- ${each}`);
+  const told = [...describeSubstitutes(run.models), ...otherNames(uses, run.models)].map((each) => `- ${each}`);
   if (uses.length === 0 && told.length === 0) return "";
   const table = rows([
     ["model", "asked for as", "agents", "calls"],

@@ -6,7 +6,7 @@ import { modelOn } from "../pipeline/named-models.ts";
 import { AgentName, FRONTEND_MARKER } from "../pipeline/schema.ts";
 import { RunFailed } from "../steps/journal.ts";
 import { tasksKey } from "../steps/keys.ts";
-import { firstEngineers, foreseeFirst } from "../streams/engineers.ts";
+import { firstEngineers, prepareFirstStream } from "../streams/engineers.ts";
 import { implement } from "./implement.ts";
 import { phaseKind } from "./kind.ts";
 
@@ -50,7 +50,7 @@ export const decompose = phaseKind({
         },
         next: built === undefined ? [] : firstEngineers(context, built, progress.streams.length),
         meanwhile: () => {
-          if (built !== undefined && round === 1) foreseeFirst(context, built, progress.streams.length);
+          if (built !== undefined && round === 1) prepareFirstStream(context, built, progress.streams.length);
         },
       });
       if (!reply.ok) throw new RunFailed(`${id}: ${agent} gave no tasks: ${reply.reason}`);

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { StepRow } from "../../store/runs.ts";
-import type { Expected } from "../agents/caller.ts";
+import type { UpcomingCall } from "../agents/caller.ts";
 import type { Progress, RunContext } from "../context/context.ts";
 import type { DeclaredKind } from "../pipeline/kind.ts";
 import type { Phase, PhaseSchema, Placed, ResolvedPipeline } from "../pipeline/schema.ts";
@@ -22,7 +22,7 @@ export interface PhaseKind<P extends Phase = Phase> extends DeclaredKind<P> {
   /** The finished steps to repeat when a run is resumed after this phase failed; failed steps are repeated anyway. */
   askAgain?(phase: Placed<P>, steps: readonly StepRow[]): StepRow[];
   /** The agents asked first, if known before the phase begins: their sessions are prepared in advance. */
-  firstAsked?(phase: Placed<P>, at: { pipeline: ResolvedPipeline; cwd: string }): Expected[];
+  firstAsked?(phase: Placed<P>, at: { pipeline: ResolvedPipeline; cwd: string }): UpcomingCall[];
   /** Reviewers whose loops are recorded as skipped when the phase is. */
   reviewers?(phase: Placed<P>): Pick<Reviewer, "key" | "agent">[];
   /** Why it is skipped, apart from its condition. */

@@ -1,4 +1,4 @@
-import type { Expected } from "../agents/caller.ts";
+import type { UpcomingCall } from "../agents/caller.ts";
 import { askWithAnswers } from "../agents/clarify.ts";
 import { clarifyPrompt, reviewPrompt, revisePrompt } from "../agents/prompts.ts";
 import type { RunContext } from "../context/context.ts";
@@ -21,7 +21,7 @@ export interface TextWork {
   reviews: readonly Review[];
   clarificationAgent?: string | undefined;
   /** The agents asked after this text, in later phases. */
-  next?: readonly Expected[];
+  next?: readonly UpcomingCall[];
 }
 
 /** Writes a text and takes it through its reviews; returns the last revision. */
@@ -49,14 +49,14 @@ function createDraft({ caller, about, pipeline, workplace }: RunContext, work: T
 
   const clarify = (key: string, who: string, asker: string, question: string) =>
     caller.ask({ ...base, key, agent: who, duty: "plan", prompt: clarifyPrompt(about, spec, asker, question) });
-  const asked = (reviewer: Reviewer, round: number): Expected => ({
+  const asked = (reviewer: Reviewer, round: number): UpcomingCall => ({
     ...base,
     key: roundKeys(reviewer.key, round).review,
     agent: reviewer.agent,
     duty: "review",
   });
 
-  async function write(key: string, prompt: string, next: readonly Expected[] = []): Promise<Reply> {
+  async function write(key: string, prompt: string, next: readonly UpcomingCall[] = []): Promise<Reply> {
     const call = { ...base, key, agent, duty: "plan" as const, prompt, next };
     const reply = await askWithAnswers(caller, call, {
       keyword: CLARIFICATION_KEYWORD,

@@ -10,14 +10,14 @@ import type { Reply } from "../steps/reply.ts";
 import { openMergedTree } from "../streams/merged-tree.ts";
 
 /** A reviewer of the merged result. */
-interface Seat {
+interface ReviewerRole {
   reviewer: Reviewer;
   duty: Approver["duty"];
   on?: Member["on"];
 }
 
 /** How a phase reviews the merged result of all streams. */
-export interface Whole {
+export interface WholeReview {
   /** The phase's id. */
   id: string;
   /** Reviews first; earlier approvers review again what is changed then. */
@@ -32,20 +32,20 @@ export interface Whole {
 export type MergedTree = ReturnType<typeof openMergedTree>;
 
 /** Takes the merged result through a review, and has the fixing agent address its findings. */
-export async function reviewWhole(context: RunContext, progress: Progress, whole: Whole) {
+export async function reviewWhole(context: RunContext, progress: Progress, whole: WholeReview) {
   const { id, first, on } = whole;
-  const seats: Seat[] = [{ reviewer: first, duty: "review", ...(on && { on }) }, ...againFor(whole, progress)];
+  const roles: ReviewerRole[] = [{ reviewer: first, duty: "review", ...(on && { on }) }, ...earlierApprovers(whole, progress)];
   const result = openMergedTree(context, id, progress.tree);
   const replies: string[] = [];
   await result.check();
   const loops = createLoops({
-    reviewers: seats.map(({ reviewer }) => reviewer),
+    reviewers: roles.map(({ reviewer }) => reviewer),
     phase: id,
     stream: null,
     record: context.recordLoop,
     work: reviewedWhole({
       ...{ context, progress, whole, result },
-      seatOf: ({ key }) => seats.find(({ reviewer }) => reviewer.key === key)!,
+      roleOf: ({ key }) => roles.find(({ reviewer }) => reviewer.key === key)!,
       onReply: (heading, text) => replies.push(`## ${heading}\n\n${text}`),
     }),
   });
@@ -55,7 +55,7 @@ export async function reviewWhole(context: RunContext, progress: Progress, whole
 }
 
 /** A fix voids earlier approvals, so those who approved a part review the whole. */
-function againFor({ id, first, on }: Whole, { approvers, tree }: Progress): Seat[] {
+function earlierApprovers({ id, first, on }: WholeReview, { approvers, tree }: Progress): ReviewerRole[] {
   const others = approvers.filter((each) => each.agent !== first.agent || each.duty !== "review" || each.on !== on);
   return others.map(({ duty, on: model, ...approver }, index) => {
     const count = others.slice(0, index + 1).filter((each) => each.agent === approver.agent && each.duty === duty).length;
@@ -68,22 +68,22 @@ function againFor({ id, first, on }: Whole, { approvers, tree }: Progress): Seat
 interface ReviewedWholeDeps {
   context: RunContext;
   progress: Progress;
-  whole: Whole;
+  whole: WholeReview;
   result: MergedTree;
-  seatOf: (reviewer: Reviewer) => Seat;
+  roleOf: (reviewer: Reviewer) => ReviewerRole;
   onReply: (heading: string, text: string) => void;
 }
 
 /** The merged result, as it is reviewed and as the fixing agent changes it. */
-function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: ReviewedWholeDeps): Reviewed {
+function reviewedWhole({ context, progress, whole, result, roleOf, onReply }: ReviewedWholeDeps): Reviewed {
   const { caller, journal, about, pipeline, workplace } = context;
   const { id, first, judge, fixAgent } = whole;
   const base = { phase: id, cwd: workplace.workspace.cwd };
-  const isTester = (reviewer: Reviewer) => seatOf(reviewer).duty === "qa";
+  const isTester = (reviewer: Reviewer) => roleOf(reviewer).duty === "qa";
 
   async function ask(reviewer: Reviewer, number: number, findings: readonly string[]): Promise<Reply> {
     const { agent, approvalKeyword } = reviewer;
-    const { duty, on } = seatOf(reviewer);
+    const { duty, on } = roleOf(reviewer);
     return caller.ask({
       ...base,
       key: roundKeys(reviewer.key, number).review,
@@ -99,7 +99,7 @@ function reviewedWhole({ context, progress, whole, result, seatOf, onReply }: Re
         approvalKeyword,
       }),
       verdict: (text) => readVerdict(text, approvalKeyword),
-      meanwhile: () => result.foreseeSummary(progress.baseTree),
+      meanwhile: () => result.precomputeSummary(progress.baseTree),
     });
   }
 

@@ -83,7 +83,13 @@ export function isUnattended(inputs: string): boolean | undefined {
 }
 
 /** The settings as they are stored. */
-export function kept({ issue: _, agentsDirSet: __, primaryModel, reviewModel, ...rest }: RunSettings): Inputs["settings"] {
+export function storedSettings({
+  issue: _,
+  agentsDirSet: __,
+  primaryModel,
+  reviewModel,
+  ...rest
+}: RunSettings): Inputs["settings"] {
   return { ...rest, ...(primaryModel !== undefined && { primaryModel }), ...(reviewModel !== undefined && { reviewModel }) };
 }
 

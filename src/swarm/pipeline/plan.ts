@@ -84,7 +84,7 @@ export function resolvePlan(loaded: LoadedPipeline, kinds: readonly DeclaredKind
 }
 
 /** How many calls a run will make, in a line for the person who starts it. */
-export function tellCalls({ phases, maxCalls, triesPerCall }: Plan): string {
+export function formatCallEstimate({ phases, maxCalls, triesPerCall }: Plan): string {
   const usual = (perTask: boolean) =>
     phases.filter((phase) => phase.perTask === perTask).reduce((sum, { usualCalls }) => sum + usualCalls, 0);
   const [one, three] = maxCalls;

@@ -27,7 +27,7 @@ export interface CleanOptions {
 
 const MOST_RUNS = 100_000;
 /** The user's own files that a run overwrote, as they were before. */
-const THEIRS = "earlier";
+const OVERWRITTEN = "earlier";
 
 /** Removes what runs left: worktrees, branches, refs, sessions and copies. If interrupted, the next call finishes the work. */
 export function createCleaner({ records, ...deps }: CleanerDeps) {
@@ -89,14 +89,14 @@ async function describe(left: Leftovers, unmerged: boolean): Promise<CleanItem> 
           `the branch ${name}, ${needed === "unmerged" ? "whose commits nothing else has" : "which is checked out"}`,
       ),
     ...withWork.map((name) => `the worktree ${join(folder, "worktrees", name)}, which holds work that is committed nowhere`),
-    ...(!unmerged && existsSync(join(folder, THEIRS))
-      ? [`${join(folder, THEIRS)}, documents of yours that the run wrote over`]
+    ...(!unmerged && existsSync(join(folder, OVERWRITTEN))
+      ? [`${join(folder, OVERWRITTEN)}, documents of yours that the run wrote over`]
       : []),
     ...left.submodules.flatMap(({ root, refs }) =>
       refs.branches.filter(({ needed }) => needed).map(({ name }) => `the branch ${name} of the submodule ${root}`),
     ),
   ];
-  const stays = [...withWork.map((name) => join("worktrees", name)), ...(unmerged ? [] : [THEIRS])];
+  const stays = [...withWork.map((name) => join("worktrees", name)), ...(unmerged ? [] : [OVERWRITTEN])];
   return {
     ...base,
     bytes: bytes - (await diskUse(stays.map((name) => join(folder, name)))),

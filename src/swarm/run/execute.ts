@@ -62,12 +62,12 @@ export async function beginChecks(context: RunContext, baseTree: string, view: (
     const previous = before;
     const probe = () => previous().then(() => probeChecks({ ...context, ...part, checks }, baseTree));
     checks.begin(probe, context.asked);
-    before = checks.worth;
+    before = checks.probeResult;
   }
   const isAwaited = context.requireChecks || context.workplace.kind === "in place";
-  const worths = isAwaited ? await Promise.all(context.parts.map(({ checks }) => checks.worth())) : [];
+  const probeResults = isAwaited ? await Promise.all(context.parts.map(({ checks }) => checks.probeResult())) : [];
   if (!context.requireChecks) return;
-  const baseline = worths.flatMap((each) => each.baseline);
+  const baseline = probeResults.flatMap((each) => each.baseline);
   const missing = view().preparation.flatMap((each) => (verdictOf(each) === "passed" ? [] : (each.why ?? [])));
   // A check that ran without distinguishing anything may lack what could not be installed.
   const isUnable = (each: CheckRecord) =>

@@ -22,7 +22,7 @@ import type { RunStream } from "../../protocol/runs.ts";
 import { WHOLE_TASK } from "../agents/task-list.ts";
 import type { RunContext } from "../context/context.ts";
 import { runKeys } from "../steps/keys.ts";
-import { journalOf, treesIn } from "../workspace/companions.ts";
+import { companionJournal, treesIn } from "../workspace/companions.ts";
 import type { BranchWorkplace } from "../workspace/workspace.ts";
 import type { Ending } from "./execute.ts";
 
@@ -43,7 +43,7 @@ export async function finishBranches(
   const { own, others } = await treesIn(workplace, ending.tree);
   await finishBranch(context, issue, streams, { ...ending, tree: own });
   for (const [index, { name, workplace: other }] of workplace.companions.entries()) {
-    const there = { ...context, workplace: other, journal: journalOf(context.journal, name) };
+    const there = { ...context, workplace: other, journal: companionJournal(context.journal, name) };
     await finishBranch(there, issue, [], { ...ending, tree: others[index] ?? null });
   }
 }
@@ -66,11 +66,11 @@ async function finishBranch(
     // Journaled before the branch moves, so that a resumed run moves it to the same commit.
     const head = { key: runKeys.commits, kind: "git" as const, phase: "run", decides: true };
     const { tip, commit } = await journal.step(Rewritten, head, { tree, how }, async () => {
-      const at = await unmoved(workplace, tree);
+      const at = await tipWithResult(workplace, tree);
       const merged = streams.filter(({ merged }) => merged);
       return { value: { tip: at, commit: await rewrite({ context, workplace, issue, streams: merged, tip: at, tree, how }) } };
     });
-    const from = await unmoved(workplace, tree);
+    const from = await tipWithResult(workplace, tree);
     await setRef(repo, historyRef(runId), tip);
     if (from !== commit) await moveBranch(repo, branch, { from, to: commit });
   } catch (error) {
@@ -80,7 +80,7 @@ async function finishBranch(
 }
 
 /** The tip of the run's branch, which must hold the run's result. */
-async function unmoved({ workspace }: BranchWorkplace, tree: string): Promise<string> {
+async function tipWithResult({ workspace }: BranchWorkplace, tree: string): Promise<string> {
   const at = await current(workspace.tree);
   if (at.tree !== tree) throw new UserError("it no longer holds what the run came to");
   return at.commit;
@@ -104,7 +104,7 @@ async function rewrite({ context, workplace, issue, streams, tip, tree, how }: R
   const signer = await committerOf(repo);
   const commit = await commitMaker(repo, tip);
   const throughHook = commitMsgHook(context, workplace);
-  const word = async (text: string, [from, to]: readonly [string, string], more: string[] = []) => {
+  const wordMessage = async (text: string, [from, to]: readonly [string, string], more: string[] = []) => {
     const files = await filesBetween(git, root, from, to);
     return throughHook(wordCommit(style, { text, request: issue, files }, { signer, more }));
   };
@@ -112,28 +112,28 @@ async function rewrite({ context, workplace, issue, streams, tip, tree, how }: R
   if (how === "squash" || streams.length <= 1) {
     const tasks = streams.length > 1 ? [streams.map(({ task }) => `- ${plain(task)}`).join("\n")] : [];
     const text = streams.length === 1 ? textOf(streams[0]!, issue) : issue;
-    return commit(tree, [base], await word(text, [baseTree, tree], tasks));
+    return commit(tree, [base], await wordMessage(text, [baseTree, tree], tasks));
   }
 
   /** The new commit for each old one. */
-  const instead = new Map([[base, base]]);
+  const rewritten = new Map([[base, base]]);
   let head = base;
   let before = base;
   for (const { last, stream } of groupsOf(await lineOf(git, root, base, tip), streams)) {
     const own = last.parents[1];
     const from = stream && own ? (await git.run(root, ["merge-base", own, before])).stdout.trim() : before;
-    const onto = instead.get(from);
+    const onto = rewritten.get(from);
     if (stream === undefined || own === undefined || onto === undefined) {
       const text = stream ? textOf(stream, issue) : "Address the findings of the reviews";
-      head = await commit(last.tree, [head], await word(text, [before, last.commit]));
+      head = await commit(last.tree, [head], await wordMessage(text, [before, last.commit]));
     } else {
       const text = textOf(stream, issue);
       const ownTree = await git.must(root, ["rev-parse", `${own}^{tree}`]);
-      const work = await commit(ownTree, [onto], await word(text, [from, own]));
+      const work = await commit(ownTree, [onto], await wordMessage(text, [from, own]));
       const isForward = onto === head && ownTree === last.tree;
       head = isForward ? work : await commit(last.tree, [head, work], `Merge "${plain(text)}" into the branch\n`);
     }
-    instead.set(last.commit, head);
+    rewritten.set(last.commit, head);
     before = last.commit;
   }
   return head;

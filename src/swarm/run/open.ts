@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { Repo } from "../../git/repository.ts";
 import { createStands } from "../../git/stand.ts";
 import { stricterSafety } from "../../home/modes.ts";
-import { type Conventions, findConventions, tellConventions } from "../../project/conventions.ts";
+import { type Conventions, findConventions, formatConventions } from "../../project/conventions.ts";
 import { rulesSection } from "../../protocol/rules.ts";
 import type { RunRow, Runs } from "../../store/runs.ts";
 import { createAgentSessions } from "../agents/agent-sessions.ts";
-import { createCaller, type Expected } from "../agents/caller.ts";
+import { createCaller, type UpcomingCall } from "../agents/caller.ts";
 import { servingAmong } from "../agents/models.ts";
 import { repositoriesPrompt } from "../agents/prompts.ts";
 import { servedLine } from "../agents/served.ts";
@@ -24,7 +24,7 @@ import type { Placed } from "../pipeline/schema.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { createJournal, recorders } from "../steps/journal.ts";
 import { companionName } from "../workspace/companions.ts";
-import { environmentIn, type LookedAt, type Workplace } from "../workspace/workspace.ts";
+import { environmentIn, type InspectedProject, type Workplace } from "../workspace/workspace.ts";
 import type { SwarmDeps } from "./deps.ts";
 import { clearEarlier } from "./earlier-documents.ts";
 import { openParts } from "./parts.ts";
@@ -45,7 +45,7 @@ export interface OpenedRun {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
-  looked?: LookedAt | undefined;
+  looked?: InspectedProject | undefined;
   conventions?: Promise<Conventions> | undefined;
   signal: AbortSignal;
   tell: RunContext["tell"];
@@ -115,7 +115,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
       preamble: (cwd) => repositoriesPrompt({ projectPath: row.project_path, worktree: cwd }, others),
     }),
   });
-  const firstAsked = (phase: Placed, cwd: string): Expected[] =>
+  const firstAsked = (phase: Placed, cwd: string): UpcomingCall[] =>
     kindOf(kinds, phase).firstAsked?.(phase, { pipeline, cwd }) ?? [];
   /** Whether a phase is already known to be skipped. */
   const isSkipped = (phase: Placed) => {
@@ -135,7 +135,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
     folder,
     looked,
     signal: untilEnd,
-    onPlace: (cwd) => caller.expect(phases.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
+    onPlace: (cwd) => caller.prepareSessions(phases.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });
   opened = workplace;
   if (row.lives === 1) await clearBefore(deps, life, workplace, record.note);
@@ -180,7 +180,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
       await checks.settled();
       if (workplace.kind === "in place") return;
       const installed = [workplace, ...workplace.companions.map((each) => each.workplace)].map((place) => place.installed);
-      await Promise.allSettled([...installed, ...[...workplace.foreseen.values()].map(({ made }) => made)]);
+      await Promise.allSettled([...installed, ...[...workplace.preparedStreams.values()].map(({ made }) => made)]);
     },
   };
 }
@@ -194,7 +194,7 @@ async function openConventions(
   const projects = others.map(({ projectPath }) => findConventions(projectPath));
   const found = await Promise.all([conventions ?? findConventions(path), ...projects]);
   return (window) =>
-    [rulesSection(rulesFor?.(path) ?? ""), ...found.map((each) => tellConventions(each, window))].filter(Boolean).join("\n\n");
+    [rulesSection(rulesFor?.(path) ?? ""), ...found.map((each) => formatConventions(each, window))].filter(Boolean).join("\n\n");
 }
 
 /** Removes what earlier runs left in the checkout, before a run's first life, and notes what the run will not see there. */

@@ -2,9 +2,9 @@ import { usageError } from "../../lib/errors.ts";
 import { named } from "../../lib/quoted.ts";
 import type { Inputs } from "../pipeline/inputs.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
-import type { LookedAt } from "../workspace/workspace.ts";
+import type { InspectedProject } from "../workspace/workspace.ts";
 import type { Pipelines } from "./pipelines.ts";
-import { lookAt, type PreflightDeps, preflight } from "./preflight.ts";
+import { inspectProject, type PreflightDeps, preflight } from "./preflight.ts";
 import { inPlaceAlone } from "./workplace.ts";
 
 /** The most repositories that a run may change besides its own. */
@@ -17,7 +17,7 @@ export interface OtherProjects {
   named: readonly string[];
   settings: RunSettings;
   /** What was found out about the run's own project. */
-  looked: LookedAt;
+  looked: InspectedProject;
   /** Whether the run works on a branch. */
   onBranch: boolean;
   apply: boolean;
@@ -44,7 +44,7 @@ export async function openOtherProjects(
   let { branch } = looked;
   for (const name of names) {
     const path = pipelines.open(name);
-    const look = lookAt(git, path, runId);
+    const look = inspectProject(git, path, runId);
     const about = { projectPath: path, docDir: settings.docDir, documents: [], onBranch: true, large: false };
     const repo = await look.repo;
     if (!repo)

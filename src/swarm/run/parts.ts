@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import { type ChecksDeps, checksOfAll, createChecks } from "../checks/checks.ts";
-import { createPackageWorth } from "../checks/probe-packages.ts";
+import { createPackageAssessment } from "../checks/probe-packages.ts";
 import type { RunContext, RunPart } from "../context/context.ts";
 import type { Inputs } from "../pipeline/inputs.ts";
-import { journalOf, treesIn } from "../workspace/companions.ts";
+import { companionJournal, treesIn } from "../workspace/companions.ts";
 import { prepareRun } from "../workspace/prepare.ts";
 import { createReinstaller } from "../workspace/reinstall.ts";
 import { environmentIn, type Workplace } from "../workspace/workspace.ts";
@@ -35,7 +35,7 @@ export function openParts({ deps, workplace, projectPath, inputs, configured, no
     const checks = createChecks({
       ...{ ...tools, journal: at.journal, findChecks, deadlineMs, signal, now },
       reinstall: createReinstaller(preparing),
-      packages: place.kind === "branch" ? createPackageWorth({ ...at, workplace: place, signal }) : undefined,
+      packages: place.kind === "branch" ? createPackageAssessment({ ...at, workplace: place, signal }) : undefined,
       ...more,
     });
     const prepare = () => prepareRun({ ...preparing, journal: at.journal, kept: deps.installedFolder, checksIn: checks.find });
@@ -53,7 +53,7 @@ export function openParts({ deps, workplace, projectPath, inputs, configured, no
   const others = companions.map(({ name, projectPath: path, workplace: place }, index) => {
     const label = basename(path);
     return partOf(
-      { workplace: place, journal: journalOf(journal, name), note: (text) => note(`${label}: ${text}`) },
+      { workplace: place, journal: companionJournal(journal, name), note: (text) => note(`${label}: ${text}`) },
       {
         ...{ label, configured: inputs.with[index]?.checks ?? chosen(path) },
         treeIn: async (state) => (workplace.kind === "branch" ? (await treesIn(workplace, state)).others[index]! : state),

@@ -10,7 +10,7 @@ import { namedList } from "../../lib/quoted.ts";
 import { realOf } from "../../lib/real-path.ts";
 import { sizeText } from "../../lib/size.ts";
 import { isWithin } from "../../lib/within.ts";
-import { branchOf, type LookedAt, listTree } from "../workspace/workspace.ts";
+import { branchOf, type InspectedProject, listTree } from "../workspace/workspace.ts";
 
 /** Outside git a run keeps a copy of the folder; a larger copy is only made on request. */
 export const COPY_LIMIT = { files: 50_000, bytes: 500_000_000 };
@@ -35,11 +35,11 @@ export interface Preflight {
 export interface Found {
   /** Notes for the person. */
   notes: string[];
-  looked: LookedAt;
+  looked: InspectedProject;
 }
 
 /** Git's answers about a project, asked before the run's work is known. Only a caller that awaits an answer gets its failure. */
-export interface Look {
+export interface ProjectInspection {
   repo: Promise<Repo | undefined>;
   branch: Promise<string>;
   /** The content of the last commit, as lines of `git ls-tree`. */
@@ -50,7 +50,7 @@ export interface Look {
 const ATTRIBUTES = /[\t/]\.gitattributes$/;
 
 /** In sequence: running in an existing shell costs git less than starting another one. */
-export function lookAt(git: Git, projectPath: string, runId: string): Look {
+export function inspectProject(git: Git, projectPath: string, runId: string): ProjectInspection {
   const repo = openRepo(git, projectPath);
   const branch = repo.then(() => branchOf(git, projectPath, runId));
   const listed = branch.then(async () => {
@@ -64,7 +64,7 @@ export function lookAt(git: Git, projectPath: string, runId: string): Look {
 }
 
 /** Refuses a project that a run could not work on, before anything of the run exists; otherwise returns what it learned. */
-export async function preflight({ git, env }: PreflightDeps, about: Preflight, look: Look): Promise<Found> {
+export async function preflight({ git, env }: PreflightDeps, about: Preflight, look: ProjectInspection): Promise<Found> {
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
   const repo = await look.repo;

@@ -4,7 +4,7 @@ import { type Emit, type EventData, newsOf } from "../../protocol/events.ts";
 import type { Run, RunSummary } from "../../protocol/runs.ts";
 import type { Store } from "../../store/open.ts";
 import { openRuns, type RunRow } from "../../store/runs.ts";
-import type { TellRun } from "../context/context.ts";
+import type { EmitRunEvent } from "../context/context.ts";
 import { isUnattended } from "../pipeline/inputs.ts";
 import { type IsAtWork, statusOf, summarizeRun, viewRun } from "./view.ts";
 
@@ -29,8 +29,8 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
   const view = (id: string): Run => viewRun(runs, known(id), isAtWork);
 
   /** Announces a run's events to the conversation that asked for it, or to everybody. */
-  const teller =
-    ({ id, conversation }: RunRow): TellRun =>
+  const emitterFor =
+    ({ id, conversation }: RunRow): EmitRunEvent =>
     (type, data) =>
       emit(newsOf(type, { runId: id, ...data } as EventData<typeof type>, conversation));
 
@@ -39,7 +39,7 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
     transaction: store.transaction,
     known,
     view,
-    teller,
+    emitterFor,
     status: (row: RunRow) => statusOf(row, isAtWork),
     summary: (id: string): RunSummary => summarizeRun(runs, known(id), isAtWork),
     list: ({ limit = 50, before }: { limit?: number; before?: string } = {}): RunSummary[] =>
@@ -56,7 +56,7 @@ export function createRunRecords({ store, emit, log, now = () => new Date(), isA
       else if (status === "interrupted") {
         store.transaction(() => {
           runs.finish(id, { status: "cancelled", outcome: "cancelled", reason: "it was cancelled", now: now().toISOString() });
-          teller(row)("run.finished", { ...view(id) });
+          emitterFor(row)("run.finished", { ...view(id) });
         });
       }
       return view(id);

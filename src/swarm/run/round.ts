@@ -12,7 +12,7 @@ import { currentEvidence } from "../steps/current-evidence.ts";
 import { RunFailed } from "../steps/journal.ts";
 import { engineerSession, IMPLEMENT, reopenedKeys } from "../steps/keys.ts";
 import { openMergedTree } from "../streams/merged-tree.ts";
-import { baseState, companionCommits, leadBack, treesIn } from "../workspace/companions.ts";
+import { baseState, companionCommits, resetCompanions, treesIn } from "../workspace/companions.ts";
 import type { BranchWorkplace } from "../workspace/workspace.ts";
 import { beginChecks, type Ending } from "./execute.ts";
 
@@ -54,7 +54,7 @@ export async function workRound(context: RunContext, round: Round, view: () => R
       if (!(error instanceof RunFailed) && !(error instanceof UserError)) throw error;
       return { ...NOTHING, refused: messageOf(error) };
     });
-    if (value.refused !== null) await takeBack(context, workplace, began, round.number);
+    if (value.refused !== null) await undoRound(context, workplace, began, round.number);
     return { value, verdict: value.refused === null ? "done" : "refused" };
   });
   const isChanged = end.refused === null && end.commit !== null;
@@ -140,7 +140,7 @@ function againPrompt(weakened: readonly string[], evidence: string): string {
 }
 
 /** Resets the branch to where the round began; a ref keeps the refused commits. */
-async function takeBack(
+async function undoRound(
   { runId }: RunContext,
   { repo, workspace, companions }: BranchWorkplace,
   began: State,
@@ -150,6 +150,6 @@ async function takeBack(
   const { commit } = await current(tree);
   if (commit !== began.commit) await setRef(repo, `refs/swarm/${runId}/refused-${number}`, commit);
   await tree.git.must(tree.path, ["reset", "--hard", "-q", began.commit]);
-  await leadBack({ companions }, began.companions, { runId, label: `refused-${number}` });
+  await resetCompanions({ companions }, began.companions, { runId, label: `refused-${number}` });
   await workspace.tidy?.(`refused-${number}`);
 }

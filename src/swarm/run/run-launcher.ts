@@ -19,14 +19,14 @@ import type { RunSettings } from "../pipeline/settings.ts";
 import { RunStopped } from "../steps/journal.ts";
 import { engineerSession, runKeys } from "../steps/keys.ts";
 import { treesIn } from "../workspace/companions.ts";
-import type { BranchWorkplace, LookedAt } from "../workspace/workspace.ts";
+import type { BranchWorkplace, InspectedProject } from "../workspace/workspace.ts";
 import { applyTo, branchToApplyTo } from "./apply.ts";
 import { type Ending, execute } from "./execute.ts";
 import { finishBranches } from "./final-branch.ts";
 import { type OpenedRun, type OpenRunDeps, openRun } from "./open.ts";
 import type { RunRecords } from "./records.ts";
 import { workRound } from "./round.ts";
-import { putAway } from "./workplace.ts";
+import { removeRunWorktrees } from "./workplace.ts";
 
 export interface RunHandle {
   id: string;
@@ -51,7 +51,7 @@ export interface Launch {
   inputs: Inputs;
   settings: RunSettings;
   /** What was just found out about the project, if anything. */
-  looked?: LookedAt | undefined;
+  looked?: InspectedProject | undefined;
   conventions?: Promise<Conventions> | undefined;
   /** The page of a GitHub job that the summary is added to. */
   stepSummary?: string | undefined;
@@ -86,16 +86,16 @@ export function createRunLauncher(deps: RunLauncherDeps) {
       const { signal } = stop;
       runs.setRunning(id);
       atWork.add(id);
-      const tell = records.teller(records.known(id));
+      const tell = records.emitterFor(records.known(id));
       tell("run.started", { ...records.summary(id) });
       for (const note of loaded.notes) log.warn(note, { run: id });
       const live = (found: Pick<OpenedRun, "looked" | "conventions">) =>
         work(deps, { ...launch, looked: found.looked, conventions: found.conventions, row: records.known(id), signal, tell });
       const finished = forget(staleSessions)
         .then(() => live(launch))
-        .catch((error: unknown) => goOn(deps, { id, error, signal, live: () => live({}) }))
+        .catch((error: unknown) => retryWhenWritable(deps, { id, error, signal, live: () => live({}) }))
         .then(({ ending, cleanUp }) => {
-          if (cleanUp) inBackground(id, forget(cleanUp.sessions).finally(cleanUp.putAway));
+          if (cleanUp) inBackground(id, forget(cleanUp.sessions).finally(cleanUp.removeWorktrees));
           return ending;
         })
         .catch((error: unknown) => {
@@ -158,24 +158,27 @@ export function createRunLauncher(deps: RunLauncherDeps) {
 }
 
 /** How often a run that could not write is retried. */
-const MORE_LIVES = 6;
+const MAX_RETRIES = 6;
 /** The retry delay if the disk has room: another process may hold the database, or a quota may be used up. */
-const PAUSE_MS = 2_000;
+const RETRY_MS = 2_000;
 
-interface CutOff {
+interface FailedLife {
   id: string;
   error: unknown;
   signal: AbortSignal;
-  live: () => Promise<Worked>;
+  live: () => Promise<WorkResult>;
 }
 
 /** Resumes a run that a full disk interrupted once there is room, as after a crash. */
-async function goOn({ records, runsFolder, log }: RunLauncherDeps, { id, error, signal, live }: CutOff): Promise<Worked> {
+async function retryWhenWritable(
+  { records, runsFolder, log }: RunLauncherDeps,
+  { id, error, signal, live }: FailedLife,
+): Promise<WorkResult> {
   const { runs } = records;
   let last = error;
-  for (let tried = 0; tried < MORE_LIVES && isTemporary(last) && !signal.aborted; tried += 1) {
+  for (let tried = 0; tried < MAX_RETRIES && isTemporary(last) && !signal.aborted; tried += 1) {
     log.warn("a run could not write and goes on when it can", { run: id, error: messageOf(last) });
-    if (hasRoom(runsFolder)) await sleep(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    if (hasRoom(runsFolder)) await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
     try {
       await whenRoom(runsFolder, signal);
       if (signal.aborted) break;
@@ -192,14 +195,14 @@ async function goOn({ records, runsFolder, log }: RunLauncherDeps, { id, error, 
   throw last;
 }
 
-interface Worked {
+interface WorkResult {
   ending: Ending;
   /** What to remove; undefined if the run may be resumed. */
-  cleanUp: { sessions: string[]; putAway: () => Promise<void> } | undefined;
+  cleanUp: { sessions: string[]; removeWorktrees: () => Promise<void> } | undefined;
 }
 
 /** One life of a run: its phases, then the merge into the checkout if asked for, then the summary. */
-async function work(deps: RunLauncherDeps, life: OpenedRun & Pick<Launch, "stepSummary">): Promise<Worked> {
+async function work(deps: RunLauncherDeps, life: OpenedRun & Pick<Launch, "stepSummary">): Promise<WorkResult> {
   const { records, kinds, env } = deps;
   const { runs } = records;
   const { row, inputs, settings } = life;
@@ -221,7 +224,7 @@ async function work(deps: RunLauncherDeps, life: OpenedRun & Pick<Launch, "stepS
   const done = ending.status === "done";
   const kept = inputs.reopenable ? ended.streams.map(({ number }) => engineerSession(id, number)) : [];
   const sessions = caller.sessions().filter((session) => !kept.includes(session));
-  return { ending, cleanUp: done ? { sessions, putAway: () => putAway(workplace, ended) } : undefined };
+  return { ending, cleanUp: done ? { sessions, removeWorktrees: () => removeRunWorktrees(workplace, ended) } : undefined };
 }
 
 /** Stores the final tree of each repository, if there are several. */

@@ -13,8 +13,8 @@ import { resolveModels } from "../agents/models.ts";
 import { type CheckFinders, plannedChecks } from "../checks/planned-checks.ts";
 import { PLAN, PLAN_DRAFT } from "../context/documents.ts";
 import type { LoadedPipeline } from "../pipeline/file.ts";
-import { fingerprint, Inputs, kept, type Round, whatChanged } from "../pipeline/inputs.ts";
-import { resolvePlan, tellCalls } from "../pipeline/plan.ts";
+import { fingerprint, Inputs, type Round, storedSettings, whatChanged } from "../pipeline/inputs.ts";
+import { formatCallEstimate, resolvePlan } from "../pipeline/plan.ts";
 import type { RunSettings } from "../pipeline/settings.ts";
 import { runKeys } from "../steps/keys.ts";
 import { unreadable } from "../steps/stored.ts";
@@ -23,7 +23,7 @@ import { checkDocDir } from "./checkout.ts";
 import { openOtherProjects } from "./other-projects.ts";
 import type { Pipelines } from "./pipelines.ts";
 import { type PlanningInput, runPlanning } from "./planning.ts";
-import { lookAt, type PreflightDeps, preflight, preflightPlan } from "./preflight.ts";
+import { inspectProject, type PreflightDeps, preflight, preflightPlan } from "./preflight.ts";
 import type { RunRecords } from "./records.ts";
 import { ownSessions, stepsToRepeat } from "./resume.ts";
 import type { createRunLauncher, RunHandle } from "./run-launcher.ts";
@@ -77,7 +77,7 @@ export interface StartDeps extends PreflightDeps {
   engine: Pick<Engine, "session" | "deleteSession" | "serving" | "models">;
   bind: Bind;
   records: RunRecords;
-  lives: ReturnType<typeof createRunLauncher>;
+  launcher: ReturnType<typeof createRunLauncher>;
   pipelines: Pipelines;
   spending: Spending | undefined;
   checks: CheckFinders;
@@ -85,23 +85,23 @@ export interface StartDeps extends PreflightDeps {
 }
 
 /** Starts and resumes runs, and the planning before them. */
-export function createStart({ engine, bind, records, lives, pipelines, spending, checks, now, git, env }: StartDeps) {
+export function createStart({ engine, bind, records, launcher, pipelines, spending, checks, now, git, env }: StartDeps) {
   const { runs } = records;
 
   /** Finds the model that serves each name; refuses if a person named one that does not exist. */
   const modelsFor = (loaded: LoadedPipeline, projectPath: string, standIns: boolean): Promise<RunModel[]> =>
-    lives.unlessClosed(resolveModels(engine, pipelines.namedModels(loaded, projectPath), standIns));
+    launcher.unlessClosed(resolveModels(engine, pipelines.namedModels(loaded, projectPath), standIns));
 
   function resumable(id: string): RunRow {
     const row = records.known(id);
     const status = records.status(row);
-    if (lives.isActive(id) || status === "running") throw conflict(`run ${id} is still running.`);
+    if (launcher.isActive(id) || status === "running") throw conflict(`run ${id} is still running.`);
     if (status === "done") throw conflict(nothingToResume(row));
     return row;
   }
 
   return {
-    reopen: createReopen({ records, lives, pipelines, modelsFor }),
+    reopen: createReopen({ records, launcher, pipelines, modelsFor }),
     plan: createPlanning({ engine, bind, pipelines, spending, checks, now, git, modelsFor }),
 
     async start({
@@ -124,7 +124,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
       const projectPath = pipelines.open(of.projectPath);
       checkDocDir(projectPath, settings.docDir);
       const id = of.id ?? newId("r", now().getTime());
-      const look = lookAt(git, projectPath, id);
+      const look = inspectProject(git, projectPath, id);
       // Reading the pipeline blocks this thread, so let git start first and work meanwhile.
       await setImmediate();
       const loaded = await pipelines.load({ projectPath, settings, pipelineFile });
@@ -140,7 +140,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         { git, env, pipelines },
         { runId: id, projectPath, named: of.with ?? [], settings, looked, onBranch, apply: apply ?? false },
       );
-      const calls = tellCalls(resolvePlan(loaded, pipelines.kinds, settings.maxRetries));
+      const calls = formatCallEstimate(resolvePlan(loaded, pipelines.kinds, settings.maxRetries));
       for (const note of [calls, ...notes, ...ofOthers]) onNote?.(note);
       const inputs: Inputs = {
         ...fingerprint(loaded, issue),
@@ -155,7 +155,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         decisions: decisions ?? [],
         ...others,
         ...(of.base !== undefined && { base: of.base }),
-        settings: kept(settings),
+        settings: storedSettings(settings),
       };
       runs.create({
         id,
@@ -166,14 +166,14 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return lives.launch({ id, loaded, inputs, settings, looked, conventions, stepSummary });
+      return launcher.launch({ id, loaded, inputs, settings, looked, conventions, stepSummary });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {
       const row = resumable(id);
       const then = readJson(Inputs, row.inputs);
       if (!then || runs.hasForeignSteps(id)) throw conflict(unreadable(`run ${id}`));
-      if (runs.steps(id).length > 0 && !lives.hasFolder(id))
+      if (runs.steps(id).length > 0 && !launcher.hasFolder(id))
         throw conflict(`run ${id} cannot be resumed: what it worked with was removed (swarm clean). Start a new run.`);
       const standIns = given.standIns || then.standIns;
       const { primaryModel, reviewModel, ...rest } = then.settings;
@@ -194,7 +194,7 @@ export function createStart({ engine, bind, records, lives, pipelines, spending,
         id,
         repeated.map((step) => step.key),
       );
-      return lives.launch({
+      return launcher.launch({
         ...{ id, loaded, inputs, settings, stepSummary: given.stepSummary },
         staleSessions: ownSessions(id, repeated),
       });
@@ -222,10 +222,10 @@ function createPlanning({ engine, bind, pipelines, spending, checks, now, git, m
 }
 
 /** Continues an ended run, on its branch. */
-function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
+function createReopen({ records, launcher, pipelines, modelsFor }: ReopenDeps) {
   const { runs } = records;
   return async (id: string, wanted: Omit<Round, "before">): Promise<RunHandle> => {
-    await lives.settled(id);
+    await launcher.settled(id);
     const row = records.known(id);
     const then = readJson(Inputs, row.inputs);
     if (!then || runs.hasForeignSteps(id)) throw conflict(unreadable(`run ${id}`));
@@ -247,11 +247,11 @@ function createReopen({ records, lives, pipelines, modelsFor }: ReopenDeps) {
     // What was installed for the run was removed with its trees.
     const theirs = then.with.map(({ projectPath }, index) => `${runKeys.prepare}/${companionName(projectPath, index + 1)}`);
     runs.forget(id, [runKeys.prepare, ...theirs]);
-    return lives.launch({ id, loaded, inputs, settings });
+    return launcher.launch({ id, loaded, inputs, settings });
   };
 }
 
-interface ReopenDeps extends Pick<StartDeps, "records" | "lives" | "pipelines"> {
+interface ReopenDeps extends Pick<StartDeps, "records" | "launcher" | "pipelines"> {
   modelsFor: (loaded: LoadedPipeline, projectPath: string, standIns: boolean) => Promise<RunModel[]>;
 }
 

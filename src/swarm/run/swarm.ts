@@ -61,9 +61,9 @@ export function createSwarm(deps: SwarmDeps): Swarm {
   const atWork = new Set<string>();
   const records = createRunRecords({ store, emit, log, now, isAtWork: (id) => atWork.has(id) });
   const pipelines = createPipelines({ kinds: deps.kinds, shipped: deps.shipped, dataFolder: deps.dataFolder });
-  const lives = createRunLauncher({ ...deps, records, atWork, kinds: pipelines.kinds, env, now });
+  const launcher = createRunLauncher({ ...deps, records, atWork, kinds: pipelines.kinds, env, now });
   const { plan, start, resume, reopen } = createStart({
-    ...{ engine, bind, records, lives, pipelines, now, env },
+    ...{ engine, bind, records, launcher, pipelines, now, env },
     ...{ git: deps.git, spending: deps.spending, checks: deps },
   });
   const { list, show, running, orphans } = records;
@@ -78,14 +78,14 @@ export function createSwarm(deps: SwarmDeps): Swarm {
       const step = records.runs.step(id, reopenedKeys(number).end);
       return step && readResult(RoundEnd, step);
     },
-    cancel: lives.cancel,
-    interrupt: lives.interrupt,
-    settled: lives.settled,
+    cancel: launcher.cancel,
+    interrupt: launcher.interrupt,
+    settled: launcher.settled,
     list,
     show,
     running,
     orphans,
-    close: lives.close,
+    close: launcher.close,
     clean: createCleaner({
       ...{ records, git: deps.git, runsFolder: deps.runsFolder },
       sessionsFolder: deps.sessionsFolder ?? join(deps.runsFolder, "sessions"),

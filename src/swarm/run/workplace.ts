@@ -86,7 +86,10 @@ export function placeOf(phases: readonly Placed[], kinds: readonly PhaseKind[]):
 }
 
 /** Removes the worktrees an ended run no longer needs, except those that hold uncommitted work. */
-export async function putAway(workplace: Workplace, { id: runId, streams }: Pick<Run, "id" | "streams">): Promise<void> {
+export async function removeRunWorktrees(
+  workplace: Workplace,
+  { id: runId, streams }: Pick<Run, "id" | "streams">,
+): Promise<void> {
   if (workplace.kind === "in place") return;
   const { repo, folder } = workplace;
   const done = streams.filter(({ status }) => status === "done");

@@ -31,7 +31,7 @@ export interface Earlier {
   promptId: string | null;
 }
 
-export interface StepLife {
+export interface StepContext {
   earlier: Earlier | undefined;
   /** Announces that a try failed and another follows. */
   retries(retry: Retry): void;
@@ -58,7 +58,12 @@ export interface Journal {
   /** The number of the process that works on the run, counted from 1. */
   readonly life: number;
   /** Does a step once: a finished step's result comes from the journal; an interrupted step is done again. */
-  step<T>(schema: z.ZodType<T>, head: StepHead, inputs: unknown, work: (life: StepLife) => Promise<StepOutcome<T>>): Promise<T>;
+  step<T>(
+    schema: z.ZodType<T>,
+    head: StepHead,
+    inputs: unknown,
+    work: (life: StepContext) => Promise<StepOutcome<T>>,
+  ): Promise<T>;
   /** Records a fact about the run, replacing the earlier value of its key. */
   put(head: StepHead, state: "begun" | "done" | "failed", value: unknown, reason?: string): void;
 }

@@ -41,7 +41,7 @@ interface Result {
 export async function mergeStream(stream: Stream, deps: MergeDeps): Promise<Result> {
   const merges: Merge[] = [];
   try {
-    return await mergeAndMend(stream, deps, merges);
+    return await mergeAndFix(stream, deps, merges);
   } catch (error) {
     if ((error instanceof RunFailed || error instanceof UserError) && merges.length > 0) await undo(stream, deps, merges);
     throw error;
@@ -59,7 +59,7 @@ async function undo(stream: Stream, { context, workplace }: MergeDeps, merges: r
   });
 }
 
-async function mergeAndMend(stream: Stream, deps: MergeDeps, merges: Merge[]): Promise<Result> {
+async function mergeAndFix(stream: Stream, deps: MergeDeps, merges: Merge[]): Promise<Result> {
   const told = describeTask(stream.task);
   let conflicts = 0;
   let fixes = 0;
@@ -70,13 +70,13 @@ async function mergeAndMend(stream: Stream, deps: MergeDeps, merges: Merge[]): P
     if (merged.conflicts.length > 0) {
       if (conflicts >= MAX_CONFLICTS) throw new RunFailed(`its conflicts could not be settled: ${merged.conflicts.join(", ")}`);
       conflicts += 1;
-      await settleConflict(stream, deps, round, { commit, merged, told });
+      await resolveConflict(stream, deps, round, { commit, merged, told });
     } else {
       merges.push({ commit: merged.commit, of: commit });
       const evidence = await checkMerged(stream, deps, round, merged.tree);
       if (passed(evidence) || !passed(own) || fixes >= MAX_MERGE_FIXES) return { ...merged, evidence };
       fixes += 1;
-      await mend(stream, deps, round, { onto: merged.commit, evidence, told });
+      await fixMerge(stream, deps, round, { onto: merged.commit, evidence, told });
     }
     await review(stream);
   }
@@ -118,7 +118,7 @@ function checkMerged(stream: Stream, { context, workplace }: MergeDeps, round: n
 }
 
 /** Merges the result into the stream's tree, where the engineer fixes it. */
-async function mend(
+async function fixMerge(
   stream: Stream,
   { context, tree }: MergeDeps,
   round: number,
@@ -130,11 +130,11 @@ async function mend(
   });
   const mended = await stream.engineer(stream.keys.mend(round), mendPrompt(told, evidence));
   if (!mended.ok) throw new RunFailed(`what its merge broke was not mended: ${mended.reason}`);
-  await stream.settle(`Mend stream ${stream.record.number} after its merge`);
+  await stream.commitAndCheck(`Mend stream ${stream.record.number} after its merge`);
 }
 
 /** Begins the merge in the stream's own tree, where the engineer resolves the conflicts. */
-async function settleConflict(
+async function resolveConflict(
   stream: Stream,
   { context, tree, base }: MergeDeps,
   round: number,
@@ -157,5 +157,5 @@ async function settleConflict(
     files = await unsettled(tree, begun.files);
   }
   if (files.length > 0) throw new RunFailed(`its engineer left conflict markers in ${files.join(", ")}`);
-  await stream.settle(`Settle the conflicts of stream ${stream.record.number}`);
+  await stream.commitAndCheck(`Settle the conflicts of stream ${stream.record.number}`);
 }

@@ -29,7 +29,7 @@ export function openMergedTree({ journal, checks, workplace }: RunContext, phase
     diffFrom: (base: string) => workspace.diff(base, tree),
     check,
     /** Computes the summary's statistics early, in case this is the last state. */
-    foreseeSummary(base: string): void {
+    precomputeSummary(base: string): void {
       if (workplace.kind === "branch") workplace.workspace.stat(base, tree).catch(() => undefined);
     },
     /** Sets aside what a tester left in the tree; where that is impossible, it becomes part of the work. */

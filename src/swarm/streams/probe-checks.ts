@@ -1,4 +1,4 @@
-import { beforeTheRun, notBound } from "../checks/check-notes.ts";
+import { baselineNote, passesBrokenCodeNote } from "../checks/check-notes.ts";
 import type { ProbedChecks } from "../checks/checks.ts";
 import { Trial, tryChecks } from "../checks/trial.ts";
 import { type CheckRecord, canNotice, isGreen } from "../checks/verdicts.ts";
@@ -22,7 +22,7 @@ export async function probeChecks(
     tree: baseTree,
     after: async () => workspace.tidy?.(`base-${baseTree.slice(0, 12)}`),
   });
-  for (const each of baseline.filter((one) => !isGreen(one))) note(beforeTheRun(each));
+  for (const each of baseline.filter((one) => !isGreen(one))) note(baselineNote(each));
   const able = baseline.filter(canNotice);
   if (workplace.kind !== "branch" || able.length === 0) return { baseline, notices: new Map() };
   const head = { key: runKeys.trial, kind: "git" as const, phase: IMPLEMENT };
@@ -32,6 +32,6 @@ export async function probeChecks(
     return { value, verdict: value.files === 0 ? "nothing to break" : "tried" };
   });
   if (files === 0) note("the project has no source file that a check could import, so its checks count as they are");
-  for (const { name } of noticed.filter((each) => !each.noticed)) note(notBound(name, files));
+  for (const { name } of noticed.filter((each) => !each.noticed)) note(passesBrokenCodeNote(name, files));
   return { baseline, notices: new Map(noticed.map((each) => [each.name, each.noticed])) };
 }

@@ -1,5 +1,5 @@
 import type { RunStream } from "../../protocol/runs.ts";
-import type { Expected } from "../agents/caller.ts";
+import type { UpcomingCall } from "../agents/caller.ts";
 import { clarifyPrompt, fixPrompt, reviewPrompt } from "../agents/prompts.ts";
 import { describeEvidence, passed } from "../checks/checks.ts";
 import type { Progress, RunContext } from "../context/context.ts";
@@ -37,11 +37,11 @@ export interface StreamReviewsDeps {
 }
 
 /** A stream's tree as its reviewers judge it and its engineer revises it. */
-export function reviewedStream(deps: StreamReviewsDeps): { work: Reviewed; firstRounds: Expected[] } {
+export function reviewedStream(deps: StreamReviewsDeps): { work: Reviewed; firstRounds: UpcomingCall[] } {
   const { context, phase, progress, record, reviewers, isTester, told, tree, fix, engineer } = deps;
   const { caller, about, pipeline } = context;
   const base = { phase, stream: record.number, model: pipeline.primaryModel, cwd: tree.cwd };
-  const asked = (reviewer: Reviewer, round: number): Expected => ({
+  const asked = (reviewer: Reviewer, round: number): UpcomingCall => ({
     ...base,
     key: roundKeys(reviewer.key, round).review,
     agent: reviewer.agent,

@@ -65,7 +65,7 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
    * Commits the files that checks changed, then checks again. A check that changes them every time has not seen the tree it
    * vouches for.
    */
-  async function keepMended(from: string): Promise<void> {
+  async function commitCheckFixes(from: string): Promise<void> {
     const files = state.evidence.flatMap(({ changed = [] }) => changed);
     const saved = await journal.step(SavedState, { ...at, key: keys.mended(commits) }, { from }, async () => {
       const value = await workspace.saveChanged!("What the checks mend as they go");
@@ -81,7 +81,7 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
     state: () => state,
     diff: () => workspace.diff(baseTree, state.tree),
     /** Commits and checks what is in the tree now. Fixes that a check makes become part of the work and are checked again. */
-    async settle(message: string): Promise<void> {
+    async commitAndCheck(message: string): Promise<void> {
       commits += 1;
       const inputs = { turns: commits, from: state.tree };
       const saved = await journal.step(SavedState, { ...at, key: keys.commit(commits) }, inputs, async () => ({
@@ -90,7 +90,8 @@ export function createStreamTree({ context, keys, number, workspace, baseTree }:
       // Reviewers need the diff, so compute it while the checks run; its reader gets the failure, if any.
       workspace.diff(baseTree, saved.tree).catch(() => undefined);
       state = { ...saved, evidence: await check(saved.tree, true) };
-      if (workspace.saveChanged && state.evidence.some(({ changed }) => changed !== undefined)) await keepMended(saved.tree);
+      if (workspace.saveChanged && state.evidence.some(({ changed }) => changed !== undefined))
+        await commitCheckFixes(saved.tree);
       await includeLeftovers(keys.afterChecks(commits));
     },
     /** Deals with what a tester left in the tree. */

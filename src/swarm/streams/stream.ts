@@ -1,5 +1,5 @@
 import type { RunStream } from "../../protocol/runs.ts";
-import type { Expected } from "../agents/caller.ts";
+import type { UpcomingCall } from "../agents/caller.ts";
 import { askWithAnswers } from "../agents/clarify.ts";
 import { clarifyPrompt, describeTask, implementPrompt } from "../agents/prompts.ts";
 import type { SwarmTask } from "../agents/task-list.ts";
@@ -37,7 +37,7 @@ export interface Stream {
   /** Asks the engineer; what it left in the tree is not yet committed. */
   engineer(key: string, prompt: string): Promise<Reply>;
   /** Commits and checks what is in the tree now. */
-  settle(message: string): Promise<void>;
+  commitAndCheck(message: string): Promise<void>;
 }
 
 export interface StreamDeps {
@@ -50,7 +50,7 @@ export interface StreamDeps {
   /** The tree the stream began with. */
   baseTree: string;
   /** The agents asked after streams like this one have ended. */
-  following?: readonly Expected[];
+  following?: readonly UpcomingCall[];
 }
 
 export function createStream(deps: StreamDeps): Stream {
@@ -81,12 +81,12 @@ export function createStream(deps: StreamDeps): Stream {
     engineer: rules.agent,
     async fix(key, reviewer: Reviewer, prompt) {
       const reply = await engineer(key, prompt);
-      if (reply.ok) await tree.settle(`Address the findings of ${reviewer.agent}\n`);
+      if (reply.ok) await tree.commitAndCheck(`Address the findings of ${reviewer.agent}\n`);
       return reply;
     },
   });
   const loops = createLoops({ reviewers, phase: rules.id, stream: number, record: context.recordLoop, work });
-  return { record, task, keys, loops, state: () => ({ ...tree.state(), report }), engineer, settle: tree.settle };
+  return { record, task, keys, loops, state: () => ({ ...tree.state(), report }), engineer, commitAndCheck: tree.commitAndCheck };
 }
 
 interface EngineerAt extends Pick<StreamDeps, "context" | "rules" | "progress"> {
@@ -99,7 +99,7 @@ function askEngineer(
   { context: { caller, runId, about, pipeline }, rules, progress, number, cwd }: EngineerAt,
   key: string,
   prompt: string,
-  next: readonly Expected[],
+  next: readonly UpcomingCall[],
 ): Promise<Reply> {
   const base = { phase: rules.id, stream: number, model: pipeline.primaryModel, cwd };
   const { agent, clarificationAgent, clarificationKeyword = CLARIFICATION_KEYWORD } = rules;
@@ -128,7 +128,7 @@ export async function work(stream: Stream, { context, progress }: Pick<StreamDep
   const { task } = stream;
   const first = await stream.engineer(stream.keys.draft, implementPrompt(context.about, progress.spec, task, progress.design));
   if (!first.ok) throw new RunFailed(`the engineer gave no work: ${first.reason}`);
-  await stream.settle(`${title(task)}\n`);
+  await stream.commitAndCheck(`${title(task)}\n`);
   await review(stream);
 }
 

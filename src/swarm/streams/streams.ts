@@ -2,15 +2,15 @@ import { z } from "zod";
 import { addWorktree, current, type Saved } from "../../git/worktrees.ts";
 import { messageOf, UserError } from "../../lib/errors.ts";
 import type { RunStream } from "../../protocol/runs.ts";
-import type { Expected } from "../agents/caller.ts";
+import type { UpcomingCall } from "../agents/caller.ts";
 import { describeTask } from "../agents/prompts.ts";
 import type { SwarmTask } from "../agents/task-list.ts";
 import { describeEvidence, passed } from "../checks/checks.ts";
 import type { Progress, RunContext } from "../context/context.ts";
 import { NotApproved, RunFailed } from "../steps/journal.ts";
 import { IMPLEMENT, implementKeys, streamKeys } from "../steps/keys.ts";
-import { companionCommits, leadBack, spanning } from "../workspace/companions.ts";
-import { type BranchWorkplace, isLeft, openStream, pathOfStream, type Workplace, worktree } from "../workspace/workspace.ts";
+import { companionCommits, includingCompanions, resetCompanions } from "../workspace/companions.ts";
+import { type BranchWorkplace, isAbandoned, openStream, pathOfStream, type Workplace, worktree } from "../workspace/workspace.ts";
 import { engineerOf } from "./engineers.ts";
 import { mergeStream } from "./merge.ts";
 import { createTurns, type Turns } from "./merge-order.ts";
@@ -124,7 +124,7 @@ interface StreamSetting {
   /** The errors of the streams that failed. */
   failures: unknown[];
   /** The agents that begin when streams have ended. */
-  following: readonly Expected[];
+  following: readonly UpcomingCall[];
 }
 
 /** Runs one stream to its end. It throws only a stop or a bug of ours, which ends the other streams too. */
@@ -186,22 +186,22 @@ async function workOnBranch(
   onStream: (stream: Stream) => void,
 ): Promise<RunStream> {
   const { number } = record;
-  context.caller.expect(engineerOf(context, rules, number));
+  context.caller.prepareSessions(engineerOf(context, rules, number));
   const begun = await context.journal.step(Opened, openStep(rules.id, number), {}, async () => ({
     value: await openStream(workplace, number, tip.at),
   }));
   // A home that was restored elsewhere took the worktree along.
   const opened = { ...begun, path: pathOfStream(workplace, number) };
-  await addWorktree(workplace.repo, { ...opened, kept: true, isLeft });
+  await addWorktree(workplace.repo, { ...opened, kept: true, isLeft: isAbandoned });
   const note = (text: string) => context.note(`stream ${number}: ${text}`);
-  const workspace = spanning(
+  const workspace = includingCompanions(
     worktree(workplace.repo, opened.path, opened.branch, { compared: workplace.compared, note }),
     workplace,
   );
   const known = { ...record, branch: opened.branch };
   const stream = createStream({ context, rules, progress, record: known, task, workspace, baseTree: opened.tree, following });
   onStream(stream);
-  const merged = await orLeadBack({ context, rules, workplace, number }, async () => {
+  const merged = await resetCompanionsOnFailure({ context, rules, workplace, number }, async () => {
     await work(stream, { context, progress });
     return turns.take(number, async () => {
       const result = await mergeStream(stream, { context, workplace, tree: workspace.tree, base: opened.base });
@@ -214,7 +214,7 @@ async function workOnBranch(
 }
 
 /** If the stream fails, resets the run's other repositories to where they were before it. */
-async function orLeadBack<T>(
+async function resetCompanionsOnFailure<T>(
   {
     context,
     rules,
@@ -235,7 +235,7 @@ async function orLeadBack<T>(
   } catch (error) {
     if (error instanceof RunFailed || error instanceof UserError)
       await journal.step(z.boolean(), { ...head, key: companionsUndo }, { commits }, async () => {
-        await leadBack(workplace, commits, { runId, label: `stream-${number}` });
+        await resetCompanions(workplace, commits, { runId, label: `stream-${number}` });
         return { value: true, verdict: "undone" };
       });
     throw error;

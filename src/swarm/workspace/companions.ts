@@ -20,27 +20,27 @@ export function withCompanions(own: BranchWorkplace, companions: readonly Compan
   const { repo } = own;
   const stateWith = async (tree: string): Promise<string> => {
     const now = await Promise.all(companions.map(({ workplace }) => current(workplace.workspace.tree)));
-    return together(
+    return combineTrees(
       repo,
       tree,
       now.map((each) => each.tree),
     );
   };
   const workplace = { ...own, companions, stateWith, ownTree: async (state: string) => (await splitState(repo, state)).own };
-  return { ...workplace, workspace: spanning(own.workspace, workplace) };
+  return { ...workplace, workspace: includingCompanions(own.workspace, workplace) };
 }
 
 /** The state of all repositories when the run began. */
 export async function baseState({ repo, baseTree, companions }: BranchWorkplace): Promise<string> {
   if (companions.length === 0) return baseTree;
-  return together(
+  return combineTrees(
     repo,
     baseTree,
     companions.map(({ workplace }) => workplace.baseTree),
   );
 }
 
-async function together(repo: Repo, tree: string, others: readonly string[]): Promise<string> {
+async function combineTrees(repo: Repo, tree: string, others: readonly string[]): Promise<string> {
   const listed = await repo.git.must(repo.root, ["hash-object", "-w", "--stdin"], { input: `${others.join("\n")}\n` });
   return makeTree(repo, [...(await entriesOf(repo, tree)).own, `100644 blob ${listed}\t${ENTRY}`]);
 }
@@ -57,7 +57,7 @@ export async function treesIn({ repo, companions }: Pick<BranchWorkplace, "repo"
 }
 
 /** The same worktree, but saving, comparing and tidying it covers the companions too. */
-export function spanning(own: Worktree, of: Pick<BranchWorkplace, "repo" | "companions" | "stateWith">): Worktree {
+export function includingCompanions(own: Worktree, of: Pick<BranchWorkplace, "repo" | "companions" | "stateWith">): Worktree {
   const { companions, stateWith } = of;
   if (companions.length === 0) return own;
   const others = companions.map(({ workplace }) => workplace.workspace);
@@ -95,7 +95,7 @@ export function companionCommits({ companions }: Pick<BranchWorkplace, "companio
 }
 
 /** Resets the companions to earlier commits; a ref of the run keeps what is given up. */
-export async function leadBack(
+export async function resetCompanions(
   { companions }: Pick<BranchWorkplace, "companions">,
   commits: readonly string[],
   { runId, label }: { runId: string; label: string },
@@ -112,7 +112,7 @@ export async function leadBack(
 }
 
 /** The journal for a companion's steps, beside those of the run's own repository. */
-export function journalOf(journal: Journal, companion: string): Journal {
+export function companionJournal(journal: Journal, companion: string): Journal {
   const named = <T extends { key: string }>(head: T): T => ({ ...head, key: `${head.key}/${companion}` });
   return {
     ...journal,

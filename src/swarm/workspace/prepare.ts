@@ -2,8 +2,15 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { SandboxProfile } from "../../process/sandbox.ts";
 import type { Check } from "../../project/commands.ts";
-import { asksForInstall, findInstalls, type Install, notInstalledIn, typed } from "../../project/installs.ts";
-import { createPreparer, isInstalled, isPrepared, type Prepared, type PreparerDeps, tellMissing } from "../../project/prepare.ts";
+import { asksForInstall, findInstalls, type Install, notInstalledIn, shellCommandOf } from "../../project/installs.ts";
+import {
+  createPreparer,
+  isInstalled,
+  isPrepared,
+  missingInstallMessage,
+  type Prepared,
+  type PreparerDeps,
+} from "../../project/prepare.ts";
 import { CheckEvidence } from "../../protocol/runs.ts";
 import { type Journal, RunStopped } from "../steps/journal.ts";
 import { runKeys } from "../steps/keys.ts";
@@ -97,10 +104,12 @@ export function recordOf(prepared: Prepared, at: Pick<CheckEvidence, "tree" | "a
   const { code: exitCode, ending, output: tail, sha256, bytes, durationMs } = result;
   const isThere = isPrepared(prepared);
   const rest = hadSome ? "What the checkout has is used as it is." : "Checks that need it cannot run.";
-  const why = isThere ? state === "kept" && "an earlier run installed the same, and that was taken" : tellMissing(prepared, rest);
+  const why = isThere
+    ? state === "kept" && "an earlier run installed the same, and that was taken"
+    : missingInstallMessage(prepared, rest);
   return {
     name: `install (${join(install.folder, install.file)})`,
-    command: typed(install),
+    command: shellCommandOf(install),
     ...{ exitCode, ending, tail, sha256, bytes, durationMs: Math.round(durationMs), made },
     verdict: isThere ? "passed" : state === "missing program" ? "could not run" : "failed",
     ...(why && { why }),
@@ -116,4 +125,4 @@ function inShort(done: readonly Installed[]): string {
 
 /** In place nothing is installed unasked: it is the user's own folder. */
 const missingInPlace = (install: Install) =>
-  `what ${install.file} asks for is not installed, and a run in place installs nothing. Do it yourself: ${typed(install)}`;
+  `what ${install.file} asks for is not installed, and a run in place installs nothing. Do it yourself: ${shellCommandOf(install)}`;

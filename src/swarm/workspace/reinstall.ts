@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { treeOf } from "../../git/worktrees.ts";
 import { smallTextAt } from "../../lib/pinned/read.ts";
 import type { Check } from "../../project/commands.ts";
-import { type Asking, askingFiles, findInstalls, type Install } from "../../project/installs.ts";
+import { findInstalls, type Install, type InstallInput, installInputs } from "../../project/installs.ts";
 import { createPreparer, isPrepared } from "../../project/prepare.ts";
 import { whyCouldNotRun } from "../../project/reports/could-not-run.ts";
 import type { CheckEvidence } from "../../protocol/runs.ts";
@@ -99,7 +99,7 @@ const topOf = ({ repo }: BranchWorkplace, folder: string): string =>
 
 /** A hash of what an install requires now. */
 function stateIn(top: string, install: Install): string {
-  const texts = askingFiles(install).map(({ path, read }) => read(smallTextAt(join(top, path), LARGEST) ?? ""));
+  const texts = installInputs(install).map(({ path, read }) => read(smallTextAt(join(top, path), LARGEST) ?? ""));
   return createHash("sha256")
     .update(JSON.stringify([install.commands, ...texts]))
     .digest("hex");
@@ -111,7 +111,7 @@ async function changedSince(
   tree: string,
   installs: readonly Install[],
 ): Promise<(install: Install) => boolean> {
-  const files = installs.flatMap(askingFiles);
+  const files = installs.flatMap(installInputs);
   if (files.length === 0 || tree === baseTree) return () => false;
   const paths = [...new Set(files.map(({ path }) => path))];
   const diff = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", baseTree, tree, "--", ...paths];
@@ -120,11 +120,11 @@ async function changedSince(
     const { code, stdout } = await repo.git.run(repo.root, ["cat-file", "blob", `${state}:${path}`], { maxOutput: LARGEST });
     return code === 0 ? stdout : "";
   };
-  const differs = async ({ path, read }: Asking): Promise<string[]> => {
+  const differs = async ({ path, read }: InstallInput): Promise<string[]> => {
     if (!listed.includes(path)) return [];
     const isOther = basename(path) !== "package.json" || read(await textIn(baseTree, path)) !== read(await textIn(tree, path));
     return isOther ? [path] : [];
   };
   const changed = new Set((await Promise.all(files.map(differs))).flat());
-  return (install) => askingFiles(install).some(({ path }) => changed.has(path));
+  return (install) => installInputs(install).some(({ path }) => changed.has(path));
 }

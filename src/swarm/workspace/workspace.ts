@@ -89,7 +89,7 @@ export interface BranchWorkplace {
   /** The running copies of it into other trees. */
   copying: Set<Promise<void>>;
   /** Trees of streams created in advance, by stream number. */
-  foreseen: Map<number, { from: string; made: Promise<OpenedStream> }>;
+  preparedStreams: Map<number, { from: string; made: Promise<OpenedStream> }>;
   /** A cache of comparisons, shared by all trees: the same states differ in the same way. */
   compared: Compared;
   signal: AbortSignal;
@@ -99,7 +99,7 @@ export interface BranchWorkplace {
 export type Workplace = BranchWorkplace | { kind: "in place"; workspace: Workspace };
 
 /** What was just found out about a project. */
-export interface LookedAt {
+export interface InspectedProject {
   /** Undefined outside git. */
   repo: Repo | undefined;
   /** The branch of the run. */
@@ -117,7 +117,7 @@ export interface WorkplaceDeps {
   parallel: boolean;
   /** Files that the run itself writes into the checkout, which are not part of the work. */
   leftOut: readonly string[];
-  looked?: LookedAt | undefined;
+  looked?: InspectedProject | undefined;
   /** The name of its tree among the run's worktrees. */
   name?: string;
   /** The commit to begin from, if not the checkout's. */
@@ -169,10 +169,10 @@ export async function openWorkplace(
   const status = repo.status();
   status.catch(() => undefined);
   try {
-    await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft });
+    await addWorktree(repo, { path, branch, base, kept: known !== undefined, isLeft: isAbandoned });
     baseTree = (base === repo.head ? repo.tree : null) ?? (await repo.git.must(repo.root, ["rev-parse", `${base}^{tree}`]));
   } catch (error) {
-    if (known === undefined) await leaveNothing(repo, { path, branch, base, folder: name === "run" ? folder : undefined });
+    if (known === undefined) await removeFailedStart(repo, { path, branch, base, folder: name === "run" ? folder : undefined });
     throw error;
   }
   const names = installedIn({ root: repo.root, ignored: (await status).ignored });
@@ -186,7 +186,7 @@ export async function openWorkplace(
   const prepared = { listed, installed, names, made: new Set<string>(), copying: new Set<Promise<void>>() };
   const alone = { companions: [], stateWith: async (tree: string) => tree, ownTree: async (tree: string) => tree };
   const at = { name, ...alone, repo, branch, base, baseTree, folder };
-  return { kind: "branch", ...at, workspace, ...prepared, foreseen: new Map(), compared, signal };
+  return { kind: "branch", ...at, workspace, ...prepared, preparedStreams: new Map(), compared, signal };
 }
 
 /** The content of a commit, as lines of `git ls-tree`. */
@@ -196,7 +196,7 @@ export async function listTree({ git, root }: Repo, base: string): Promise<strin
 }
 
 /** Removes what was made for a run that never began. */
-async function leaveNothing(
+async function removeFailedStart(
   repo: Repo,
   { path, branch, base, folder }: { path: string; branch: string; base: string; folder: string | undefined },
 ): Promise<void> {
@@ -214,7 +214,7 @@ export async function branchOf(git: Git, projectPath: string, runId: string): Pr
 }
 
 /** Whether no daemon serves the home that a run's worktree is in, or was in before that home was restored elsewhere. */
-export function isLeft(worktree: string): boolean {
+export function isAbandoned(worktree: string): boolean {
   return lockHolder(join(worktree, "..", "..", "..", "..", "daemon.lock")) === undefined;
 }
 
@@ -227,17 +227,17 @@ export interface OpenedStream {
 }
 
 /** Creates the tree of a stream in advance. */
-export function foreseeStream(workplace: BranchWorkplace, number: number, from: Saved): void {
+export function prepareStream(workplace: BranchWorkplace, number: number, from: Saved): void {
   const made = makeStream(workplace, number, from);
   made.catch(() => undefined);
-  workplace.foreseen.set(number, { from: from.commit, made });
+  workplace.preparedStreams.set(number, { from: from.commit, made });
 }
 
 /** Creates a worktree and a branch for one stream, from a commit of the run's branch, unless that is done already. */
 export async function openStream(workplace: BranchWorkplace, number: number, from: Saved): Promise<OpenedStream> {
-  const foreseen = workplace.foreseen.get(number);
-  if (foreseen?.from !== from.commit) return makeStream(workplace, number, from);
-  return foreseen.made.catch(() => makeStream(workplace, number, from));
+  const prepared = workplace.preparedStreams.get(number);
+  if (prepared?.from !== from.commit) return makeStream(workplace, number, from);
+  return prepared.made.catch(() => makeStream(workplace, number, from));
 }
 
 async function makeStream(workplace: BranchWorkplace, number: number, from: Saved): Promise<OpenedStream> {
@@ -311,8 +311,8 @@ export interface WorktreeOptions {
 export function worktree(repo: Repo, path: string, branch: string, { compared, note }: WorktreeOptions): Worktree {
   const tree = treeOf(repo, path, branch);
   const cwd = placeBelow(path, repo.prefix);
-  const diff = remembered(compared, "diff", (from, to) => diffOf(tree.git, path, from, to));
-  const stat = remembered(compared, "stat", (from, to) => statOf(tree.git, path, from, to));
+  const diff = cached(compared, "diff", (from, to) => diffOf(tree.git, path, from, to));
+  const stat = cached(compared, "stat", (from, to) => statOf(tree.git, path, from, to));
   return {
     tree,
     cwd,
@@ -333,7 +333,7 @@ type Compare = (from: string, to: string) => Promise<string>;
 const MOST_COMPARED = 16;
 
 /** Caches comparisons, except failed ones. */
-function remembered(compared: Compared, kind: string, compare: Compare): Compare {
+function cached(compared: Compared, kind: string, compare: Compare): Compare {
   return (from, to) => {
     const key = `${kind} ${from} ${to}`;
     const text = compared.get(key) ?? compare(from, to);

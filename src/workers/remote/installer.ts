@@ -4,7 +4,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Redactor } from "../../lib/redact.ts";
 import type { SandboxProfile, Wrap } from "../../process/sandbox.ts";
 import { findInstalls, type Install } from "../../project/installs.ts";
-import { createPreparer, isInstalled, isPrepared, tellMissing } from "../../project/prepare.ts";
+import { createPreparer, isInstalled, isPrepared, missingInstallMessage } from "../../project/prepare.ts";
 
 export interface InstallerDeps {
   wrap: Wrap;
@@ -43,7 +43,7 @@ export function createInstaller({ wrap, env, redactor, log }: InstallerDeps) {
       const done = await preparer.prepare(wanted, { tree, checkout, stand, env, scratch, keep: true, signal });
       const missing = done.filter((each) => !isPrepared(each));
       if (missing.length > 0) log.warn("what a project needs could not be installed", { missing });
-      return missing.map((each) => tellMissing(each, "What needs it cannot run on this host."));
+      return missing.map((each) => missingInstallMessage(each, "What needs it cannot run on this host."));
     },
   };
 }

@@ -17,8 +17,8 @@ import { named } from "../lib/quoted.ts";
 import { realOf } from "../lib/real-path.ts";
 import { removeTree } from "../process/remove-tree.ts";
 import type { SandboxProfile } from "../process/sandbox.ts";
-import { findInstalls, notInstalledIn, typed } from "../project/installs.ts";
-import { createPreparer, isInstalled, isPrepared, type PreparerDeps, tellMissing } from "../project/prepare.ts";
+import { findInstalls, notInstalledIn, shellCommandOf } from "../project/installs.ts";
+import { createPreparer, isInstalled, isPrepared, missingInstallMessage, type PreparerDeps } from "../project/prepare.ts";
 import type { Squad, Task } from "../protocol/squads.ts";
 import { readJson } from "../store/read-json.ts";
 import type { Worktree } from "../workers/remote/code.ts";
@@ -41,7 +41,7 @@ export interface Saved {
   commit: string;
 }
 
-export interface PlacesDeps extends Omit<PreparerDeps, "deadlineMs"> {
+export interface WorkFoldersDeps extends Omit<PreparerDeps, "deadlineMs"> {
   git: Git;
   /** The environment of commands. */
   env: NodeJS.ProcessEnv;
@@ -55,7 +55,7 @@ const WORKTREE = "task";
 const MISSING = "missing.json";
 
 /** Gives tasks a worktree each, if their squad wants that, and commits what they leave there to a branch. */
-export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps) {
+export function createWorkFolders({ git, folder, env, log, ...preparing }: WorkFoldersDeps) {
   const preparer = createPreparer({ ...preparing, log });
   const folderOf = (id: string) => join(folder, id);
   const pathOf = (id: string) => join(folderOf(id), "worktrees", WORKTREE);
@@ -125,12 +125,14 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
       const checkout = { root: repo.root, names: own.installed };
       const wanted = findInstalls(path, [repo.prefix || "."]).filter((each) => !isInstalled(each, checkout, path));
       for (const install of wanted) {
-        begins(`installs what ${join(install.folder, install.file)} asks for: ${typed(install)}`);
+        begins(`installs what ${join(install.folder, install.file)} asks for: ${shellCommandOf(install)}`);
         const tree = treeOf(repo, path, own.branch);
         // In a later life, an agent may already have worked in the tree.
         const at = { tree, checkout, stand, env, scratch, keep: attempts === 0, signal };
         const done = await preparer.prepare([install], at);
-        missing.push(...done.filter((each) => !isPrepared(each)).map((each) => tellMissing(each, "What needs it cannot run.")));
+        missing.push(
+          ...done.filter((each) => !isPrepared(each)).map((each) => missingInstallMessage(each, "What needs it cannot run.")),
+        );
       }
       writeFileAtomic(file, JSON.stringify(missing));
     },
@@ -161,11 +163,13 @@ export function createPlaces({ git, folder, env, log, ...preparing }: PlacesDeps
     left: (): string[] => (existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith("t_")) : []),
   };
 }
-export type Places = ReturnType<typeof createPlaces>;
+export type WorkFolders = ReturnType<typeof createWorkFolders>;
 
 /** In the project's own folder nothing is installed unasked. */
 const missingIn = (folder: string): string[] =>
-  notInstalledIn(folder).map((install) => `what ${install.file} asks for is not installed. Install it: ${typed(install)}`);
+  notInstalledIn(folder).map(
+    (install) => `what ${install.file} asks for is not installed. Install it: ${shellCommandOf(install)}`,
+  );
 
 /** A task's branch. Git cannot have `io/<task>` beside a branch `io`. */
 async function branchOf({ git, root }: Repo, id: string): Promise<string> {
