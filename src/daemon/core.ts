@@ -245,7 +245,7 @@ export function createSwarmOn(
     wrap: sandbox.wrap,
     redactor,
     chosenChecks: (projectPath) => chosenBy(squads.findByPath(projectPath)),
-    heldIn: (projectPath) => {
+    safetyOf: (projectPath) => {
       const own = squads.findByPath(projectPath)?.safety ?? {};
       return { ...own, ...squadProtection(own) };
     },

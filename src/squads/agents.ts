@@ -77,17 +77,17 @@ export function createAgents({
     const all = [...tools, ownDecisions, ...moreTools(projectPath)];
     const { sandbox, approvals } = squadProtection(squad.safety);
     const strictest = squad.safety.mode;
-    const { cwd, stand = sandbox && { height: sandbox } } = place;
+    const { cwd, sandboxProfile = sandbox && { height: sandbox } } = place;
     const own = place.own;
     const where = own && { ...own.tree, cwd, projectPath, height: sandbox ?? null, installed: [...own.installed] };
-    const hands = where && remoteWork?.at(() => ({ ...where, access: "write" }));
+    const remote = where && remoteWork?.at(() => ({ ...where, access: "write" }));
     const offered = stricterMode(mode(), strictest) === "plan" ? readingTools(all) : all;
     const bound = gate.bind(offered, {
       ...{ cwd, actor: squadOwner(slug, characterName) },
       ...(own && { within: cwd, project: projectPath }),
       ...(approvals && { approvals }),
       ...(strictest && { strictest }),
-      ...(stand && { stand }),
+      ...(sandboxProfile && { stand: sandboxProfile }),
     });
     const spec: SessionSpec = {
       id,
@@ -115,7 +115,7 @@ export function createAgents({
         return here.run(request);
       },
     };
-    return hands ? hands.session(spec, local, { lasting: true }) : local;
+    return remote ? remote.session(spec, local, { lasting: true }) : local;
   };
 
   /** An agent's earlier work, for a session whose own record is lost. */

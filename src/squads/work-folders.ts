@@ -27,7 +27,7 @@ import type { Worktree } from "../workers/remote/code.ts";
 export interface WorkFolder {
   cwd: string;
   /** What commands may do there. */
-  stand?: SandboxProfile;
+  sandboxProfile?: SandboxProfile;
   /** Its own branch and worktree; missing if it works in the project's folder. */
   own?: { branch: string; base: string; treeBefore: string; isDirty: boolean; tree: Worktree; installed: readonly string[] };
   /** What the project's files require and is not installed here, each with the reason and the command for it. */
@@ -100,7 +100,7 @@ export function createWorkFolders({ git, folder, env, log, ...preparing }: WorkF
       const installed = installedIn({ root: repo.root, ignored });
       await bring({ from: repo.root, to: path, names: installed, scratch: folderOf(id), share: false, signal });
       const began = known === undefined ? await current(treeOf(repo, path, branch)) : undefined;
-      const stands = createStands({
+      const sandboxProfileOf = createStands({
         projectPath: squad.projectPath,
         folder: folderOf(id),
         height: squadProtection(squad.safety).sandbox,
@@ -109,15 +109,15 @@ export function createWorkFolders({ git, folder, env, log, ...preparing }: WorkF
       const treeBefore = began?.tree ?? task.evidence?.treeBefore ?? "";
       const tree = { repo, path, scratch: folderOf(id) };
       const own = { branch, base: began?.commit ?? base, treeBefore, isDirty, tree, installed };
-      return { cwd, stand: stands(cwd), own, missing: [] };
+      return { cwd, sandboxProfile: sandboxProfileOf(cwd), own, missing: [] };
     },
     /**
      * Installs what the project's files require into a task's worktree, once per task, and adds what cannot be installed to what
      * is missing. Calls `begins` before each install, which may take minutes.
      */
     async prepare({ id, attempts }: Task, place: WorkFolder, begins: (text: string) => void, signal: AbortSignal): Promise<void> {
-      const { own, stand, missing } = place;
-      if (!own || !stand) return;
+      const { own, sandboxProfile, missing } = place;
+      if (!own || !sandboxProfile) return;
       const file = join(folderOf(id), MISSING);
       const before = readJson(z.array(z.string()), smallTextAt(file));
       if (before) return void missing.push(...before);
@@ -128,7 +128,7 @@ export function createWorkFolders({ git, folder, env, log, ...preparing }: WorkF
         begins(`installs what ${join(install.folder, install.file)} asks for: ${shellCommandOf(install)}`);
         const tree = treeOf(repo, path, own.branch);
         // In a later life, an agent may already have worked in the tree.
-        const at = { tree, checkout, stand, env, scratch, keep: attempts === 0, signal };
+        const at = { tree, checkout, stand: sandboxProfile, env, scratch, keep: attempts === 0, signal };
         const done = await preparer.prepare([install], at);
         missing.push(
           ...done.filter((each) => !isPrepared(each)).map((each) => missingInstallMessage(each, "What needs it cannot run.")),

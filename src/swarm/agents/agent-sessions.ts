@@ -34,10 +34,10 @@ export interface AgentSessionsDeps {
   runs: Pick<Runs, "resultsIn">;
   /** What commands may do in a folder of the run. */
   sandboxProfile: (cwd: string) => SandboxProfile;
-  held: SquadSafety;
+  safety: SquadSafety;
   projectPath: string;
   /** The worktrees of the other repositories that the run changes. */
-  besides: readonly string[];
+  otherWorktrees: readonly string[];
   /** Returns the model that serves a name of the pipeline. */
   serving: (name: string) => Pick<RunModel, "model">;
   /** The project's conventions as they were before the run began: no agent of the run can change them for the others. */
@@ -56,9 +56,9 @@ export function createAgentSessions({
   runId,
   runs,
   sandboxProfile,
-  held,
+  safety,
   projectPath,
-  besides,
+  otherWorktrees,
   serving,
   conventions,
   remoteWork,
@@ -80,7 +80,7 @@ export function createAgentSessions({
     open(call: SessionFor, agent: Agent, sessionId: string): Session {
       begun.add(sessionId);
       const access = call.duty === "build" ? ("write" as const) : ("read" as const);
-      const hands = remoteWork?.at(() => {
+      const remote = remoteWork?.at(() => {
         const place = remoteWork.place(call.cwd);
         return place && { ...place, access };
       });
@@ -91,16 +91,16 @@ export function createAgentSessions({
           [agent.instructions, DATA_RULE, conventions(window)].filter((part) => part !== "").join("\n\n"),
         tools: bind(toolsFor(agent, call.duty), {
           ...{ cwd: call.cwd, within: call.cwd, project: projectPath, actor: actorOf(call) },
-          ...(besides.length > 0 && { besides }),
-          ...(held.approvals && { approvals: held.approvals }),
-          ...(held.mode && { strictest: held.mode }),
+          ...(otherWorktrees.length > 0 && { besides: otherWorktrees }),
+          ...(safety.approvals && { approvals: safety.approvals }),
+          ...(safety.mode && { strictest: safety.mode }),
           stand: profileFor(sandboxProfile(call.cwd), access),
         }),
         workingDirectory: call.cwd,
         handover: (window) => clipToTokens(answersIn(sessionId), Math.floor(window / 8)),
       };
       const local = engine.session(spec);
-      return hands ? hands.session(spec, local, { lasting: call.session !== undefined }) : local;
+      return remote ? remote.session(spec, local, { lasting: call.session !== undefined }) : local;
     },
     begun: () => [...begun],
   };

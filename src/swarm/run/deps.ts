@@ -49,6 +49,6 @@ export interface SwarmDeps extends CheckFinders {
   /** Redacts secrets in the environment and output of checks. */
   redactor: Redactor;
   /** A project's safety settings, where stricter than the global ones. */
-  heldIn?: (projectPath: string) => SquadSafety;
+  safetyOf?: (projectPath: string) => SquadSafety;
   now?: () => Date;
 }

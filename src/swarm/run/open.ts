@@ -45,7 +45,7 @@ export interface OpenedRun {
   loaded: LoadedPipeline;
   inputs: Inputs;
   settings: RunSettings;
-  looked?: InspectedProject | undefined;
+  inspected?: InspectedProject | undefined;
   conventions?: Promise<Conventions> | undefined;
   signal: AbortSignal;
   tell: RunContext["tell"];
@@ -67,21 +67,21 @@ const MOST_EARLIER = 200;
 export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunContext> {
   const { engine, emit, bind, git, wrap, redactor, runsFolder, onSay, spending, runs, kinds, env, now } = deps;
   const { checkDeadlineMs = 600_000 } = deps;
-  const { row, loaded, inputs, settings, looked, signal, tell } = life;
+  const { row, loaded, inputs, settings, inspected, signal, tell } = life;
   const { id } = row;
   const { pipeline, agents } = loaded;
   const serving = servingAmong(inputs.models);
   const folder = join(runsFolder, id);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const documents = openDocuments({ projectPath: row.project_path, docDir: settings.docDir, folder, now });
-  const held = [row.project_path, ...inputs.with.map(({ projectPath }) => projectPath)]
-    .map((path) => deps.heldIn?.(path) ?? {})
+  const safety = [row.project_path, ...inputs.with.map(({ projectPath }) => projectPath)]
+    .map((path) => deps.safetyOf?.(path) ?? {})
     .reduce(stricterSafety);
   const others = inputs.with.map(({ projectPath }, index) => ({
     projectPath,
     worktree: join(folder, "worktrees", companionName(projectPath, index + 1)),
   }));
-  const sandboxProfile = createStands({ projectPath: row.project_path, folder, height: held.sandbox, others });
+  const sandboxProfile = createStands({ projectPath: row.project_path, folder, height: safety.sandbox, others });
   const conversation = row.conversation ?? undefined;
   const journal = createJournal({ runs, runId: id, life: row.lives, emit, conversation, signal, now });
   const record = recorders(journal);
@@ -95,14 +95,14 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
       remoteWork: others.length === 0 ? deps.remoteWork : undefined,
       runId: id,
       projectPath: row.project_path,
-      height: held.sandbox,
+      height: safety.sandbox,
     },
     ...{ deadlineMs: checkDeadlineMs, signal: untilEnd, workplace: () => opened },
   });
   const sessions = createAgentSessions({
-    ...{ engine, bind, runId: id, runs, sandboxProfile, held, projectPath: row.project_path, serving, conventions },
+    ...{ engine, bind, runId: id, runs, sandboxProfile, safety, projectPath: row.project_path, serving, conventions },
     remoteWork: onWorkers.sessions,
-    besides: others.map(({ worktree }) => worktree),
+    otherWorktrees: others.map(({ worktree }) => worktree),
   });
   let onAsked = () => {};
   const asked = new Promise<void>((done) => {
@@ -133,7 +133,7 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
     settings,
     inputs,
     folder,
-    looked,
+    inspected,
     signal: untilEnd,
     onPlace: (cwd) => caller.prepareSessions(phases.slice(0, 1).flatMap((phase) => firstAsked(phase, cwd))),
   });

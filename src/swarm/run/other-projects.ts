@@ -17,7 +17,7 @@ export interface OtherProjects {
   named: readonly string[];
   settings: RunSettings;
   /** What was found out about the run's own project. */
-  looked: InspectedProject;
+  inspected: InspectedProject;
   /** Whether the run works on a branch. */
   onBranch: boolean;
   apply: boolean;
@@ -29,7 +29,7 @@ export interface OtherProjects {
  */
 export async function openOtherProjects(
   { git, env, pipelines }: PreflightDeps & { pipelines: Pick<Pipelines, "open" | "load"> },
-  { runId, projectPath, named: names, settings, looked, onBranch, apply }: OtherProjects,
+  { runId, projectPath, named: names, settings, inspected, onBranch, apply }: OtherProjects,
 ): Promise<Pick<Inputs, "with" | "branch"> & { notes: string[] }> {
   if (names.length === 0) return { with: [], notes: [] };
   if (names.length > MOST) throw usageError(`--with: at most ${MOST} other projects can be part of one run.`);
@@ -37,11 +37,11 @@ export async function openOtherProjects(
     throw usageError(
       "--apply merges into one checkout, so it cannot be used with --with. Leave it out, and merge each branch yourself.",
     );
-  if (!onBranch || looked.repo === undefined) throw usageError(`--with: ${inPlaceAlone}`);
-  const repositories = new Map([[looked.repo.commonDir, projectPath]]);
+  if (!onBranch || inspected.repo === undefined) throw usageError(`--with: ${inPlaceAlone}`);
+  const repositories = new Map([[inspected.repo.commonDir, projectPath]]);
   const found: Inputs["with"] = [];
   const notes: string[] = [];
-  let { branch } = looked;
+  let { branch } = inspected;
   for (const name of names) {
     const path = pipelines.open(name);
     const look = inspectProject(git, path, runId);
@@ -59,7 +59,7 @@ export async function openOtherProjects(
     if ((await repo.status()).dirty)
       notes.push(`${path}: the checkout has uncommitted changes; the run works from the last commit and does not see them`);
     // All repositories share one branch name that each of them can have.
-    if (there.looked.branch !== branch) branch = `swarm-${runId}`;
+    if (there.inspected.branch !== branch) branch = `swarm-${runId}`;
     const { pipeline } = await pipelines.load({ projectPath: path, settings: { ...settings, agentsDirSet: false } });
     found.push({ projectPath: path, base: repo.head, ...(pipeline.checks && { checks: [...pipeline.checks] }) });
   }

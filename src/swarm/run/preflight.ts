@@ -35,7 +35,7 @@ export interface Preflight {
 export interface Found {
   /** Notes for the person. */
   notes: string[];
-  looked: InspectedProject;
+  inspected: InspectedProject;
 }
 
 /** Git's answers about a project, asked before the run's work is known. Only a caller that awaits an answer gets its failure. */
@@ -68,18 +68,18 @@ export async function preflight({ git, env }: PreflightDeps, about: Preflight, l
   const { projectPath, docDir, documents, onBranch } = about;
   const names = documents.map((name) => join(docDir, name));
   const repo = await look.repo;
-  const looked = { repo, branch: await look.branch, listed: await look.listed };
-  if (!repo) return { notes: await outside(git, env, about, names), looked };
+  const inspected = { repo, branch: await look.branch, listed: await look.listed };
+  if (!repo) return { notes: await outside(git, env, about, names), inspected };
   if (onBranch) refuseReadOnly(repo);
   const lfs = async (): Promise<Hindrance> => ((await look.usesLfs) ? lfsHindrance(repo, env) : {});
   const [found] = await Promise.all([
     onBranch ? Promise.all([submoduleHindrance(repo), lfs()]) : [],
     look.usesLfs.then(() => refuseTracked(git, projectPath, names)),
-    onBranch && refuseUncommitted(repo, projectPath, looked.listed),
+    onBranch && refuseUncommitted(repo, projectPath, inspected.listed),
   ]);
   const refused = found.flatMap((each) => each.refused ?? []);
   if (refused.length > 0) throw usageError(`Nothing was begun. ${refused.join("\n")}`);
-  return { notes: found.flatMap((each) => each.note ?? []), looked };
+  return { notes: found.flatMap((each) => each.note ?? []), inspected };
 }
 
 /** Refuses to plan if the plan would overwrite committed files. */

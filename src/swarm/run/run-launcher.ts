@@ -51,7 +51,7 @@ export interface Launch {
   inputs: Inputs;
   settings: RunSettings;
   /** What was just found out about the project, if anything. */
-  looked?: InspectedProject | undefined;
+  inspected?: InspectedProject | undefined;
   conventions?: Promise<Conventions> | undefined;
   /** The page of a GitHub job that the summary is added to. */
   stepSummary?: string | undefined;
@@ -89,8 +89,15 @@ export function createRunLauncher(deps: RunLauncherDeps) {
       const tell = records.emitterFor(records.known(id));
       tell("run.started", { ...records.summary(id) });
       for (const note of loaded.notes) log.warn(note, { run: id });
-      const live = (found: Pick<OpenedRun, "looked" | "conventions">) =>
-        work(deps, { ...launch, looked: found.looked, conventions: found.conventions, row: records.known(id), signal, tell });
+      const live = (found: Pick<OpenedRun, "inspected" | "conventions">) =>
+        work(deps, {
+          ...launch,
+          inspected: found.inspected,
+          conventions: found.conventions,
+          row: records.known(id),
+          signal,
+          tell,
+        });
       const finished = forget(staleSessions)
         .then(() => live(launch))
         .catch((error: unknown) => retryWhenWritable(deps, { id, error, signal, live: () => live({}) }))

@@ -132,13 +132,13 @@ export function createStart({ engine, bind, records, launcher, pipelines, spendi
       conventions.catch(() => undefined);
       const { onBranch, documents } = placeOf(loaded.pipeline.pipeline, pipelines.kinds);
       const written = [...documents, settings.summaryFileName];
-      const [{ notes, looked }, models] = await Promise.all([
+      const [{ notes, inspected }, models] = await Promise.all([
         preflight({ git, env }, { projectPath, docDir: settings.docDir, documents: written, onBranch, large }, look),
         modelsFor(loaded, projectPath, standIns),
       ]);
       const { notes: ofOthers, ...others } = await openOtherProjects(
         { git, env, pipelines },
-        { runId: id, projectPath, named: of.with ?? [], settings, looked, onBranch, apply: apply ?? false },
+        { runId: id, projectPath, named: of.with ?? [], settings, inspected, onBranch, apply: apply ?? false },
       );
       const calls = formatCallEstimate(resolvePlan(loaded, pipelines.kinds, settings.maxRetries));
       for (const note of [calls, ...notes, ...ofOthers]) onNote?.(note);
@@ -166,7 +166,7 @@ export function createStart({ engine, bind, records, launcher, pipelines, spendi
         ...(of.conversation !== undefined && { conversation: of.conversation }),
         ...(of.squad !== undefined && { squad: of.squad }),
       });
-      return launcher.launch({ id, loaded, inputs, settings, looked, conventions, stepSummary });
+      return launcher.launch({ id, loaded, inputs, settings, inspected, conventions, stepSummary });
     },
 
     async resume(id: string, given: ResumeInput = {}): Promise<RunHandle> {

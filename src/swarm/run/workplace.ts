@@ -24,7 +24,7 @@ import {
 import { documentsOf } from "./document-names.ts";
 import { historyRef } from "./final-branch.ts";
 
-export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "looked" | "signal" | "onPlace"> {
+export interface RunWorkplaceDeps extends Pick<WorkplaceDeps, "git" | "folder" | "inspected" | "signal" | "onPlace"> {
   runs: Pick<Runs, "setTree">;
   row: RunRow;
   pipeline: ResolvedPipeline;

@@ -117,7 +117,7 @@ export interface WorkplaceDeps {
   parallel: boolean;
   /** Files that the run itself writes into the checkout, which are not part of the work. */
   leftOut: readonly string[];
-  looked?: InspectedProject | undefined;
+  inspected?: InspectedProject | undefined;
   /** The name of its tree among the run's worktrees. */
   name?: string;
   /** The commit to begin from, if not the checkout's. */
@@ -131,12 +131,12 @@ export interface WorkplaceDeps {
 
 /** Opens the place a run works in. After a crash, `known` opens the same one. */
 export async function openWorkplace(
-  { git, projectPath, runId, folder, parallel, leftOut, looked, name = "run", signal, onPlace, ...wanted }: WorkplaceDeps,
+  { git, projectPath, runId, folder, parallel, leftOut, inspected, name = "run", signal, onPlace, ...wanted }: WorkplaceDeps,
   known?: { base: string },
 ): Promise<Workplace> {
   const [found, branch] = await Promise.all([
-    parallel ? (looked ? looked.repo : openRepo(git, projectPath)) : undefined,
-    wanted.branch ?? looked?.branch ?? branchOf(git, projectPath, runId),
+    parallel ? (inspected ? inspected.repo : openRepo(git, projectPath)) : undefined,
+    wanted.branch ?? inspected?.branch ?? branchOf(git, projectPath, runId),
   ]);
   if (!found) {
     onPlace?.(projectPath);
@@ -179,7 +179,7 @@ export async function openWorkplace(
   // Slow, and not needed before something is run.
   const installed = bring({ from: repo.root, to: path, names, scratch: folder, share: false, signal }).then(() => names);
   installed.catch(() => undefined);
-  const listed = looked && base === repo.head ? Promise.resolve(looked.listed) : listTree(repo, base);
+  const listed = inspected && base === repo.head ? Promise.resolve(inspected.listed) : listTree(repo, base);
   listed.catch(() => undefined);
   const compared: Compared = new Map();
   const workspace = worktree(repo, path, branch, { compared });
