@@ -195,7 +195,7 @@ export function openGit({ env, home, programs, redactor, ...walls }: OpenGitDeps
   });
 }
 
-/** Closes the undo record of ended messages and tasks. */
+/** Drops the undo index of an ended message or task, which changes nothing more. */
 function settleEnded({ settle }: Pick<Undo, "settle">): (event: Event) => void {
   return ({ type, data }) => {
     if (type === "message.finished" || type === "task.finished") settle(data.id);

@@ -38,7 +38,7 @@ export interface ToolDeps {
   squads: Squads;
   swarm: Swarm;
   schedules: Schedules;
-  /** Finds for whom a call is made. */
+  /** The conversation and source that a call is made for. */
   originOf: (messageId: string) => Origin;
   onRunStarted: (messageId: string, runId: string) => void;
 }

@@ -18,7 +18,7 @@ export interface Install extends Way {
   folder: string;
 }
 
-/** The files that a way depends on, besides its own. */
+/** Access to the files beside the one that a way is for. */
 interface Beside {
   /** Whether a file is beside it. */
   has: (name: string) => boolean;

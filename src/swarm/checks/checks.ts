@@ -301,7 +301,7 @@ export function checksOfAll(
 
 const asCheck = (command: string): Check => ({ name: command, command, cwd: "." });
 
-/** Checks whose commands can run in a folder: a missing tool is left out if its environment is there. */
+/** Adapts checks to a folder: if the environment of a missing tool is there, the command uses it directly. */
 function runnableIn(checks: readonly Check[], folder: string, env: NodeJS.ProcessEnv): CheckToRun[] {
   return checks.map((check) => {
     const fallback = withoutTool(check.command, { top: folder, cwd: resolve(folder, check.cwd), env });

@@ -16,8 +16,8 @@ import { currentEvidence } from "../steps/current-evidence.ts";
 /** The files of a run: in the checkout for the user, with copies in the run's folder. */
 export interface Documents {
   /**
-   * `about` is shown next to the time. Not flushed to disk: after a crash the resumed run writes the documents of its phases
-   * again.
+   * `about` is shown next to the time. If the run keeps copies, this does not flush to disk: after a crash the resumed run writes
+   * the documents of its phases again.
    */
   write(name: string, title: string, body: string, about?: string): void;
   /** Writes a document that a resumed run would not write again; flushed to disk. */
