@@ -8,7 +8,7 @@ import type { Approval } from "../protocol/approvals.ts";
 import type { Event } from "../protocol/events.ts";
 import type { BegunRun, Run, RunStatus, Words } from "../protocol/runs.ts";
 import { formatDiskState } from "../protocol/shown-state.ts";
-import { standIns } from "../swarm/agents/served.ts";
+import { describeSubstitutes } from "../swarm/agents/served.ts";
 import { settingsIn } from "../swarm/pipeline/settings.ts";
 import { describeRun } from "../swarm/tools.ts";
 import { cleanCommand } from "./clean.ts";

@@ -101,7 +101,7 @@ export function buildConversations(deps: ConversationPartsDeps) {
   const { outbox, addressOf, startedBy } = deps;
   const queue = createInbox({
     ...{ store, talk, answer, steering, outbox, conversations, addressOf, startedBy, emit, log },
-    messages: heeding(messages, rules),
+    messages: withRuleDetection(messages, rules),
   });
   const clean = core.redactor.clean;
   const inbox = attachingNamed(queue, { attachments: core.attachments, messages, placeOf, clean });

@@ -139,7 +139,7 @@ const PYTHON_TOOLS = [
 
 export function packageManagersOf(view: ProjectView): string[] {
   // Tests of a tool that reads projects often hold some.
-  const own = view.manifests.filter(({ folder }) => !isBeside(folder));
+  const own = view.manifests.filter(({ folder }) => !isUnshipped(folder));
   const found = (own.length > 0 ? own : view.manifests).flatMap((manifest) => {
     if (manifest.kind === "npm") return managerOf(manifest, view);
     if (manifest.kind !== "python") return MANAGERS[manifest.kind] ?? [];

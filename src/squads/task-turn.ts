@@ -53,7 +53,7 @@ export function createTaskTurns(deps: TaskTurnDeps) {
     return model === task.model ? task : { model, reason: `${task.reason}; when it began: ${reason}` };
   }
 
-  function hear(task: Task, event: TurnEvent): void {
+  function recordEvent(task: Task, event: TurnEvent): void {
     if (event.kind === "retry") note(task, "model", formatRetry(event), { attempt: event.attempt, waitMs: event.waitMs });
     if (event.kind === "notice") note(task, "started", oneLine(event.text, MAX_NOTICE));
     if (event.kind !== "usage") return;
