@@ -29,6 +29,9 @@ const OF_NO_INTEREST = /^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- PASS: )/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' own sequences begin with one
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 
+/** Text as it reads without a terminal's colours and movements. */
+export const withoutEscapes = (text: string): string => text.replace(ESCAPES, "");
+
 /** Reads a check's output as it comes, so that a long one never blocks anything else. `clean` is applied to each line. */
 export function createReader(clean = (line: string) => line) {
   const formats = FORMATS.map((create) => create());
@@ -38,7 +41,7 @@ export function createReader(clean = (line: string) => line) {
   let tail = "";
 
   function line(raw: string): void {
-    const text = clean(raw.slice(0, MAX_LINE).replace(ESCAPES, "").trimEnd());
+    const text = clean(withoutEscapes(raw.slice(0, MAX_LINE)).trimEnd());
     if (text === "") {
       for (const format of formats) format.line("");
       return;

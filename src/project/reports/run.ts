@@ -12,6 +12,8 @@ export interface ReportedOptions {
   maxOutput: number;
   /** Changes lines and names before they are kept, such as the names of folders. */
   clean?: ((text: string) => string) | undefined;
+  /** Hears the output as it comes. */
+  onOutput?: ((chunk: string) => void) | undefined;
 }
 
 /**
@@ -20,14 +22,17 @@ export interface ReportedOptions {
  */
 export async function runReported(
   [program, ...args]: readonly [string, ...string[]],
-  { env, clean, ...options }: ReportedOptions,
+  { env, clean, onOutput, ...options }: ReportedOptions,
 ): Promise<{ result: ExecResult; reading: Reading }> {
   const reader = createReader(clean);
   const since = Date.now();
   const result = await exec(program, args, {
     ...options,
     env: { ...env, ...reportingEnvironment(env) },
-    onOutput: reader.add,
+    onOutput: (chunk) => {
+      reader.add(chunk);
+      onOutput?.(chunk);
+    },
   });
   const reading = reader.end();
   const isRed = result.ending === "exited" && result.code !== 0;

@@ -14,6 +14,7 @@ import { type Journal, RunStopped } from "../steps/journal.ts";
 import { checksKey, runKeys } from "../steps/keys.ts";
 import type { Reinstaller } from "../workspace/reinstall.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import { type CheckOutput, createCheckOutput } from "./check-output.ts";
 import { baselineJudge, type Judge, judgeAgainst } from "./judges.ts";
 import type { FindChecks } from "./planned-checks.ts";
 import type { BaseFolder, PackageAssessment } from "./probe-packages.ts";
@@ -43,6 +44,8 @@ export interface ChecksDeps {
     | undefined;
   /** The environment of a check in a folder of the run. */
   env: (folder: string) => NodeJS.ProcessEnv;
+  /** Hears what the checks of a step print, as they print it. */
+  onOutput?: ((key: string, stream: number | null, text: string) => void) | undefined;
   now: () => Date;
   /** Prefix of the checks' names, if the run has several repositories. */
   label?: string | undefined;
@@ -64,6 +67,8 @@ export interface CheckedAt {
   restore?: ((files: readonly string[]) => Promise<void>) | undefined;
   /** Keep what a check fixes as it runs. */
   keepChanged?: boolean;
+  /** Hears what they print. */
+  output?: CheckOutput | undefined;
 }
 
 /** What is known about the checks before anything was changed. */
@@ -95,13 +100,16 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
     folder: string,
     tree: string,
     onWorker?: (worker: string | undefined) => void,
+    output?: CheckOutput,
   ): Promise<CheckRecord> {
+    output?.begin(check.command);
+    const running = { wrap, sandboxProfile, env, deadlineMs, signal, redactor };
     const away = await elsewhere?.(check, folder, `checks/${tree}/${check.name}`);
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (away) onWorker?.(away.worker);
-    const ran = away
-      ? readEnd(away.end)
-      : await runCheck(check, folder, { wrap, sandboxProfile, env, deadlineMs, signal, redactor }, check.instead);
+    const ran = away ? readEnd(away.end) : await runCheck(check, folder, { ...running, onOutput: output?.add }, check.instead);
+    if (away) output?.add(away.end.output);
+    output?.end(ran.end.exitCode);
     if (signal.aborted) throw new RunStopped("the run was stopped");
     if (!away && ran.end.exitCode !== 0 && !hasRoom(folder))
       throw diskFull(`the check "${check.name}" proves nothing: the disk was full when it failed.`);
@@ -111,7 +119,7 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
 
   /** Runs one check and notes which files it changed; the changes of a failed check are undone. */
   async function runAndRestore(check: CheckToRun, at: CheckedAt, known: Set<string>, onWorker: (worker?: string) => void) {
-    const ran = await runOne(check, at.folder, at.tree, onWorker);
+    const ran = await runOne(check, at.folder, at.tree, onWorker, at.output);
     const left = await at.changed?.();
     const changed = (left?.files ?? []).filter((file) => !known.has(file));
     const hasPassed = ran.ending === "exited" && ran.exitCode === 0;
@@ -156,6 +164,7 @@ function createCheckRunner({ signal, deadlineMs, wrap, redactor, sandboxProfile,
 /** Runs the checks once per tree: the same tree has the same evidence in any folder. */
 export function createChecks(deps: ChecksDeps) {
   const { journal, configured, findChecks, packages, reinstall, env, label, treeIn = async (state) => state } = deps;
+  const { redactor, onOutput } = deps;
   const { runOne, runAndJudge } = createCheckRunner(deps);
   const evidenceByTree = new Map<string, CheckRecord[]>();
   let probe = async (): Promise<ProbedChecks> => ({ baseline: [], notices: new Map() });
@@ -179,7 +188,9 @@ export function createChecks(deps: ChecksDeps) {
   /** Runs all checks on a tree, unless that was done before. */
   async function run(at: CheckedAt & { key: string }, find: () => Promise<Found>, judgeOf: JudgeOf): Promise<CheckRecord[]> {
     const head = { key: at.key, kind: "checks" as const, phase: at.phase, stream: at.stream ?? null };
-    return journal.step(z.array(CheckRecord), head, { tree: at.tree, configured }, async () => {
+    return journal.step(z.array(CheckRecord), head, { tree: at.tree, configured }, async ({ key }) => {
+      const tell = (text: string) => onOutput?.(key, head.stream, text);
+      const output = createCheckOutput(tell, redactor.clean);
       const { checks: found, later } = await find();
       const installed = (await reinstall?.({ ...at, tree: await treeIn(at.tree) }, found)) ?? [];
       const evidence: CheckRecord[] = installed.map((each) => ({ ...each, tree: at.tree }));
@@ -191,14 +202,16 @@ export function createChecks(deps: ChecksDeps) {
         worker = by ?? worker;
       };
       for (const check of checks) {
-        const last = await runAndJudge(check, at, judgeOf, touched, onWorker);
+        const last = await runAndJudge(check, { ...at, output }, judgeOf, touched, onWorker);
         isClean = last.isClean;
         evidence.push(last.judged);
       }
       if (checks.length > 0 && !isClean) await at.after?.(evidence);
       const single = later ? [] : checks.filter(isByPackage);
       const notices =
-        single.length > 0 ? await packages?.notices(single, evidence, (one, folder) => runOne(one, folder, "")) : undefined;
+        single.length > 0
+          ? await packages?.notices(single, evidence, (one, folder) => runOne(one, folder, "", undefined, output))
+          : undefined;
       const value = evidence.map((each) => ({ ...each, bound: each.bound ?? notices?.get(each.name) }));
       return { value, verdict: later && value.length === 0 ? "later, for what is changed" : summaryVerdict(value), worker };
     });

@@ -19,6 +19,7 @@ export interface RunCheckDeps {
   deadlineMs: number;
   signal: AbortSignal;
   redactor: Redactor;
+  onOutput?: ((chunk: string) => void) | undefined;
 }
 
 /** How a check ended, and what its output says about tests. */
@@ -37,7 +38,7 @@ export async function runCheck(
   deps: RunCheckDeps,
   instead: readonly [string, ...string[]] = ["/bin/sh", "-c", check.command],
 ): Promise<CheckRun> {
-  const { wrap, sandboxProfile, env, deadlineMs, signal, redactor } = deps;
+  const { wrap, sandboxProfile, env, deadlineMs, signal, redactor, onOutput } = deps;
   const cwd = resolve(folder, check.cwd);
   const { result, reading } = await runReported(await wrap(instead, cwd, { place: folder, ...sandboxProfile(folder) }), {
     cwd,
@@ -45,6 +46,7 @@ export async function runCheck(
     deadlineMs,
     signal,
     maxOutput: MAX_OUTPUT,
+    onOutput,
   });
   const { code: exitCode, ending, output, sha256, bytes, durationMs } = result;
   return { end: { exitCode, ending, output, sha256, bytes, durationMs }, reading };

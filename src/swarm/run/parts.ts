@@ -9,7 +9,8 @@ import { createReinstaller } from "../workspace/reinstall.ts";
 import { environmentIn, type Workplace } from "../workspace/workspace.ts";
 import type { SwarmDeps } from "./deps.ts";
 
-export interface RunPartsDeps extends Pick<ChecksDeps, "sandboxProfile" | "deadlineMs" | "elsewhere" | "signal" | "journal"> {
+export interface RunPartsDeps
+  extends Pick<ChecksDeps, "sandboxProfile" | "deadlineMs" | "elsewhere" | "signal" | "journal" | "onOutput"> {
   deps: Pick<SwarmDeps, "wrap" | "redactor" | "findChecks" | "chosenChecks" | "installedFolder" | "log"> & {
     env: NodeJS.ProcessEnv;
     now: () => Date;
@@ -25,7 +26,7 @@ export interface RunPartsDeps extends Pick<ChecksDeps, "sandboxProfile" | "deadl
 /** Each repository that a run works on, with its checks and its installer. */
 export function openParts({ deps, workplace, projectPath, inputs, configured, note, journal, ...rest }: RunPartsDeps) {
   const { wrap, redactor, findChecks, log, env, now } = deps;
-  const { sandboxProfile, deadlineMs, signal, elsewhere } = rest;
+  const { sandboxProfile, deadlineMs, signal, elsewhere, onOutput } = rest;
   const chosen = (path: string) => deps.chosenChecks?.(path)?.commands;
 
   const partOf = (at: Omit<RunPart, "checks">, more: Partial<ChecksDeps> & Pick<ChecksDeps, "configured">) => {
@@ -33,7 +34,7 @@ export function openParts({ deps, workplace, projectPath, inputs, configured, no
     const tools = { wrap, redactor, sandboxProfile, env: (cwd: string) => environmentIn(place, cwd, env) };
     const preparing = { ...tools, workplace: place, log, note: at.note, now, signal };
     const checks = createChecks({
-      ...{ ...tools, journal: at.journal, findChecks, deadlineMs, signal, now },
+      ...{ ...tools, journal: at.journal, findChecks, deadlineMs, signal, now, onOutput },
       reinstall: createReinstaller(preparing),
       packages: place.kind === "branch" ? createPackageAssessment({ ...at, workplace: place, signal }) : undefined,
       ...more,

@@ -32,6 +32,8 @@ export interface Earlier {
 }
 
 export interface StepContext {
+  /** The step's name in the journal. */
+  key: string;
   earlier: Earlier | undefined;
   /** Announces that a try failed and another follows. */
   retries(retry: Retry): void;
@@ -104,6 +106,7 @@ export function createJournal({ runs, runId, life, emit, conversation, signal, n
           ? { attempts: known.attempts, sessionId: known.session_id, promptId: known.prompt_id }
           : undefined;
       const { value, error, verdict, model, worker, usage } = await work({
+        key: head.key,
         earlier,
         retries: ({ attempt, why, waitMs }) =>
           emit(newsOf("step.retried", { runId, key: head.key, attempt, why, waitMs }, conversation)),
