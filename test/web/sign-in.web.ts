@@ -152,6 +152,22 @@ test("without the daemon another view says so instead of the browser; a session 
   await page.getByRole("log").getByText("tokens in").waitFor();
 });
 
+test("a file of the page that does not come is said, once it was tried anew, instead of loading the page for ever", async () => {
+  const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
+  const { page } = await openWindow(await browser(), daemon);
+  let asked = 0;
+  await page.route("**/assets/UsageView-*.js", (route) => {
+    asked += 1;
+    return route.fulfill({ status: 404, body: "" });
+  });
+  await page.goto(`${daemon.url}/usage`);
+  await page.getByRole("alert").getByText("A part of the page could not be loaded.").waitFor();
+  expect(asked).toBe(2);
+  await page.unroute("**/assets/UsageView-*.js");
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("heading", { name: "Usage" }).waitFor();
+});
+
 test("on a phone the navigation stays, and what does not fit is behind Menu", async () => {
   const daemon = await startDaemonProcess(temporaryHome(), { IO_ENGINE: "rehearsal" });
   const { page } = await openWindow(await browser(), daemon, { width: 390 });

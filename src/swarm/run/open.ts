@@ -142,7 +142,6 @@ export async function openRun(deps: OpenRunDeps, life: OpenedRun): Promise<RunCo
   const { parts, checks, prepare } = openParts({
     ...{ deps, workplace, projectPath: row.project_path, inputs, configured: pipeline.checks, note: record.note, journal },
     ...{ sandboxProfile, deadlineMs: checkDeadlineMs, signal: untilEnd, elsewhere: onWorkers.elsewhere },
-    onOutput: (key, stream, text) => onSay?.({ key, agent: "checks", stream, text: "", did: text }, id),
   });
   return {
     runId: id,

@@ -9,9 +9,8 @@ import { createReinstaller } from "../workspace/reinstall.ts";
 import { environmentIn, type Workplace } from "../workspace/workspace.ts";
 import type { SwarmDeps } from "./deps.ts";
 
-export interface RunPartsDeps
-  extends Pick<ChecksDeps, "sandboxProfile" | "deadlineMs" | "elsewhere" | "signal" | "journal" | "onOutput"> {
-  deps: Pick<SwarmDeps, "wrap" | "redactor" | "findChecks" | "chosenChecks" | "installedFolder" | "log"> & {
+export interface RunPartsDeps extends Pick<ChecksDeps, "sandboxProfile" | "deadlineMs" | "elsewhere" | "signal" | "journal"> {
+  deps: Pick<SwarmDeps, "wrap" | "redactor" | "findChecks" | "chosenChecks" | "installedFolder" | "log" | "onSay"> & {
     env: NodeJS.ProcessEnv;
     now: () => Date;
   };
@@ -26,7 +25,9 @@ export interface RunPartsDeps
 /** Each repository that a run works on, with its checks and its installer. */
 export function openParts({ deps, workplace, projectPath, inputs, configured, note, journal, ...rest }: RunPartsDeps) {
   const { wrap, redactor, findChecks, log, env, now } = deps;
-  const { sandboxProfile, deadlineMs, signal, elsewhere, onOutput } = rest;
+  const { sandboxProfile, deadlineMs, signal, elsewhere } = rest;
+  const onOutput = (key: string, stream: number | null, did: string) =>
+    deps.onSay?.({ key, agent: "checks", stream, text: "", did }, journal.runId);
   const chosen = (path: string) => deps.chosenChecks?.(path)?.commands;
 
   const partOf = (at: Omit<RunPart, "checks">, more: Partial<ChecksDeps> & Pick<ChecksDeps, "configured">) => {

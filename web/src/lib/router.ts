@@ -28,6 +28,24 @@ const Unreachable = defineComponent({
     ]),
 });
 
+const Missing = defineComponent({
+  setup: () => () =>
+    h("div", { class: "empty" }, [
+      h("p", { role: "alert" }, "A part of the page could not be loaded."),
+      h("p", { class: "faint" }, ["If it stays so, in a terminal: ", h("code", "io restart")]),
+      h("button", { type: "button", onClick: () => location.reload() }, "Reload"),
+    ]),
+});
+
+const RELOADED = "io.reloaded";
+const SOON_MS = 60_000;
+/** A page that was loaded anew for its files a moment ago already has the newest: doing so again would never end. */
+function mayReload(): boolean {
+  const isFresh = Date.now() - Number(sessionStorage.getItem(RELOADED)) < SOON_MS;
+  if (!isFresh) sessionStorage.setItem(RELOADED, String(Date.now()));
+  return !isFresh;
+}
+
 /** Every place has an address. Small on purpose: before the first word can be read, all of this has run. */
 export function createRouter(routes: readonly Route[], redirects: Readonly<Record<string, string>>) {
   const place = shallowReactive<Place>({ path: "", fullPath: "", hash: "", query: {}, params: {}, view: undefined });
@@ -54,13 +72,13 @@ export function createRouter(routes: readonly Route[], redirects: Readonly<Recor
         );
         if (mine !== latest) return;
         // The daemon is another version by now and has other files: its own page knows them.
-        if (isThere) {
+        if (isThere && mayReload()) {
           location.assign(url);
           return;
         }
         // Without a daemon the browser would only show a page of its own.
-        setTimeout(() => mine === latest && void enter(url), RETRY_MS);
-        view = Unreachable;
+        if (!isThere) setTimeout(() => mine === latest && void enter(url), RETRY_MS);
+        view = isThere ? Missing : Unreachable;
       }
     }
     if (mine !== latest) return;
