@@ -58,8 +58,18 @@ test("what a task asks stands in the task; in another conversation it is only th
   await page.getByRole("region", { name: "Needs you" }).getByText("node --test").waitFor();
   expect(await page.getByRole("article", { name: "Approval" }).count()).toBe(0);
   await page.getByRole("list", { name: "Running" }).getByRole("link", { name: "Add a farewell" }).click();
-  await page.getByRole("article", { name: "Approval" }).getByRole("button", { name: "Allow" }).click();
+  await page.getByRole("heading", { name: "Add a farewell", level: 1 }).waitFor();
+  await page.reload();
+  const question = page.getByRole("article", { name: "Approval" });
+  await question.getByText("node --test", { exact: true }).waitFor();
+  // What waits is read in the question alone, and what was done has a row of its own each.
+  const activity = page.getByRole("region", { name: "Activity" });
+  await activity.getByText("write src/farewell.js").waitFor();
+  expect(await activity.getByText("node --test").count()).toBe(0);
+  await question.getByRole("button", { name: "Allow" }).click();
   expect((await ended(daemon, id)).status).toBe("done");
+  await activity.getByText("node --test → exit code: 0").waitFor();
+  expect(await activity.locator(".what", { hasText: /src\/farewell\.js|^node --test/ }).count()).toBe(2);
   await page.getByRole("list", { name: "Running" }).waitFor({ state: "detached" });
 });
 

@@ -1,16 +1,19 @@
 import { expect, test } from "vitest";
 import type { Run, RunStep } from "../../src/protocol/runs.ts";
+import type { Activity } from "../../src/protocol/squads.ts";
 import { readDiff } from "../../web/src/diff/diff.ts";
 import { sideBySide } from "../../web/src/diff/rows.ts";
 import { languageOf } from "../../web/src/lib/code-tokens.ts";
+import { byDay } from "../../web/src/lib/day-groups.ts";
 import { isNotified } from "../../web/src/lib/notifications.ts";
 import { colourCode } from "../../web/src/lib/render-markdown.ts";
 import { proofOf } from "../../web/src/runs/proof.ts";
 import { groupSteps, stepWords } from "../../web/src/runs/step-groups.ts";
 import { problemsByKey } from "../../web/src/settings/groups.ts";
+import { rowsOf } from "../../web/src/tasks/activity-rows.ts";
 import { linkedFrom } from "../../web/src/wiki/backlinks.ts";
 
-test("a run's steps stand by phase, then by stream from the first on, and those of the whole run come first", () => {
+test("a run's steps stand by phase, then by stream from the first on, and those of the whole run come last", () => {
   const step = (key: string, phase: string, stream: number | null, agent: string | null = null) =>
     ({ key, phase, stream, agent, kind: "call" }) as RunStep;
   const phases = ["spec", "implement"].map((name) => ({ name, status: "done" }));
@@ -23,9 +26,42 @@ test("a run's steps stand by phase, then by stream from the first on, and those 
   ];
   const rows = groupSteps({ phases, streams, steps } as unknown as Run);
   expect(rows.map((row) => row.head ?? `${row.step.key}: ${stepWords(row.step)}`)).toEqual([
-    ...["run", "run/base: base", "spec", "spec/draft:pm: draft", "implement"],
+    ...["spec", "spec/draft:pm: draft", "implement"],
     ...["Stream 1: Part 1", "implement/stream-1/draft: draft", "Stream 2: Part 2", "implement/stream-2/draft: draft"],
+    ...["the run itself", "run/base: base"],
   ]);
+});
+
+test("what is at work stands first in a list, and what is over day by day", () => {
+  const now = new Date(2026, 4, 2, 12);
+  const made = (id: string, status: string, day: number, year = 2026) => ({
+    ...{ id, status, createdAt: new Date(year, 4, day, 9).toISOString() },
+  });
+  const items = [made("a", "done", 2), made("b", "running", 2), made("c", "failed", 1), made("d", "queued", 1)];
+  const older = [made("e", "done", 1), made("f", "done", 2, 2025)];
+  expect(byDay([...items, ...older], now).map(({ head, item, ...more }) => item?.id ?? [head, ...Object.values(more)])).toEqual([
+    ...[["At work", 2], "b", "d", ["Today", 1], "a", ["Yesterday", 2], "c", "e", ["May 2, 2025", 1], "f"],
+  ]);
+  expect(byDay([], now)).toEqual([]);
+});
+
+test("a call of a task is one row from its beginning to its end, and none while a question stands for it", () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+  const tool = (id: number, summary: string, data: object) =>
+    ({ id, kind: "tool", summary, data, createdAt: at(id) }) as Activity;
+  const items = [
+    tool(1, "write a.js", { tool: "file_ops", callId: "x", state: "started" }),
+    tool(2, "write a.js → Wrote a.js", { tool: "file_ops", callId: "x", state: "done" }),
+    tool(3, "npm test", { tool: "shell", callId: "y", state: "started" }),
+    tool(4, "npm run lint", { tool: "shell", callId: "z", state: "started" }),
+  ];
+  const told = (isOver: boolean, ...asked: { tool: string; command: string | null }[]) =>
+    rowsOf({ items, isOver, asked }).map(({ summary, call, from, to }) => [summary, call?.state, (to - from) / 1_000]);
+  const done = ["write a.js → Wrote a.js", "done", 1];
+  expect(told(false)).toEqual([done, ["npm test", "started", 0], ["npm run lint", "started", 0]]);
+  expect(told(false, { tool: "shell", command: "npm  run lint" })).toEqual([done, ["npm test", "started", 0]]);
+  expect(told(false, { tool: "shell", command: null })).toEqual([done, ["npm run lint", "started", 0]]);
+  expect(told(true)).toEqual([done, ["npm test", "unknown", 0], ["npm run lint", "unknown", 0]]);
 });
 
 test("what a run's end rests on: only checks of the tree that it is, each by its last verdict", () => {
@@ -54,13 +90,15 @@ test("what a run's end rests on: only checks of the tree that it is, each by its
 });
 
 test("a difference side by side sets what was removed beside what took its place; coloured code keeps every sign", () => {
-  const [file] = readDiff("diff --git a/x.js b/x.js\n@@ -1,3 +1,3 @@\n same\n-old\n-older\n+new\n end\n");
+  const [file] = readDiff("diff --git a/x.js b/x.js\n@@ -1,4 +1,4 @@\n same\n-old\n-older\n+new\n end\n+first\n-second\n");
   expect(sideBySide(file!.lines).map(({ line, old, now }) => [line?.text, old?.text, now?.text])).toEqual([
-    ["@@ -1,3 +1,3 @@", undefined, undefined],
+    ["@@ -1,4 +1,4 @@", undefined, undefined],
     [undefined, "same", "same"],
     [undefined, "old", "new"],
     [undefined, "older", undefined],
     [undefined, "end", "end"],
+    [undefined, undefined, "first"],
+    [undefined, "second", undefined],
   ]);
   const code = "const a = `<b>x && 'y'\n</b>`; // \"q\"\n/* one\ntwo */";
   const lines = colourCode(code, "javascript")!;

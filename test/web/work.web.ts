@@ -151,6 +151,24 @@ test("a step that is at work shows what it says and does as it comes, from its b
   expect(complaints).toEqual([]);
 });
 
+test("a check that is running shows what it prints as it comes, from its beginning after a reload", async () => {
+  const daemon = await webDaemon();
+  const test = "let n = 0; setInterval(() => { console.log('line ' + ++n); if (n > 200) process.exit(); }, 100);\n";
+  const files = { ...GREETER, "package.json": JSON.stringify({ scripts: { test: "node slow.js" } }), "slow.js": test };
+  const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(files), issue: "Greet everybody" });
+  const { page, complaints } = await openWindow(await browser(), daemon, { path: `/runs/${begun.id}` });
+  await page.getByRole("region", { name: "Timeline" }).getByRole("link", { name: "checks", exact: true }).first().click();
+  const output = page.getByRole("region", { name: "Step" }).getByLabel("Live output");
+  await output.getByText("line 3\n").waitFor();
+  await page.reload();
+  await output.getByText("▸ $ npm test").waitFor();
+  await output.getByText("line 8\n").waitFor();
+  expect((await output.textContent())?.match(/^line 1$/gm)).toHaveLength(1);
+  await daemon.json("POST", `/api/runs/${begun.id}/cancel`);
+  await runEnded(daemon, begun.id);
+  expect(complaints).toEqual([]);
+});
+
 test("a task, a run or a squad that is not there says so and leads back", async () => {
   const daemon = await webDaemon();
   const { page } = await openWindow(await browser(), daemon, { path: "/tasks/t_none" });

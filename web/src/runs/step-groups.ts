@@ -5,16 +5,23 @@ export type TimelineRow =
   | { head: string; level: "phase" | "stream"; status: string | undefined; step?: undefined }
   | { head?: undefined; step: RunStep; level: "phase" | "stream" };
 
-/** The steps phase by phase, after those of the run as a whole, and in each phase its streams from the first on. */
+/** The phase of what git and the journal do for a run as a whole. */
+const OF_RUN = "run";
+
+/** The steps phase by phase, in each its streams from the first on, and after them those of the run as a whole. */
 export function groupSteps({ steps, phases, streams }: Pick<Run, "steps" | "phases" | "streams">): TimelineRow[] {
   const byPhase = new Map<string, RunStep[]>();
   for (const step of steps) byPhase.set(step.phase, [...(byPhase.get(step.phase) ?? []), step]);
-  const placeOf = (phase: string) => phases.findIndex(({ name }) => name === phase);
+  const placeOf = (phase: string) => (phase === OF_RUN ? phases.length : phases.findIndex(({ name }) => name === phase));
   const inOrder = [...byPhase].sort(([a], [b]) => placeOf(a) - placeOf(b));
   return inOrder.flatMap(([phase, mine]): TimelineRow[] => {
     const numbers = [...new Set(mine.flatMap(({ stream }) => stream ?? []))].sort((a, b) => a - b);
     return [
-      { head: phase, level: "phase", status: phases.find(({ name }) => name === phase)?.status },
+      {
+        head: phase === OF_RUN ? "the run itself" : phase,
+        level: "phase",
+        status: phases.find(({ name }) => name === phase)?.status,
+      },
       ...mine.filter(({ stream }) => stream === null).map((step) => ({ step, level: "phase" as const })),
       ...numbers.flatMap((number): TimelineRow[] => {
         const stream = streams.find((each) => each.number === number);
