@@ -90,7 +90,10 @@ export default defineConfig({
         extends: true,
         test: { name: "nightly", include: ["test/**/*.nightly.ts"], testTimeout: 3_600_000, env: { IO_TEST_MODE: "full" } },
       },
-      { extends: true, test: { name: "pictures", include: ["test/web/**/*.pictures.ts"], testTimeout: 600_000 } },
+      {
+        extends: true,
+        test: { name: "pictures", include: ["test/web/**/*.pictures.ts"], testTimeout: 600_000, env: { IO_TEST_MODE: "full" } },
+      },
     ],
   },
 });

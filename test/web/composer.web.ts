@@ -143,6 +143,13 @@ test("an at-sign offers files of the project, by keyboard and by mouse, and Esca
   await page.keyboard.press("Escape");
   expect(await offers.count()).toBe(0);
   await expect.poll(() => field(page).inputValue(), { timeout: 15_000 }).toBe("Look at @src/greet.js and @README.md @pack");
+
+  // The same files are found from anywhere, and named where one talks.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to or do" }).fill("greet.test");
+  await page.getByRole("option", { name: /file.*test\/greet\.test\.js/ }).click();
+  await expect.poll(() => field(page).inputValue(), { timeout: 15_000 }).toMatch(/@pack @test\/greet\.test\.js $/);
+  expect(new URL(page.url()).search).toBe("");
   expect(await messagesOf("greeter")).toEqual([]);
 });
 

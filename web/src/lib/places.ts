@@ -1,7 +1,7 @@
 import type { MessageHit } from "../../../src/protocol/messages.ts";
 import type { RunSummary } from "../../../src/protocol/runs.ts";
 import type { Squad, Task } from "../../../src/protocol/squads.ts";
-import { get } from "./api.ts";
+import { at, get } from "./api.ts";
 import { firstLine } from "./format.ts";
 
 /** Somewhere to go, or something to do. */
@@ -44,16 +44,18 @@ export async function namedPlaces(): Promise<Place[]> {
   ];
 }
 
-/** Pages and messages that hold the words. */
-export async function foundPlaces(words: string): Promise<Place[]> {
+/** Pages and messages that hold the words, and files of a conversation's project, which are named in its field. */
+export async function foundPlaces(words: string, talk: string): Promise<Place[]> {
   const q = encodeURIComponent(words);
-  const [pages, messages] = await Promise.all([
+  const [pages, messages, files] = await Promise.all([
     list<{ path: string; title: string }>(`/api/wiki/search?limit=8&q=${q}`),
     list<MessageHit>(`/api/conversations/search?limit=8&q=${q}`),
+    list<{ path: string }>(`${at("conversations", talk)}/files?limit=8&q=${q}`),
   ]);
   const short = (path: string) => path.replace(/^pages\//, "").replace(/\.md$/, "");
   return [
     ...pages.map(({ path, title }) => ({ kind: "page", words: title, to: `/wiki/${short(path)}` })),
     ...messages.map(({ id, conversation, snippet }) => ({ kind: "message", words: snippet, to: `/chat/${conversation}#${id}` })),
+    ...files.map(({ path }) => ({ kind: "file", words: path, to: `/chat/${talk}?mention=${encodeURIComponent(path)}` })),
   ];
 }
