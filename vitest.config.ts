@@ -19,8 +19,8 @@ const SLOW = [
   "test/orchestrator/rules.test.ts",
   // Daemons that are restarted, and more rows than are counted in one go.
   "test/news/**/*.test.ts",
-  // Waits for real times.
-  "test/schedules/daemon.test.ts",
+  // Waits for real times; a month, and a week of the shortest interval.
+  "test/schedules/{daemon,month}.test.ts",
   // GitHub held against its own description, with real git over HTTP; daemons that are killed at each request.
   "test/forge/contract.test.ts",
   "test/forge/pulls.test.ts",

@@ -1,10 +1,13 @@
+import { createBreath } from "../lib/breath.ts";
 import { messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
 import type { Emit } from "../protocol/events.ts";
 import type { Occurrence, OccurrenceState, Schedule } from "../protocol/schedules.ts";
+import { isTemporary } from "../store/faults.ts";
 import type { Store } from "../store/open.ts";
 import type { ScheduleRow, ScheduleRows } from "../store/schedules.ts";
+import { createClocks } from "./clocks.ts";
 import { type Occurrences, shown } from "./occurrences.ts";
 import { nextAfter, readDuration, readWhen, type When } from "./when.ts";
 
@@ -23,10 +26,13 @@ export interface DueDeps {
 
 /** What is looked at later than this was not looked at in time. */
 const LATE_MS = 60_000;
-const CLOCK_SET_MS = 30_000;
-const BATCH = 20;
-/** So many missed times of one schedule are written down one by one. */
-const MOST_ROWS = 5_000;
+/** Missed times are written down in transactions of so many rows, or fewer where it takes longer to find them. */
+const MOST_AT_ONCE = 500;
+const SLICE_MS = 10;
+/** So many missed times of an interval are rows of their own: more than a week of the shortest. */
+const MOST_OF_INTERVAL = 150_000;
+/** So far back the missed times of cron fields are rows of their own. */
+const LONGEST_BACK_MS = 100 * 86_400_000;
 
 const iso = (date: Date) => date.toISOString();
 
@@ -41,32 +47,34 @@ export const dueAfter = (row: ScheduleRow, when: When, at: Date): Date | undefin
 
 /** Accounts for every time at which a schedule was due: each is a row before anything is done about it. */
 export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, now, steady }: DueDeps) {
-  let clock: { wall: number; steady: number } | undefined;
+  const clocks = createClocks({ store, rows, steady });
 
-  /** All that is due of a schedule; at most one of it is begun. */
+  /** What is due of a schedule, as far as a few milliseconds go; at most the last of it is begun. */
   function takeUp(row: ScheduleRow, at: Date, why: string): void {
     const when = whenOf(row);
-    const dues = [new Date(row.nextAt!)];
-    let more = 0;
-    let next = dueAfter(row, when, dues[0]!);
-    for (; next !== undefined && next <= at; next = dueAfter(row, when, next)) {
+    const endOfSlice = performance.now() + SLICE_MS;
+    const first = new Date(row.nextAt!);
+    const dues = [first];
+    const skipped = tooLongAgo(when, first, at);
+    let next = dueAfter(row, when, skipped ?? first);
+    while (!skipped && next && next <= at && dues.length < MOST_AT_ONCE && performance.now() < endOfSlice) {
       dues.push(next);
-      if (dues.length <= MOST_ROWS) continue;
-      dues.shift();
-      more += 1;
+      next = dueAfter(row, when, next);
     }
-    const last = dues.pop()!;
+    const more = skipped ? `; so was every time after it before ${iso(skipped)}` : "";
+    const last = skipped || (next && next <= at) ? undefined : dues.pop()!;
     const write = (begins: boolean) =>
       store.transaction(() => {
         rows.move(row.id, next && iso(next));
         // A clock that was set back comes by the same times again.
-        const missed = dues.filter((due) => !rows.hasOccurrence(row.id, iso(due)));
-        for (const [index, due] of missed.entries()) {
-          const before = index === 0 && more > 0 ? `; so were ${more.toLocaleString("en")} before it` : "";
-          occurrences.record(occurrences.make(row.id, iso(due), "missed", `${why}${before}`));
+        for (const due of dues.filter((each) => !rows.hasOccurrence(row.id, iso(each)))) {
+          const missed = occurrences.make(row.id, iso(due), "missed", why + more);
+          // Of very many only the latest are told: nobody needs thousands of events at once.
+          if (last) occurrences.record(missed);
+          else rows.addOccurrence(missed);
         }
         if (next === undefined) emit({ type: "schedule.changed", data: shown(rows.find(row.id)!) });
-        return rows.hasOccurrence(row.id, iso(last)) ? undefined : latest(row, last, at, { why, begins });
+        return last && !rows.hasOccurrence(row.id, iso(last)) ? latest(row, last, at, { why, begins }) : undefined;
       });
     try {
       write(true);
@@ -115,22 +123,14 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     }
   }
 
-  /** What the clocks tell of the time since the last look. */
-  function whyLate(at: Date): string {
-    const before = clock;
-    clock = { wall: at.getTime(), steady: steady() };
-    if (!before) return "IO was not running";
-    const moved = clock.wall - before.wall - (clock.steady - before.steady);
-    if (moved < -CLOCK_SET_MS) restartIntervals(at);
-    return moved > CLOCK_SET_MS ? "the machine slept, or its clock was set forward" : "IO was busy";
-  }
-
-  /** After the clock was set back an interval would otherwise wait until it is where it was. */
-  function restartIntervals(at: Date): void {
-    for (const row of rows.intervalsAfter(iso(at))) {
-      const when = whenOf(row);
-      if (when.kind !== "every" || Date.parse(row.nextAt!) <= at.getTime() + when.ms) continue;
-      rows.anchor(row.id, iso(at), iso(new Date(at.getTime() + when.ms)));
+  /** What is due of one schedule. A schedule that cannot be read must not keep the others from their times. */
+  function takeUpSafely(row: ScheduleRow, at: Date, why: string): void {
+    try {
+      takeUp(row, at, why);
+    } catch (error) {
+      if (isTemporary(error)) throw error;
+      log.error("a schedule could not be looked at and is paused", { schedule: row.id, error });
+      occurrences.pause(row.id, `it could not be looked at: ${oneLine(messageOf(error), 500)}`);
     }
   }
 
@@ -139,25 +139,33 @@ export function createDue({ store, rows, occurrences, askToCatchUp, emit, log, n
     /** How many questions about missed times the next look is going to ask. */
     questionsDue: (): number =>
       rows.dueWithQuestion(iso(now())).filter((row) => rows.openOf(row.id).length === 0 && isAskedFor(row, now())).length,
-    /** Looks at everything that is due, a few at a time. */
+    /** Looks at everything that is due, a few milliseconds at a time. */
     async look(isOpen: () => boolean): Promise<void> {
       const at = now();
-      const why = whyLate(at);
-      for (;;) {
-        const batch = rows.due(iso(at), BATCH);
-        if (batch.length === 0 || !isOpen()) return;
-        for (const row of batch) takeUp(row, at, why);
-        await new Promise((resolve) => setImmediate(resolve));
+      const why = await clocks.whyLate(at);
+      const breathe = createBreath();
+      // One at a time: whoever has the thread meanwhile may pause or remove the next.
+      for (let row = rows.firstDue(iso(at)); row && isOpen(); row = rows.firstDue(iso(at))) {
+        takeUpSafely(row, at, why);
+        await breathe();
       }
     },
   };
 }
 
+/** Where a schedule was due so often that not every time is a row of its own: the moment from which each is one again. */
+function tooLongAgo(when: When, first: Date, at: Date): Date | undefined {
+  const back = when.kind === "every" ? MOST_OF_INTERVAL * when.ms : LONGEST_BACK_MS;
+  return first.getTime() < at.getTime() - back ? new Date(at.getTime() - back) : undefined;
+}
+
 /** Whether the last time at which a schedule was due is late, and not too late, so that a person is asked about it. */
 function isAskedFor(row: ScheduleRow, at: Date): boolean {
   const when = whenOf(row);
-  let last = new Date(row.nextAt!);
-  for (let next = dueAfter(row, when, last); next !== undefined && next <= at; next = dueAfter(row, when, next)) last = next;
-  const age = at.getTime() - last.getTime();
-  return age > LATE_MS && age <= (readDuration(row.maxAge) ?? 0);
+  const next = new Date(row.nextAt!);
+  const wasDueSince = (from: number): boolean => {
+    const due = next.getTime() >= from ? next : dueAfter(row, when, new Date(from - 1));
+    return due !== undefined && due <= at;
+  };
+  return wasDueSince(at.getTime() - (readDuration(row.maxAge) ?? 0)) && !wasDueSince(at.getTime() - LATE_MS);
 }

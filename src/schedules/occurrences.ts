@@ -91,7 +91,14 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
       const failures = state === "failed" ? row.failures + 1 : 0;
       rows.countFailures(schedule, failures);
       if (failures < MOST_FAILURES || row.state !== "active") return;
-      rows.setState(schedule, "paused", { reason: `it failed ${failures} times in a row: ${reason ?? "no reason is known"}` });
+      pause(schedule, `it failed ${failures} times in a row: ${reason ?? "no reason is known"}`);
+    });
+  }
+
+  /** Pauses a schedule that cannot go on, and has a person told. */
+  function pause(schedule: string, reason: string): void {
+    store.transaction(() => {
+      rows.setState(schedule, "paused", { reason });
       const paused = shown(rows.find(schedule)!);
       emit({ type: "schedule.changed", data: paused });
       onPaused(paused);
@@ -112,6 +119,7 @@ export function createOccurrences({ store, rows, actions, emit, onPaused, log, n
     record,
     begin,
     finish,
+    pause,
     /** One that waited is not wanted any more. */
     giveUp: (id: string, reason: string): void => store.transaction(() => void tell(rows.change(id, "missed", reason, at()))),
     /** Begins one that is written down as waiting. */

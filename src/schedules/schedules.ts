@@ -30,6 +30,8 @@ export interface PageOfList {
 
 /** A clock that was set is noticed within this time. */
 const LOOK_MS = 30_000;
+/** A look that failed, as on a full disk, is repeated after this time. */
+const RETRY_MS = 2_000;
 const DEFAULT_AGE = "24h";
 /** A model that makes ever more of them, or a schedule that does, comes to an end. */
 const MOST_OF_MODELS = 100;
@@ -56,25 +58,30 @@ export function createSchedules(deps: SchedulesDeps) {
   };
 
   function look(): Promise<void> {
+    let soonest = 0;
     looking ??= due
       .look(() => isOpen)
-      .catch((error: unknown) =>
-        log.warn("the schedules could not be looked at and are looked at again", { error: messageOf(error) }),
-      )
+      .catch((error: unknown) => {
+        soonest = RETRY_MS;
+        log.warn("the schedules could not be looked at and are looked at again", { error: messageOf(error) });
+      })
       .finally(() => {
         looking = undefined;
-        arm();
+        arm(soonest);
       });
     return looking;
   }
 
   /** One timer for all of them. */
-  function arm(): void {
+  function arm(soonest = 0): void {
     clearTimeout(timer);
     if (!isOpen) return;
+    timer = setTimeout(() => void look(), Math.max(soonest, Math.min(LOOK_MS, untilEarliest())));
+  }
+
+  function untilEarliest(): number {
     const earliest = rows.earliest();
-    const wait = earliest === undefined ? LOOK_MS : Math.min(LOOK_MS, Math.max(0, Date.parse(earliest) - now().getTime()));
-    timer = setTimeout(() => void look(), wait);
+    return earliest === undefined ? LOOK_MS : Math.max(0, Date.parse(earliest) - now().getTime());
   }
 
   return {
@@ -85,7 +92,7 @@ export function createSchedules(deps: SchedulesDeps) {
       checkCount(rows, maker);
       return store.transaction(() => {
         rows.insert({ id, ...row });
-        store.afterCommit(arm);
+        store.afterCommit(() => arm());
         return tell(id);
       });
     },
@@ -108,7 +115,7 @@ export function createSchedules(deps: SchedulesDeps) {
         const next = dueAfter(row, readWhen(row.when, { tz: row.tz, now: new Date(row.createdAt) }), now());
         if (next === undefined) rows.setState(id, "done");
         else rows.setState(id, "active", { nextAt: next.toISOString() });
-        store.afterCommit(arm);
+        store.afterCommit(() => arm());
         return tell(id);
       }),
     /** With everything that is known of it; what it began goes on. */
@@ -116,7 +123,7 @@ export function createSchedules(deps: SchedulesDeps) {
       store.transaction(() => {
         rows.remove(known(id).id);
         emit({ type: "schedule.removed", data: { id } });
-        store.afterCommit(arm);
+        store.afterCommit(() => arm());
       }),
     /** Does it now, besides the times at which it is due. */
     runNow(id: string): Occurrence {

@@ -31,14 +31,16 @@ export function createScheduleRows(store: Store, now: () => Date = () => new Dat
   const list = db.prepare(
     "SELECT * FROM schedules WHERE seq < coalesce((SELECT seq FROM schedules WHERE id = :before), 9e15) ORDER BY seq DESC LIMIT :limit",
   );
-  const due = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND next_at <= ? ORDER BY next_at LIMIT ?");
+  const due = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND next_at <= ? ORDER BY next_at LIMIT 1");
   const asking = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND catch_up = 'ask' AND next_at <= ?");
   const unfinished = db.prepare("SELECT count(*) AS count FROM schedules WHERE state <> 'done'");
   const unfinishedOfModels = db.prepare(
     "SELECT count(*) AS count FROM schedules WHERE state <> 'done' AND json_extract(created_by, '$.by') = 'model'",
   );
   const earliest = db.prepare("SELECT min(next_at) AS at FROM schedules WHERE state = 'active'");
-  const intervals = db.prepare("SELECT * FROM schedules WHERE state = 'active' AND when_given LIKE 'every %' AND next_at > ?");
+  const intervals = db.prepare(
+    "SELECT * FROM schedules WHERE state = 'active' AND when_given LIKE 'every %' AND next_at > ? AND id > ? ORDER BY id LIMIT ?",
+  );
   const move = db.prepare("UPDATE schedules SET next_at = ?, state = ? WHERE id = ?");
   const anchor = db.prepare("UPDATE schedules SET anchor_at = ?, next_at = ? WHERE id = ?");
   const setState = db.prepare("UPDATE schedules SET state = ?, reason = ?, next_at = ?, failures = 0 WHERE id = ?");
@@ -69,15 +71,17 @@ export function createScheduleRows(store: Store, now: () => Date = () => new Dat
     find: (id: string): ScheduleRow | undefined => rowOf(find.get(id) as Row | undefined),
     list: ({ limit, before }: { limit: number; before?: string | undefined }): ScheduleRow[] =>
       (list.all({ limit, before: before ?? null }) as Row[]).map((row) => rowOf(row)!),
-    due: (at: string, limit: number): ScheduleRow[] => (due.all(at, limit) as Row[]).map((row) => rowOf(row)!),
+    /** The one that has been due the longest. */
+    firstDue: (at: string): ScheduleRow | undefined => rowOf(due.get(at) as Row | undefined),
     /** Those that are due and ask a person what to do with what was missed. */
     dueWithQuestion: (at: string): ScheduleRow[] => (asking.all(at) as Row[]).map((row) => rowOf(row)!),
     /** How many may still come, of all or of those that models made. */
     unfinished: (by: "anybody" | "model"): number =>
       ((by === "model" ? unfinishedOfModels : unfinished).get() as { count: number }).count,
     earliest: (): string | undefined => (earliest.get() as { at: string | null }).at ?? undefined,
-    /** Those with an interval whose next time lies after a moment. */
-    intervalsAfter: (at: string): ScheduleRow[] => (intervals.all(at) as Row[]).map((row) => rowOf(row)!),
+    /** Those with an interval whose next time lies after a moment, by their ids. */
+    intervalsAfter: (at: string, { after, limit }: { after: string; limit: number }): ScheduleRow[] =>
+      (intervals.all(at, after, limit) as Row[]).map((row) => rowOf(row)!),
     /** Its next time, or that it has none any more. */
     move: (id: string, nextAt: string | undefined) => void move.run(nextAt ?? null, nextAt === undefined ? "done" : "active", id),
     anchor: (id: string, anchorAt: string, nextAt: string) => void anchor.run(anchorAt, nextAt, id),
