@@ -1,4 +1,5 @@
 import { createForgeFinder } from "../forge/find.ts";
+import { createFollower } from "../forge/followed.ts";
 import { createFreshBase } from "../forge/fresh-base.ts";
 import { createIssueWork, type WatchedRun } from "../forge/issue-work.ts";
 import type { OwnedWork } from "../forge/proposal.ts";
@@ -13,6 +14,7 @@ import type { Paths } from "../home/paths.ts";
 import { conflict, missing } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { oneLine } from "../lib/quoted.ts";
+import { createTurnTaking } from "../lib/turn-taking.ts";
 import type { Event } from "../protocol/events.ts";
 import type { Run } from "../protocol/runs.ts";
 import type { Squads } from "../squads/squads.ts";
@@ -46,14 +48,17 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
   const rows = createWatchRows(store);
   const pullRows = createPullRows(store);
   const pusher = createPusher({ git, clean, scratch: paths.scratch });
+  const pollMs = () => settings.current().github.pollMs;
+  const isWatched = (owner: string) => rows.ofRun(owner).length > 0;
   const pulls = createPulls({
+    ...{ isUnattended: isWatched, retryMs: pollMs },
     ...{ store, git, log, clean, finder, emit: hub.emit, rows: pullRows },
     pusher,
     ask: createPublishQuestion({
       approvals,
       config: settings.current,
       safetyOf: (projectPath) => teams.findByPath(projectPath)?.safety ?? {},
-      isWatched: (owner) => rows.ofRun(owner).length > 0,
+      isWatched,
     }),
     workOf: ({ kind, id }, part) => (kind === "run" ? workOfRun(swarm, id, part) : workOfTask(squads, id)),
     projectsOf: ({ kind, id }) =>
@@ -79,12 +84,14 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
     ...{ rows, pulls, pullRows, git, clean, tell, resultOf: (run, number, part) => roundOf(swarm, run, number, part) },
     reopen: async (run, round) => void (await swarm.reopen(run, round)),
   });
-  const pollMs = () => settings.current().github.pollMs;
+  const inTurn = createTurnTaking();
   const watches = createWatches({
-    ...{ rows, finder, log, squadProject: (slug) => squads.projectOf(slug)?.projectPath },
+    ...{ rows, finder, inTurn, log, squadProject: (slug) => squads.projectOf(slug)?.projectPath },
     turns: createWatchTurns({ rows, finder, pulls, pullRows, issueWork, rounds, tell, pollMs, clean, log }),
   });
   closers.add(watches.close);
+  const follower = createFollower({ ...{ pulls, pullRows, watches: rows, finder, inTurn, tell, log }, pollMs });
+  closers.add(follower.close);
   closers.add(() => stopping.abort());
   closers.add(hub.subscribe(watches.heard));
   return {
@@ -92,6 +99,7 @@ export function buildForge(deps: ForgePartsDeps): { rooms: { pulls: Pulls; watch
     start() {
       pulls.start();
       watches.start();
+      follower.start();
     },
   };
 }

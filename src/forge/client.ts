@@ -21,6 +21,11 @@ export class ForgeError extends UserError {
   }
 }
 const UNAVAILABLE: readonly ForgeTrouble[] = ["limited", "unreachable", "uncertain"];
+const PASSING: readonly ForgeTrouble[] = [...UNAVAILABLE, "unauthorized"];
+
+/** Whether the same may work later, a token that expired among it. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof ForgeError ? PASSING.includes(error.kind) : error instanceof UserError && error.trouble === "unavailable";
 
 export interface ForgeClientDeps {
   /** The address of the API, as a person set it. */

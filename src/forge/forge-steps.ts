@@ -54,7 +54,7 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
     const { branch, commit, objects } = proposal;
     const to = { url: place.gitUrl, token, signal };
     const isThere = async () => ((await pusher.head(branch, to)) === commit ? true : undefined);
-    if (await isThere()) return;
+    // What is there already git does not send again.
     await send(
       row.id,
       "push",
@@ -63,11 +63,10 @@ export function createForgeSteps({ rows, pusher }: { rows: PullRows; pusher: Pus
         lookUp: isThere,
         async perform() {
           const pushed = await pusher.push({ branch, commit, objects }, to);
-          if ("refused" in pushed)
-            throw new UserError(
-              `${place.host} did not take the push of ${branch}: ${pushed.refused}. Nothing was forced; the branch is as it was.`,
-            );
-          return true;
+          if ("commit" in pushed) return true;
+          const said = `${place.host} did not take the push of ${branch}: ${pushed.reason}`;
+          if (pushed.isRefused) throw new UserError(`${said}. Nothing was forced; the branch is as it was.`);
+          throw new ForgeError("uncertain", said);
         },
       },
     );

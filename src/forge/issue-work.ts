@@ -1,10 +1,11 @@
 import { isSettled } from "../protocol/pulls.ts";
 import type { PullRow, PullRows } from "../store/pulls.ts";
 import type { TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
+import { ForgeError } from "./client.ts";
 import { createPermissions, isLabelled } from "./look.ts";
 import type { Forge } from "./port.ts";
 import type { Pulls } from "./pulls.ts";
-import { sayOnce } from "./say-once.ts";
+import { sayIfTaken, sayOnce } from "./say-once.ts";
 import { claimIn, claimMark, claimText, failureText, issueRequest } from "./watch-text.ts";
 
 /** How a run stands, as far as a watch has to know. */
@@ -49,7 +50,13 @@ export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshB
     if (earlier) return move(id, { state: "ignored", reason: `${earlier.run} works on this issue already` });
     const others = rows.open(watch.id).filter((each) => each.run !== null && each.round === null && each.state !== "waiting");
     if (others.length >= AT_ONCE) return trigger;
-    const issue = await forge.issue(number);
+    const issue = await forge.issue(number).catch((error: unknown) => {
+      if (error instanceof ForgeError && error.kind === "missing") return undefined;
+      throw error;
+    });
+    if (!issue) return move(id, { state: "ignored", reason: "the issue is gone" });
+    // A forge leads to where an issue was moved to.
+    if (issue.number !== number) return move(id, { state: "ignored", reason: "the issue was moved to another repository" });
     if (!issue.isOpen) return move(id, { state: "ignored", reason: "the issue was closed before IO came to it" });
     if (kind === "label" && watch.label !== null && !isLabelled(issue, watch.label))
       return move(id, { state: "ignored", reason: "the label was taken off before IO came to it" });
@@ -106,8 +113,8 @@ export function createIssueWork({ rows, pulls, pullRows, newRun, findRun, freshB
 
   /** Says on the issue, once, that nothing comes of it. */
   async function giveUp(forge: Forge, trigger: TriggerRow, reason: string): Promise<TriggerRow> {
-    await sayOnce(forge, trigger.number, `end-${trigger.id}`, failureText(trigger, reason));
-    return move(trigger.id, { state: "failed", reason });
+    const unsaid = await sayIfTaken(forge, trigger.number, `end-${trigger.id}`, failureText(trigger, reason));
+    return move(trigger.id, { state: "failed", reason: unsaid === undefined ? reason : `${reason}; ${unsaid}` });
   }
 
   return { step, giveUp };

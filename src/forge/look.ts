@@ -12,14 +12,25 @@ export interface LookMemory {
 export const newMemory = (): LookMemory => ({ items: new Map() });
 
 export interface LookDeps {
-  watch: WatchRow;
+  watch: Pick<WatchRow, "since" | "label" | "mention" | "reviews" | "checks">;
   forge: Forge;
-  /** IO's open pull requests in this repository. */
+  /** IO's pull requests in this repository that are not merged. */
   pulls: readonly PullRow[];
   memory: LookMemory;
+  /** What may set work going. */
   see: (trigger: NewTrigger) => void;
   /** Told how a pull request of IO's is at the forge. */
   onPull: (row: PullRow, pull: Pull) => void;
+  /** Told what somebody with write rights, or a check, said of a pull request of IO's; more than once, too. */
+  onWord: (row: PullRow, word: PullWord) => void;
+}
+
+/** Something that was said of a pull request, and under which name it is the same as before. */
+export interface PullWord {
+  kind: "review" | "check";
+  by: string;
+  text: string;
+  key: string;
 }
 
 /** Several things can happen within the second that a forge tells, so a change is looked at twice. */
@@ -44,11 +55,14 @@ export async function lookAtRepository(deps: LookDeps): Promise<{ since: string 
     else if (item.isOpen && !item.isPull) await lookAtIssue(deps, item, canWrite);
     memory.items.set(item.number, { updatedAt: item.updatedAt, looks: isSame ? known.looks + 1 : 1 });
   }
-  if (watch.checks) for (const own of pulls) await lookAtChecks(deps, own);
+  const open = pulls.filter(({ state }) => state !== "closed");
+  // A commit that is still on its way is not known there.
+  const pushed = pulls.filter(({ state }) => state === "open" || state === "waiting");
+  for (const own of pushed) await lookAtChecks(deps, own);
   const newest = changed.map(({ updatedAt }) => Date.parse(updatedAt)).reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   const since = Number.isFinite(newest) ? `${new Date(newest - OVERLAP_MS).toISOString().slice(0, 19)}Z` : watch.since;
   const count = (many: number, what: string) => `${many} ${what}${many === 1 ? "" : "s"}`;
-  return { since, saw: `${count(looked, "change")}, ${count(pulls.length, "open pull request")} of IO's` };
+  return { since, saw: `${count(looked, "change")}, ${count(open.length, "open pull request")} of IO's` };
 }
 
 /** Whether somebody may push there, asked once a look. */
@@ -118,42 +132,57 @@ async function lookAtIssue({ watch, forge, see }: LookDeps, issue: Issue, canWri
 }
 
 /** What people wrote on a pull request of IO's. */
-export async function lookAtPull({ watch, forge, see, onPull }: LookDeps, row: PullRow, canWrite: CanWrite): Promise<void> {
+export async function lookAtPull(deps: LookDeps, row: PullRow, canWrite: CanWrite): Promise<void> {
+  const { watch, forge, see, onPull, onWord } = deps;
   const number = row.number ?? 0;
-  const pull = await forge.pull(number);
+  const [pull, reviews, threads, comments] = await Promise.all([
+    forge.pull(number),
+    forge.reviews(number),
+    forge.threads(number),
+    forge.comments(number),
+  ]);
   onPull(row, pull);
-  if (pull.state !== "open" || !watch.reviews) return;
-  const [reviews, threads, comments] = await Promise.all([forge.reviews(number), forge.threads(number), forge.comments(number)]);
-  const found: NewTrigger[] = [
+  if (pull.state !== "open") return;
+  for (const { id, author, verdict, at } of reviews)
+    if (verdict === "approved" && isRecent(at) && (await canWrite(author)))
+      onWord(row, { kind: "review", by: author, text: verdict, key: `review:${id}:${verdict}` });
+  const found: (NewTrigger & { at: string })[] = [
     ...reviews
       .filter(({ verdict }) => verdict === "changes requested" || verdict === "commented")
-      .map(({ id, body, author }) => ({ kind: "review" as const, externalId: id, by: author, detail: { text: body } })),
-    ...threads.map(({ id, body, author, path, line, replyTo, url }) => ({
-      ...{ kind: "thread" as const, externalId: id, by: author },
+      .map(({ id, body, author, at }) => ({ kind: "review" as const, externalId: id, by: author, detail: { text: body }, at })),
+    ...threads.map(({ id, body, author, path, line, replyTo, url, updatedAt: at }) => ({
+      ...{ kind: "thread" as const, externalId: id, by: author, at },
       detail: { text: body, path, line, replyTo, url },
     })),
-    ...comments.map(({ id, body, author, url }) => ({
-      ...{ kind: "comment" as const, externalId: id, by: author },
+    ...comments.map(({ id, body, author, url, updatedAt: at }) => ({
+      ...{ kind: "comment" as const, externalId: id, by: author, at },
       detail: { text: body, url },
     })),
   ].map((each) => ({
     ...{ ...each, number, version: versionOf(each.detail.text) },
     detail: { ...each.detail, text: kept(each.detail.text) },
   }));
-  for (const each of found) {
+  for (const { at, ...each } of found) {
     if (each.detail.text.trim() === "" || isOwn(each.detail.text)) continue;
-    see((await canWrite(each.by)) ? each : { ...each, ...noRight(each.by) });
+    const isHeard = await canWrite(each.by);
+    if (isHeard && isRecent(at))
+      onWord(row, { kind: "review", by: each.by, text: "", key: `${each.kind}:${each.externalId}:${each.version}` });
+    if (watch.reviews) see(isHeard ? each : { ...each, ...noRight(each.by) });
   }
 }
 
+/** What is older is no news, though a first look or one after a long pause finds it. */
+const NEWS_MS = 7 * 24 * 3_600_000;
+const isRecent = (at: string): boolean => !(Date.now() - Date.parse(at) > NEWS_MS);
+
 /** The checks of what IO pushed last, once all of them have come to an end. */
-async function lookAtChecks({ forge, see }: LookDeps, row: PullRow): Promise<void> {
+async function lookAtChecks({ watch, forge, see, onWord }: LookDeps, row: PullRow): Promise<void> {
   if (row.commit === null || row.number === null) return;
   const checks = await forge.checks(row.commit);
   if (checks.some(({ state }) => state === "running")) return;
-  for (const { id, name, url } of checks.filter(({ state }) => state === "failed"))
-    see({
-      ...{ kind: "check", number: row.number, externalId: id, version: row.commit, by: "" },
-      detail: { text: name, url },
-    });
+  for (const { id, name, url } of checks.filter(({ state }) => state === "failed")) {
+    onWord(row, { kind: "check", by: "", text: name, key: `check:${id}:${row.commit}` });
+    const seen = { kind: "check" as const, number: row.number, externalId: id, version: row.commit, by: "" };
+    if (watch.checks) see({ ...seen, detail: { text: name, url } });
+  }
 }

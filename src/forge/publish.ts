@@ -30,14 +30,21 @@ export function createPublisher({ rows, git, finder, pusher, ask, clean, change,
 
   const together = ({ id, owner }: PullRow) => rows.together(owner.id).map((each) => ({ ...each, isThis: each.id === id }));
 
+  async function openPlace(projectPath: string, signal: AbortSignal) {
+    const place = await finder.placeOf(projectPath);
+    const { forge, token } = await finder.open(place, signal);
+    return { place, forge, token, repository: await forge.repository() };
+  }
+
   return async function publish(id: string, owned: OwnedWork, signal: AbortSignal): Promise<void> {
     const row = rows.find(id);
     if (!row) return;
+    const opening = openPlace(row.projectPath, signal);
+    // Both at once; where nothing is to be proposed, it does not matter what the forge says.
+    opening.catch(() => undefined);
     const read = await readProposal(git, owned, together(row));
     const proposal = { ...read, title: clean(read.title), body: clean(read.body) };
-    const place = await finder.placeOf(row.projectPath);
-    const { forge, token } = await finder.open(place, signal);
-    const repository = await forge.repository();
+    const { place, forge, token, repository } = await opening;
     if (repository.isArchived) throw conflict(`${place.host}/${place.repo} is archived and takes no pull requests.`);
     if (place.headRepo === place.repo && !repository.canPush)
       throw conflict(

@@ -6,6 +6,7 @@ import type { Emit, Event } from "../protocol/events.ts";
 import { isSettled, type PullOptions, type PullRequest } from "../protocol/pulls.ts";
 import type { Store } from "../store/open.ts";
 import type { PullRow } from "../store/pulls.ts";
+import { ForgeError, isPassing } from "./client.ts";
 import { NothingToPropose, type OwnedWork } from "./proposal.ts";
 import { createPublisher, type PublishDeps } from "./publish.ts";
 
@@ -14,9 +15,15 @@ export interface PullsDeps extends Omit<PublishDeps, "change"> {
   emit: Emit;
   /** The work of a run or a task in one of its projects; refuses what has no branch to propose. Undefined while it goes on. */
   workOf: (owner: PullRequest["owner"], part: number) => OwnedWork | undefined;
+  /** Whether nobody waits for it, so that what cannot be done now is tried until it can. */
+  isUnattended: (owner: string) => boolean;
+  /** How long a first new try waits. */
+  retryMs: () => number;
   /** Where its own project is, and after it the others that it changed. */
   projectsOf: (owner: PullRequest["owner"]) => readonly string[];
 }
+
+const LONGEST_PAUSE_MS = 15 * 60_000;
 
 export interface PageOfPulls {
   limit: number;
@@ -101,7 +108,10 @@ export function createPulls(deps: PullsDeps) {
     /** Told how a pull request is at the forge. */
     saw(id: string, { state }: { state: "open" | "merged" | "closed" }): void {
       const row = rows.find(id);
-      if (row && isSettled(row.state) && row.state !== state) change(id, { state, reason: null });
+      if (!row || !isSettled(row.state) || row.state === state) return;
+      // What could not be pushed is not done because the pull request is still there.
+      if (state === "open" && row.state !== "closed") return;
+      change(id, { state, reason: null });
     },
     list: (page: PageOfPulls): PullRequest[] => rows.list(page).map(shown),
     /** All of one run or task, in the order of merging. */
@@ -123,13 +133,16 @@ export function createPulls(deps: PullsDeps) {
 }
 export type Pulls = ReturnType<typeof createPulls>;
 
-interface PullWorkDeps extends Pick<PullsDeps, "rows" | "workOf" | "clean" | "log"> {
+interface PullWorkDeps extends Pick<PullsDeps, "rows" | "workOf" | "clean" | "log" | "isUnattended" | "retryMs"> {
   publish: ReturnType<typeof createPublisher>;
   change: (id: string, changed: Partial<PullRow>) => PullRow;
 }
 
 /** Makes the pull requests that are wanted. Those of one piece of work come one after another, so that each can name the earlier. */
-function createPullWork({ rows, workOf, clean, log, publish, change }: PullWorkDeps) {
+function createPullWork({ rows, workOf, clean, log, publish, change, isUnattended, retryMs }: PullWorkDeps) {
+  /** How often those were tried in vain that are tried again. */
+  const tries = new Map<string, number>();
+  const timers = new Set<NodeJS.Timeout>();
   const atWork = new Map<string, Promise<void>>();
   const inTurn = createTurnTaking();
   const stopping = new AbortController();
@@ -153,15 +166,38 @@ function createPullWork({ rows, workOf, clean, log, publish, change }: PullWorkD
     if (!row || stopping.signal.aborted) return;
     try {
       await make(row);
+      tries.delete(id);
     } catch (error) {
       // What was stopped is taken up by the next life.
       if (stopping.signal.aborted) return;
       // Work on several repositories need not have changed each of them.
       if (error instanceof NothingToPropose && row.part > 0) return rows.remove(id);
       if (!(error instanceof UserError)) log.error("a pull request could not be made", { pull: id, error: messageOf(error) });
-      const reason = error instanceof UserError ? error.message : "something went wrong inside of IO; its log says what";
-      change(id, { state: "failed", reason: oneLine(clean(reason), 2_000), approval: null });
+      const said = error instanceof UserError ? error.message : "something went wrong inside of IO; its log says what";
+      const reason = oneLine(clean(said), 2_000);
+      if (isPassing(error) && isUnattended(row.owner.id)) {
+        change(id, { reason });
+        return tryLater(id, error instanceof ForgeError ? error.retryAt : undefined);
+      }
+      tries.delete(id);
+      change(id, { state: "failed", reason, approval: null });
     }
+  }
+
+  /** Waits longer each time, and as long as the forge asks for. */
+  function tryLater(id: string, retryAt: number | undefined): void {
+    const tried = tries.get(id) ?? 0;
+    tries.set(id, tried + 1);
+    const pause = Math.min(retryMs() * 2 ** Math.min(tried, 10), LONGEST_PAUSE_MS);
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer);
+        take(id);
+      },
+      Math.max(pause, (retryAt ?? 0) - Date.now()),
+    );
+    timer.unref();
+    timers.add(timer);
   }
 
   async function make({ id, owner, state, part }: PullRow): Promise<void> {
@@ -184,6 +220,7 @@ function createPullWork({ rows, workOf, clean, log, publish, change }: PullWorkD
     async close(): Promise<void> {
       isOpen = false;
       stopping.abort();
+      for (const timer of timers) clearTimeout(timer);
       await Promise.all(atWork.values());
     },
   };

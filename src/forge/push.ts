@@ -21,16 +21,20 @@ export interface PushPlace {
   signal: AbortSignal;
 }
 
-export type Pushed = { commit: string } | { refused: string };
+/** `isRefused`: the forge said no; else nobody knows whether it took the commit. */
+export type Pushed = { commit: string } | { reason: string; isRefused: boolean };
 
 /**
  * The token comes by standard input and reaches git's question for a password through a pipe: it is in no argument, variable,
- * setting or file. Nothing of anybody else's is put into this text.
+ * setting or file. Where a repository was renamed, git asks again at its new address, so the token is there more than once.
+ * Nothing of anybody else's is put into this text.
  */
 const WITH_TOKEN = `IFS= read -r token
-printf '%s\\n' "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
+printf '%s\\n' "$token" "$token" "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
 const HELPER = `!f() { test "$1" = get && IFS= read -r token <&3 && printf 'username=x-access-token\\npassword=%s\\n' "$token"; }; f`;
 
+/** How git names a branch that was not taken. */
+const REJECTED = /^!\t[^\t\n]*\t(.*)$/m;
 const PUSH_MS = 300_000;
 const LOOK_MS = 60_000;
 
@@ -74,7 +78,9 @@ export function createPusher({ git, scratch, clean }: PusherDeps) {
       return withRepository(async (run) => {
         const args = ["push", "--porcelain", "--no-verify", "--", place.url, `${commit}:refs/heads/${branch}`];
         const pushed = await run(args, { objects, deadlineMs: PUSH_MS });
-        return pushed.code === 0 ? { commit } : { refused: why(pushed, clean) };
+        if (pushed.code === 0) return { commit };
+        const isRefused = REJECTED.test(pushed.stdout) || /\b403\b|permission to .{1,200} denied/i.test(pushed.stderr);
+        return { reason: why(pushed, clean), isRefused };
       }, place);
     },
     /**
@@ -113,7 +119,7 @@ const hostOf = (url: string) => new URL(url).host;
 function why({ ending, stdout, stderr }: Awaited<ReturnType<Git["run"]>>, clean: (text: string) => string): string {
   if (ending === "deadline") return "it took too long";
   if (ending === "aborted") return "it was stopped";
-  const rejected = /^!\t[^\t\n]*\t(.*)$/m.exec(stdout)?.[1];
+  const rejected = REJECTED.exec(stdout)?.[1];
   const lines = stderr
     .split("\n")
     .map((line) => line.replace(/^(?:fatal|error|remote):\s*/, "").trim())

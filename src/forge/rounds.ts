@@ -1,14 +1,16 @@
 import type { Git } from "../git/command.ts";
 import { openRepo } from "../git/repository.ts";
+import { UserError } from "../lib/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { oneLine } from "../lib/quoted.ts";
 import { isSettled } from "../protocol/pulls.ts";
 import type { PullRow, PullRows } from "../store/pulls.ts";
 import type { RoundRow, TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
-import type { Check, Forge } from "./port.ts";
+import { isPassing } from "./client.ts";
+import type { Check, Forge, ThreadComment } from "./port.ts";
 import type { Pulls } from "./pulls.ts";
 import * as texts from "./round-text.ts";
-import { sayOnce, unlessDone } from "./say-once.ts";
+import { ifTaken, sayIfTaken, unlessDone } from "./say-once.ts";
 import { markOf } from "./text.ts";
 
 /** What came of a round in a run: what the engineer said, the commit in one of its projects if there is one, or why nothing of it counts. */
@@ -17,7 +19,7 @@ export type RoundResult = { reply: string; commit: string | null; refused: strin
 export interface RoundsDeps {
   rows: WatchRows;
   pulls: Pick<Pulls, "request">;
-  pullRows: Pick<PullRows, "find" | "openAt">;
+  pullRows: Pick<PullRows, "find" | "knownAt">;
   git: Git;
   clean: (text: string) => string;
   /** Goes on with the work of an ended run, on its branch. */
@@ -57,7 +59,7 @@ function createRoundOpener(deps: RoundsDeps) {
       return leave("ignored", `somebody else pushed ${head.commit.slice(0, 12)} to the branch, so IO leaves it to them`);
     const counted = earlier.filter((each) => each.state !== "asked");
     if (counted.length >= watch.maxRounds) {
-      await sayOnce(forge, pull.number ?? 0, `gave-up-${pull.id}`, texts.gaveUpText(pull, counted));
+      await sayIfTaken(forge, pull.number ?? 0, `gave-up-${pull.id}`, texts.gaveUpText(pull, counted));
       tell({ text: `IO gave up on ${nameOf(pull)} after ${counted.length} rounds`, key: `gave-up:${pull.id}`, isUrgent: true });
       return leave("given up", `${counted.length} rounds were worked on it, and no more are allowed`);
     }
@@ -134,7 +136,7 @@ export function createRounds(deps: RoundsDeps) {
     const [one, other] = [disagreement?.one, disagreement?.other].map((name) => triggers[Number(name?.slice(1)) - 1]);
     if (result.refused !== null) return refuse(forge, pull, round, result.refused);
     if (disagreement && one && other && result.commit === null) {
-      await sayOnce(forge, pull.number ?? 0, `asked-${round.id}`, texts.disagreementText(round, [one, other], disagreement.text));
+      await sayIfTaken(forge, pull.number ?? 0, `asked-${round.id}`, texts.disagreementText(round, [one, other], disagreement.text));
       tell({
         text: `${nameOf(pull)}: ${one.by} and ${other.by} disagree, and IO waits for their decision`,
         ...{ key: `asked:${round.id}`, isUrgent: true },
@@ -160,8 +162,8 @@ export function createRounds(deps: RoundsDeps) {
   }
 
   async function refuse(forge: Forge, pull: PullRow, round: RoundRow, reason: string): Promise<void> {
-    await sayOnce(forge, pull.number ?? 0, `refused-${round.id}`, texts.refusalText(round, deps.clean(reason)));
-    end(round, "failed", "failed", oneLine(reason, 1_000));
+    const unsaid = await sayIfTaken(forge, pull.number ?? 0, `refused-${round.id}`, texts.refusalText(round, deps.clean(reason)));
+    end(round, "failed", "failed", oneLine([reason, unsaid].filter(Boolean).join("; "), 1_000));
   }
 
   /** Answers each thread with the commit or with why not, and the rest in one comment below. */
@@ -172,29 +174,65 @@ export function createRounds(deps: RoundsDeps) {
       trigger,
       text: deps.clean(texts.answerText(each.get(texts.nameOf(index)), commit)),
     }));
-    for (const { trigger, text } of answers.filter((one) => one.trigger.kind === "thread")) {
-      const mark = markOf(texts.answerMark(trigger));
-      const isAnswered = async () => (await forge.threads(number)).some(({ body }) => body.trimEnd().endsWith(mark));
-      const thread = (await forge.threads(number)).find(({ id }) => id === trigger.externalId);
-      if (thread && !(await isAnswered()))
-        await unlessDone(() => forge.reply(number, thread, texts.threadAnswer(trigger, text)), isAnswered);
+    const inThreads = answers.filter((one) => one.trigger.kind === "thread");
+    const threads = inThreads.length > 0 ? await forge.threads(number) : [];
+    const unsaid: (string | undefined)[] = [];
+    for (const { trigger, text } of inThreads) {
+      const thread = threads.find(({ id }) => id === trigger.externalId);
+      if (thread) unsaid.push(await replyOnce(forge, number, { threads, thread, trigger, text }));
     }
     const below = answers.filter((one) => one.trigger.kind !== "thread");
-    if (below.length > 0) await sayOnce(forge, number, `round-${round.id}`, texts.roundAnswer(round, below));
-    end(round, "done", "done", commit === null ? "nothing was changed" : `done in ${commit.slice(0, 12)}`);
+    if (below.length > 0)
+      unsaid.push(await sayIfTaken(forge, number, `round-${round.id}`, texts.roundAnswer(round, below)));
+    const done = commit === null ? "nothing was changed" : `done in ${commit.slice(0, 12)}`;
+    end(round, "done", "done", [done, ...new Set(unsaid.filter(Boolean))].join("; "));
+  }
+
+  /** Takes one step of one pull request's work, whose failure is no reason to leave that of the others. */
+  async function apart(work: () => Promise<void>, failed: (reason: string) => void): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      // What cannot be done now is tried again at the next turn.
+      if (isPassing(error) || !(error instanceof UserError)) throw error;
+      failed(oneLine(deps.clean(error.message), 1_000));
+    }
   }
 
   return {
     /** Goes on with what is under way, and begins what waits. */
     async step(watch: WatchRow, forge: Forge): Promise<void> {
-      for (const pull of pullRows.openAt(watch.host, watch.repo)) await begin(watch, forge, pull);
-      for (const round of rows.openRounds(watch.id)) await advance(forge, round);
+      for (const pull of pullRows.knownAt(watch.host, watch.repo)) {
+        const leave = (reason: string) => {
+          for (const { id, kind, state } of rows.ofNumber(watch, pull.number ?? 0))
+            if (isPullWork({ kind }) && state === "waiting") rows.move(id, { state: "failed", reason });
+        };
+        await apart(() => begin(watch, forge, pull), leave);
+      }
+      for (const round of rows.openRounds(watch.id))
+        await apart(
+          () => advance(forge, round),
+          (reason) => end(round, "failed", "failed", reason),
+        );
     },
   };
 }
 export type Rounds = ReturnType<typeof createRounds>;
 
-export const isPullWork = ({ kind }: TriggerRow): boolean => kind !== "label" && kind !== "mention";
+/** Answers in a thread unless that was done before; says why the forge does not take it. */
+async function replyOnce(
+  forge: Forge,
+  number: number,
+  { threads, thread, trigger, text }: { threads: readonly ThreadComment[]; thread: ThreadComment; trigger: TriggerRow; text: string },
+): Promise<string | undefined> {
+  const mark = markOf(texts.answerMark(trigger));
+  const isIn = (all: readonly ThreadComment[]) => all.some(({ body }) => body.trimEnd().endsWith(mark));
+  if (isIn(threads)) return undefined;
+  const send = () => forge.reply(number, thread, texts.threadAnswer(trigger, text));
+  return ifTaken(() => unlessDone(send, async () => isIn(await forge.threads(number))));
+}
+
+export const isPullWork = ({ kind }: Pick<TriggerRow, "kind">): boolean => kind !== "label" && kind !== "mention";
 export const nameOf = ({ repo, number }: PullRow): string => `${repo}#${number}`;
 
 /** What is shown with each concern: the lines that it is about, or the end of the log. */

@@ -1,21 +1,22 @@
 import { conflict, messageOf, UserError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/quoted.ts";
-import type { PullRow, PullRows } from "../store/pulls.ts";
-import type { NewTrigger, TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
-import { ForgeError } from "./client.ts";
+import type { PullRows } from "../store/pulls.ts";
+import type { TriggerRow, WatchRow, WatchRows } from "../store/watches.ts";
+import { ForgeError, isPassing } from "./client.ts";
 import type { ForgeFinder } from "./find.ts";
 import type { IssueWork } from "./issue-work.ts";
 import { type LookMemory, lookAtRepository, newMemory } from "./look.ts";
 import type { Forge } from "./port.ts";
 import type { Pulls } from "./pulls.ts";
-import { isPullWork, nameOf, type Rounds, type WatchNews } from "./rounds.ts";
+import { createPullWatcher } from "./pull-news.ts";
+import { isPullWork, type Rounds, type WatchNews } from "./rounds.ts";
 
 export interface WatchTurnsDeps {
   rows: WatchRows;
   finder: ForgeFinder;
   pulls: Pick<Pulls, "saw">;
-  pullRows: Pick<PullRows, "openAt">;
+  pullRows: Pick<PullRows, "knownAt">;
   issueWork: IssueWork;
   rounds: Rounds;
   /** Tells people something, once a key. */
@@ -40,6 +41,7 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
   const watching = new Map<string, Watching>();
   const failures = new Map<string, number>();
   const stopping = new AbortController();
+  const watcher = createPullWatcher({ pulls, tell });
 
   async function open(watch: WatchRow): Promise<Watching> {
     const there = watching.get(watch.id);
@@ -57,17 +59,11 @@ export function createWatchTurns(deps: WatchTurnsDeps) {
 
   async function look(watch: WatchRow, { forge, memory }: Watching): Promise<void> {
     const { id, host, repo } = watch;
-    const own = pullRows.openAt(host, repo);
+    const own = pullRows.knownAt(host, repo);
     const { since, saw } = await lookAtRepository({
       ...{ watch, forge, memory, pulls: own },
-      see(trigger) {
-        const pull = own.find(({ number }) => number === trigger.number);
-        if (rows.see(watch, trigger) && pull) tell(newsOf(pull, trigger));
-      },
-      onPull(row, { state }) {
-        if (state !== "open") tell({ text: `${nameOf(row)} was ${state}`, key: `${state}:${row.id}`, isUrgent: false });
-        pulls.saw(row.id, { state });
-      },
+      ...watcher,
+      see: (trigger) => void rows.see(watch, { ...trigger, detail: { ...trigger.detail, text: clean(trigger.detail.text) } }),
     });
     failures.delete(id);
     const now = Date.now();
@@ -139,14 +135,3 @@ export type WatchTurns = ReturnType<typeof createWatchTurns>;
 
 export const nextLook = ({ nextAt }: WatchRow): number => (nextAt === null ? 0 : Date.parse(nextAt));
 export const isDue = (watch: WatchRow): boolean => nextLook(watch) <= Date.now();
-
-function newsOf(pull: PullRow, { kind, by, externalId, version, detail }: NewTrigger): WatchNews {
-  const text = kind === "check" ? `${nameOf(pull)} is red: ${detail.text}` : `${nameOf(pull)} was reviewed by ${by}`;
-  return { text: oneLine(text, 200), key: `${kind}:${externalId}:${version}`, isUrgent: kind === "check" };
-}
-
-const PASSING: readonly ForgeError["kind"][] = ["limited", "unreachable", "uncertain", "unauthorized"];
-/** Whether the same may work later. */
-const isPassing = (error: unknown): boolean =>
-  (error instanceof ForgeError && PASSING.includes(error.kind)) ||
-  (error instanceof UserError && error.trouble === "unavailable");

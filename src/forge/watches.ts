@@ -15,6 +15,8 @@ export interface WatchesDeps {
   turns: WatchTurns;
   /** The folder of a squad. */
   squadProject: (slug: string) => string | undefined;
+  /** One conversation a host: each turn waits for the one before it. */
+  inTurn: (host: string, work: () => Promise<void>) => Promise<void>;
   log: Log;
 }
 
@@ -23,9 +25,8 @@ const SHOWN_TRIGGERS = 50;
 const LEAST_PAUSE_MS = 1_000;
 
 /** Repositories that are looked at, so that issues become runs and pull requests are worked on again. */
-export function createWatches({ rows, finder, turns, squadProject, log }: WatchesDeps) {
-  /** One conversation a host: each turn waits for the one before it. */
-  const hosts = new Map<string, Promise<void>>();
+export function createWatches({ rows, finder, turns, squadProject, inTurn, log }: WatchesDeps) {
+  const working = new Set<Promise<void>>();
   const queued = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let isOpen = false;
@@ -40,15 +41,16 @@ export function createWatches({ rows, finder, turns, squadProject, log }: Watche
   function enqueue({ id, host }: Pick<WatchRow, "id" | "host">): void {
     if (!isOpen || queued.has(id)) return;
     queued.add(id);
-    const last = hosts.get(host) ?? Promise.resolve();
-    const next = last
-      .then(() => {
-        queued.delete(id);
-        return turns.take(id);
-      })
+    const turn = inTurn(host, async () => {
+      queued.delete(id);
+      await turns.take(id);
+    })
       .catch((error: unknown) => log.error("a watch failed", { watch: id, error: messageOf(error) }))
-      .finally(plan);
-    hosts.set(host, next);
+      .finally(() => {
+        working.delete(turn);
+        plan();
+      });
+    working.add(turn);
   }
 
   function plan(): void {
@@ -137,7 +139,7 @@ export function createWatches({ rows, finder, turns, squadProject, log }: Watche
       isOpen = false;
       clearTimeout(timer);
       turns.stop();
-      await Promise.all(hosts.values());
+      await Promise.all(working);
     },
   };
 }

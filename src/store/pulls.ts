@@ -37,8 +37,11 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
     "SELECT * FROM pulls WHERE seq < coalesce((SELECT seq FROM pulls WHERE id = :before), 9e15) ORDER BY seq DESC LIMIT :limit",
   );
   const underWay = db.prepare("SELECT * FROM pulls WHERE state IN ('planned','waiting','publishing') ORDER BY seq");
-  const openAt = db.prepare(
-    "SELECT * FROM pulls WHERE host = ? AND repo = ? AND state IN ('open','waiting','publishing') AND number IS NOT NULL ORDER BY seq",
+  const knownAt = db.prepare(
+    "SELECT * FROM pulls WHERE host = ? AND repo = ? AND state <> 'merged' AND number IS NOT NULL ORDER BY seq",
+  );
+  const followed = db.prepare(
+    "SELECT * FROM pulls WHERE number IS NOT NULL AND (state IN ('open','waiting') OR (state = 'closed' AND updated_at > ?)) ORDER BY seq",
   );
   const update = db.prepare(`UPDATE pulls SET state = :state, reason = :reason, forge = :forge, host = :host, repo = :repo,
     branch = :branch, base = :base, commit_id = :commit, number = :number, url = :url, draft = :draft, wanted_base = :wantedBase,
@@ -77,8 +80,10 @@ export function createPullRows(store: Store, now: () => Date = () => new Date())
       (list.all({ limit, before: before ?? null }) as Row[]).map(rowOf),
     /** Those that IO still has something to do for. */
     underWay: (): PullRow[] => (underWay.all() as Row[]).map(rowOf),
-    /** Those that are open in a repository as far as IO knows, also while something is pushed to them. */
-    openAt: (host: string, repo: string): PullRow[] => (openAt.all(host, repo) as Row[]).map(rowOf),
+    /** Those that are open, and those that were closed since a moment, as they may be opened again. */
+    followed: (since: Date): PullRow[] => (followed.all(since.toISOString()) as Row[]).map(rowOf),
+    /** Those of a repository that are not merged: one that is closed may be opened again. */
+    knownAt: (host: string, repo: string): PullRow[] => (knownAt.all(host, repo) as Row[]).map(rowOf),
     change(id: string, change: Partial<PullRow>): PullRow {
       const { draft, labels, ...row } = { ...rowOf(byId.get(id) as Row), ...change };
       update.run({

@@ -18,7 +18,7 @@ test("a forge that asked for patience is asked for nothing before it is time, wh
     rows,
     finder: { placeOf: async () => place, open: async () => ({ forge: {} }) } as never,
     pulls: { saw: unused },
-    pullRows: { openAt: unused },
+    pullRows: { knownAt: unused },
     issueWork: {} as never,
     rounds: { step: async () => void steps.push("asked") } as never,
     tell: unused,

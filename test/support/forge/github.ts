@@ -162,6 +162,8 @@ function answer(asked: Asked, rest: string): Reply | undefined {
       return made({ ...comment(each), path: each.path, line: each.line, in_reply_to_id: first.id });
     }
     case "GET /commits/<sha>/check-runs": {
+      const commit = /[0-9a-f]{40}/.exec(rest)?.[0] ?? "";
+      if (!asked.hasCommit(repoName, commit)) return { status: 422, body: { message: `No commit found for SHA: ${commit}` } };
       const runs = repo.checks.filter((each) => rest.includes(each.commit));
       const shown = runs.map(({ id, name, status, conclusion }) => ({
         ...{

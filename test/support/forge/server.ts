@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { renameSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -26,6 +27,7 @@ export interface Asked {
   repo: ForgeRepo;
   repoName: string;
   headOf: (repo: string, branch: string) => string | undefined;
+  hasCommit: (repo: string, commit: string) => boolean;
   url: string;
 }
 export interface Reply {
@@ -63,6 +65,8 @@ export interface ForgeDouble {
   /** Answers in place of the double's own. */
   instead: (what: string) => Reply | undefined;
   renamed: Record<string, string>;
+  /** Gives a repository another name; API and git lead from the old one to it. */
+  rename(from: string, to: string): void;
 }
 
 export const TOKEN = "ghx-forge-token-0123456789abcdef";
@@ -80,6 +84,13 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
       return double.repos[name];
     },
     bareOf: (repo) => join(root, `${repo}.git`),
+    rename(from, to) {
+      renameSync(join(root, `${from}.git`), join(root, `${to}.git`));
+      const { [from]: repo, ...others } = double.repos;
+      double.repos = { ...others, [to]: repo! };
+      for (const each of repo!.pulls) if (each.headRepo === from) each.headRepo = to;
+      double.renamed[from] = to;
+    },
     headOf(repo, branch) {
       try {
         const args = ["-C", join(root, `${repo}.git`), "rev-parse", "--verify", "-q", `refs/heads/${branch}`];
@@ -90,6 +101,9 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
       }
     },
   };
+
+  const hasCommit = (repo: string, commit: string) =>
+    spawnSync("git", ["-C", join(root, `${repo}.git`), "cat-file", "-e", `${commit}^{commit}`]).status === 0;
 
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
@@ -116,9 +130,19 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
     };
     const user = userOf(authorization, double.tokens);
     if (!isApi) {
-      if (path.startsWith("/logs/")) return finish(200, () => void response.end(`log of ${path.slice(6)}\nit failed\n`));
+      if (path.startsWith("/logs/")) {
+        const checks = Object.values(double.repos).flatMap((each) => each.checks);
+        const log = checks.find(({ id }) => id === Number(path.slice(6)))?.log;
+        return finish(200, () => void response.end(log || `log of ${path.slice(6)}\nit failed\n`));
+      }
       if (user === undefined || !authorization?.startsWith("Basic "))
         return finish(401, () => void response.writeHead(401, { "www-authenticate": "Basic" }).end());
+      const [, named = "", below = ""] = /^\/([^/]+\/[^/]+)\.git(\/.*)$/.exec(path) ?? [];
+      const moved = double.renamed[named];
+      if (moved) {
+        const location = `${double.url}/${moved}.git${below}${url.search}`;
+        return finish(301, () => void response.writeHead(301, { location }).end());
+      }
       await serveGit(root, request, response, user);
       call.status = response.statusCode;
       await double.intercept(what, "after");
@@ -147,7 +171,7 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
     if (!repo || repo.permissions[user] === undefined) return send(hidden);
     const asked: Asked = {
       ...{ method: request.method ?? "GET", path, query: url.searchParams, body, user, repo, repoName: name },
-      ...{ headOf: double.headOf, url: double.url },
+      ...{ headOf: double.headOf, hasCommit, url: double.url },
     };
     const reply = dialect.answer(asked, rest) ?? hidden;
     const whole = dialect.check?.(asked, reply) ?? reply;
