@@ -100,7 +100,8 @@ export function createFollower(deps: FollowerDeps) {
     const pause = Math.min(pollMs() * 2 ** Math.min(failures, 10), LONGEST_PAUSE_MS);
     const retryAt = error instanceof ForgeError ? (error.retryAt ?? 0) : 0;
     pauses.set(name, { failures, until: Math.max(retryAt, Date.now() + pause) });
-    if (!(error instanceof UserError)) log.error("a pull request could not be looked at", { repo: name, error: messageOf(error) });
+    if (!(error instanceof UserError))
+      log.error("a pull request could not be looked at", { repo: name, error: messageOf(error) });
   }
 
   return {

@@ -136,7 +136,12 @@ export function createRounds(deps: RoundsDeps) {
     const [one, other] = [disagreement?.one, disagreement?.other].map((name) => triggers[Number(name?.slice(1)) - 1]);
     if (result.refused !== null) return refuse(forge, pull, round, result.refused);
     if (disagreement && one && other && result.commit === null) {
-      await sayIfTaken(forge, pull.number ?? 0, `asked-${round.id}`, texts.disagreementText(round, [one, other], disagreement.text));
+      await sayIfTaken(
+        forge,
+        pull.number ?? 0,
+        `asked-${round.id}`,
+        texts.disagreementText(round, [one, other], disagreement.text),
+      );
       tell({
         text: `${nameOf(pull)}: ${one.by} and ${other.by} disagree, and IO waits for their decision`,
         ...{ key: `asked:${round.id}`, isUrgent: true },
@@ -182,8 +187,7 @@ export function createRounds(deps: RoundsDeps) {
       if (thread) unsaid.push(await replyOnce(forge, number, { threads, thread, trigger, text }));
     }
     const below = answers.filter((one) => one.trigger.kind !== "thread");
-    if (below.length > 0)
-      unsaid.push(await sayIfTaken(forge, number, `round-${round.id}`, texts.roundAnswer(round, below)));
+    if (below.length > 0) unsaid.push(await sayIfTaken(forge, number, `round-${round.id}`, texts.roundAnswer(round, below)));
     const done = commit === null ? "nothing was changed" : `done in ${commit.slice(0, 12)}`;
     end(round, "done", "done", [done, ...new Set(unsaid.filter(Boolean))].join("; "));
   }
@@ -223,7 +227,12 @@ export type Rounds = ReturnType<typeof createRounds>;
 async function replyOnce(
   forge: Forge,
   number: number,
-  { threads, thread, trigger, text }: { threads: readonly ThreadComment[]; thread: ThreadComment; trigger: TriggerRow; text: string },
+  {
+    threads,
+    thread,
+    trigger,
+    text,
+  }: { threads: readonly ThreadComment[]; thread: ThreadComment; trigger: TriggerRow; text: string },
 ): Promise<string | undefined> {
   const mark = markOf(texts.answerMark(trigger));
   const isIn = (all: readonly ThreadComment[]) => all.some(({ body }) => body.trimEnd().endsWith(mark));

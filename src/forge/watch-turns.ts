@@ -8,8 +8,8 @@ import type { ForgeFinder } from "./find.ts";
 import type { IssueWork } from "./issue-work.ts";
 import { type LookMemory, lookAtRepository, newMemory } from "./look.ts";
 import type { Forge } from "./port.ts";
-import type { Pulls } from "./pulls.ts";
 import { createPullWatcher } from "./pull-news.ts";
+import type { Pulls } from "./pulls.ts";
 import { isPullWork, type Rounds, type WatchNews } from "./rounds.ts";
 
 export interface WatchTurnsDeps {

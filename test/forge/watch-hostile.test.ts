@@ -90,7 +90,8 @@ test("hostile issues, reviews, logs, names of files and of branches are text, an
   };
   leave();
   expect(seen.length).toBeGreaterThan(1);
-  for (const [place, text] of Object.entries(places)) expect({ place, hasToken: text.includes(TOKEN) }).toEqual({ place, hasToken: false });
+  for (const [place, text] of Object.entries(places))
+    expect({ place, hasToken: text.includes(TOKEN) }).toEqual({ place, hasToken: false });
   expect(double.faults).toEqual([]);
 }, 300_000);
 

@@ -14,7 +14,9 @@ let watch: string;
 beforeAll(async () => {
   loop = await startLoop(atTheEnd, {
     script: ({ role, request }) =>
-      role === "engineer" && JSON.stringify(request.messages).includes("Leave all as it is") ? { say: "Nothing to do." } : undefined,
+      role === "engineer" && JSON.stringify(request.messages).includes("Leave all as it is")
+        ? { say: "Nothing to do." }
+        : undefined,
   });
   const project = projectAt(loop.double, "acme/killed", atTheEnd);
   repo = loop.double.repos["acme/killed"]!;

@@ -27,7 +27,13 @@ async function proposed(name: string): Promise<Proposed> {
     120_000,
   );
   const head = () => loop.double.headOf(name, pull.branch!)!;
-  return { ...{ name, project, run, watch: "" }, repo: loop.double.repos[name]!, number: pull.number!, branch: pull.branch!, head };
+  return {
+    ...{ name, project, run, watch: "" },
+    repo: loop.double.repos[name]!,
+    number: pull.number!,
+    branch: pull.branch!,
+    head,
+  };
 }
 
 test("without a watch, too, people are told when a pull request is reviewed, red, closed, opened again and merged", async () => {

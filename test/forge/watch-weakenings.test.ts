@@ -22,28 +22,32 @@ test.each([
   ["marks it as skipped", "sed -i 's/test(/test.skip(/' spec/greet.test.ts", "spec/greet.test.ts: 1 test is skipped"],
   ["loosens what it asserts", `sed -i 's/toBe("hello")/toBeTruthy()/' spec/greet.test.ts`, "spec/greet.test.ts: "],
   ["edits the workflow", "sed -i 's/make test/true/' .github/workflows/ci.yml", ".github/workflows/ci.yml: "],
-])("after a red check, an engineer that %s is not pushed as green", async (name, command, found) => {
-  const before = { head: pull.head(), pushes: pushes() };
-  // Each try does it again, with something else beside it.
-  loop.setEngineer(({ afterTool, prompt }) =>
-    afterTool ? { say: "C1: done - all green" } : sh(`${command}; echo ${prompt.length} ${before.pushes} > x.txt`),
-  );
-  loop.failCheck(pull, `check of one that ${name}`);
-  const isOver = (state: string) => state === "failed" || state === "done";
-  const seen = new Set<string>();
-  const { state, reason } = await loop.become(
-    pull.watch,
-    "the end",
-    (each) => each.kind === "check" && isOver(each.state) && !known.has(each.id) && Boolean(seen.add(each.id)),
-  );
-  for (const id of seen) known.add(id);
-  expect(state).toBe("failed");
-  expect(reason).toContain("it weakens tests or CI: ");
-  expect(reason).toContain(found);
-  expect({ head: pull.head(), pushes: pushes() }).toEqual(before);
-  expect(loop.said(pull).at(-1)).toContain("pushed nothing");
-  expect(loop.asked("Put all of that back exactly as it was")).toBeGreaterThan(0);
-}, 300_000);
+])(
+  "after a red check, an engineer that %s is not pushed as green",
+  async (name, command, found) => {
+    const before = { head: pull.head(), pushes: pushes() };
+    // Each try does it again, with something else beside it.
+    loop.setEngineer(({ afterTool, prompt }) =>
+      afterTool ? { say: "C1: done - all green" } : sh(`${command}; echo ${prompt.length} ${before.pushes} > x.txt`),
+    );
+    loop.failCheck(pull, `check of one that ${name}`);
+    const isOver = (state: string) => state === "failed" || state === "done";
+    const seen = new Set<string>();
+    const { state, reason } = await loop.become(
+      pull.watch,
+      "the end",
+      (each) => each.kind === "check" && isOver(each.state) && !known.has(each.id) && Boolean(seen.add(each.id)),
+    );
+    for (const id of seen) known.add(id);
+    expect(state).toBe("failed");
+    expect(reason).toContain("it weakens tests or CI: ");
+    expect(reason).toContain(found);
+    expect({ head: pull.head(), pushes: pushes() }).toEqual(before);
+    expect(loop.said(pull).at(-1)).toContain("pushed nothing");
+    expect(loop.asked("Put all of that back exactly as it was")).toBeGreaterThan(0);
+  },
+  300_000,
+);
 const known = new Set<string>();
 
 test("what a reviewer asked for may change a test, and the pull request names that before anything else", async () => {

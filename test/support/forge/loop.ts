@@ -91,7 +91,11 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
       return { name, project, repo, watch, run: run!, number: number!, branch: branch!, head };
     },
     /** Kills the daemon when the forge gets a certain request, or has taken it, and starts another. */
-    async killedAt(what: RegExp, moment: "before" | "after", { act, nth = 1 }: { act: () => unknown; nth?: number }): Promise<void> {
+    async killedAt(
+      what: RegExp,
+      moment: "before" | "after",
+      { act, nth = 1 }: { act: () => unknown; nth?: number },
+    ): Promise<void> {
       let isHeld = false;
       let count = 0;
       double.intercept = async (each, when) => {
