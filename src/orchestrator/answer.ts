@@ -12,6 +12,7 @@ import type { SessionRows } from "../store/sessions.ts";
 import { describeAttachments } from "./attached.ts";
 import type { Conversations } from "./conversations.ts";
 import type { ChosenModel, ModelForMessage } from "./model-for-message.ts";
+import { promptOf } from "./prompt.ts";
 import type { Steering } from "./steering.ts";
 
 export interface AnswerDeps {
@@ -121,13 +122,3 @@ function toolNews({ kind: _kind, ...news }: Extract<TurnEvent, { kind: "tool" }>
 function spenderOf({ id, conversation, source }: Message): Spender {
   return { owner: id, actor: "orchestrator", agent: "orchestrator", conversation, source: source.channel };
 }
-
-/**
- * The prompt for the model: the message's origin, then its text. Every attempt gets the same. A line of the text that imitates an
- * origin is escaped.
- */
-export function promptOf({ source, text }: Pick<Message, "source" | "text">): string {
-  return `[via ${source.channel}] ${text.replace(FORGED, "$1$2\\[")}`;
-}
-
-const FORGED = /(^|[\n\r\v\f\u0085\u2028\u2029])([^\S\n\r\v\f\u2028\u2029]*)\[(?=\s*via\b)/gi;

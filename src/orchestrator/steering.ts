@@ -5,6 +5,7 @@ import type { Messages } from "../store/messages.ts";
 import type { Store } from "../store/open.ts";
 import type { SessionRows } from "../store/sessions.ts";
 import type { SteerRows } from "../store/steers.ts";
+import { promptOf } from "./prompt.ts";
 
 export interface SteeringDeps {
   store: Store;
@@ -48,7 +49,7 @@ export function createSteering({ store, messages, rows, sessions, emit }: Steeri
       const turn: Turn = { isOpen: true, listeners: new Set() };
       turns.set(id, turn);
       return {
-        said: () => rows.of(id).map((row) => ({ ...row, text: `[via ${source.channel}] ${row.text}` })),
+        said: () => rows.of(id).map((row) => ({ ...row, text: promptOf({ source, text: row.text }) })),
         onMore(listener) {
           turn.listeners.add(listener);
           return () => turn.listeners.delete(listener);

@@ -11,8 +11,9 @@ export interface PagePlace {
 
 const MAX_SEGMENT_BYTES = 255;
 const MAX_PATH_BYTES = 1024;
-// Control characters, line separators, characters that turn the direction of writing, halves of a pair.
-const ODD = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u;
+// Control characters, line separators, halves of a pair, and what cannot be seen or turns the direction of writing; but not the
+// joiners that Persian, Hindi and emoji are written with.
+const ODD = /[\p{Cc}\p{Cs}\u2028\u2029]|(?![\u200c\u200d])\p{Cf}/u;
 const ENCODED = /%(?:2e|2f|5c|00|25)/i;
 const OTHER_EXTENSION = /\.[a-z][a-z0-9]{0,7}$/i;
 // Names of things that only look like files of another kind: next.js, asp.net, socket.io.
