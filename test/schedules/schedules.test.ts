@@ -197,6 +197,7 @@ test("a thousand that are due in one second are each sent once, and nobody waits
   watch();
   io.setClock(Date.parse("2026-01-01T09:00:00Z") - Date.parse(io.iso()));
   await io.schedules.look();
+  most = Math.max(most, io.sent.length - before);
   isOver = true;
   expect(new Set(io.sent.map(({ schedule }) => schedule)).size).toBe(1_000);
   expect(io.sent).toHaveLength(1_000);
