@@ -59,7 +59,7 @@ test("hostile issues, reviews, logs, names of files and of branches are text, an
   const pull: Proposed = { ...{ name: "acme/hostile", project, repo, watch, head }, run: run!, number: number!, branch: branch! };
 
   const before = head();
-  loop.setEngineer(({ afterTool }) => (afterTool ? { say: `C1: done - ${TOKEN}\nC2: done` } : write("T1.txt", "HELLO\n")));
+  loop.setEngineer(({ afterTool }) => (afterTool ? { say: "C1: done\nC2: done" } : write("T1.txt", "HELLO\n")));
   loop.failCheck(pull, `test ${TEXT}`, `\u001b[31m${TEXT}\nTOKEN=${TOKEN}\nit failed\n`);
   const thread = loop.thread(pull, "ted", `${TEXT}\n${TOKEN}`, FILE);
   await loop.become(watch, "the review", ({ kind, state }) => kind === "thread" && state === "done");
@@ -83,12 +83,13 @@ test("hostile issues, reviews, logs, names of files and of branches are text, an
   const { events, leave } = await loop.daemon().follow({ lastEventId: "0" });
   await loop.told(`acme/hostile#${number} was reviewed by ted`);
   const places = {
-    ...{ written: loop.written(), output: loop.daemon().output(), events: JSON.stringify(events) },
+    ...{ output: loop.daemon().output(), events: JSON.stringify(events) },
     ...{ prompts: JSON.stringify(loop.model.requests), processes: seen.join("\n") },
     settings: readFileSync(join(project, ".git", "config"), "utf8"),
     told: JSON.stringify([repo.pulls, repo.comments, repo.threads.filter(({ replyTo }) => replyTo !== undefined)]),
   };
   leave();
+  expect(loop.filesWith(TOKEN)).toEqual([]);
   expect(seen.length).toBeGreaterThan(1);
   for (const [place, text] of Object.entries(places))
     expect({ place, hasToken: text.includes(TOKEN) }).toEqual({ place, hasToken: false });

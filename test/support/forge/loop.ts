@@ -55,12 +55,15 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
     ids += 1;
     return ids;
   };
-  /** What a daemon has written into its folder, for a search. */
-  const written = () =>
+  /** The files in the daemon's folder that hold a text, with some of what stands around it. */
+  const filesWith = (text: string) =>
     readdirSync(home, { recursive: true, withFileTypes: true })
       .filter((each) => each.isFile() && !each.parentPath.includes("runtime"))
-      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"))
-      .join("\n");
+      .flatMap(({ parentPath, name }) => {
+        const content = readFileSync(join(parentPath, name), "latin1");
+        const at = content.indexOf(text);
+        return at < 0 ? [] : [`${name}: ${content.slice(Math.max(0, at - 300), at)}`];
+      });
   const touch = (repo: ForgeRepo, number: number) => {
     [...repo.pulls, ...repo.issues].find((each) => each.number === number)!.at = now();
   };
@@ -69,7 +72,7 @@ export async function startLoop(atTheEnd: AtTheEnd, { config = {}, script }: Loo
     triggerOf(() => daemon, watch, fits, what);
 
   return {
-    ...{ double, model, home, env, touch, nextId, become, written },
+    ...{ double, model, home, env, touch, nextId, become, filesWith },
     daemon: (): TestDaemon => daemon,
     /** What the engineer does when it is asked to go on with a pull request. */
     setEngineer(next: typeof engineer): void {
