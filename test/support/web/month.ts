@@ -37,7 +37,7 @@ export async function afterAMonth(daemon: TestDaemon): Promise<void> {
   for (const ago of days)
     for (let times = 0; times < 1 + ((ago * 7) % 4); times += 1) {
       const day = new Date(Date.now() - ago * 86_400_000).toISOString();
-      const other: Record<string, string> = { created_at: `'${day}'`, task: "NULL", run: "NULL" };
+      const other: Record<string, string> = { created_at: `'${day}'`, owner: "'m_earlier'", task: "NULL", run: "NULL" };
       const picked = columns.map((name) => other[name] ?? name).join(", ");
       db.exec(
         `INSERT INTO usage (${names}) SELECT ${picked} FROM usage WHERE date(created_at) = date('now') ORDER BY random() LIMIT 12`,
