@@ -263,6 +263,10 @@ test("in a replay an attempt is there from its own beginning on, runs until it e
   expect(barsAt(35).map(({ left, width, state }) => [left, width, state])).toEqual([[10, 20, "failed"]]);
   expect(barsAt(50).map(({ state }) => state)).toEqual(["failed", "begun"]);
   expect(runAt(run, 20_000).steps[0]?.attempts).toBe(1);
+  // Also where nobody wrote when the last attempt ended, and only the step says so.
+  const unwritten = { ...step, tries: [{ startedAt: at(40), finishedAt: null, error: null }] } as unknown as RunStep;
+  const [bar] = barsOf(unwritten, { begin: 0, end: 100_000, now: 50_000 });
+  expect([bar?.left, Math.round(bar?.width ?? 0)]).toEqual([40, 10]);
 });
 
 test("an approval is void once its loop approved another state, its stream went on, or its reviewer had to look again", () => {
