@@ -368,6 +368,7 @@ export class Terminal {
       waiting: this.#transcript.waiting,
       sending: this.#speaker.sending,
       now: this.#now(),
+      asking: this.#questions.current()?.approval.owner.id,
       todo: this.#todo,
     });
     const frame = layOutLive(

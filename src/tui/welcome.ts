@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { engineLine } from "../client/status.ts";
 import { MODE_WORDS, type Mode } from "../home/mode-words.ts";
 import { howToType } from "../lib/invocation.ts";
@@ -35,6 +37,12 @@ function firstLines(folder: string | null): string[] {
       : []),
     folder === null
       ? 'Try: "What can you do?" · "Remember that I prefer tabs." · /help'
-      : 'Try: "What is this project, and how is it tested?" · "Look at @README.md and mend what is wrong." · /diff and /undo after a change',
+      : `Try: "What is this project, and how is it tested?" · "${mendWhat(folder)}" · /diff and /undo after a change`,
   ];
+}
+
+/** A first piece of work, on a file that is there. */
+function mendWhat(folder: string): string {
+  const readme = ["README.md", "README.rst", "README"].find((name) => existsSync(join(folder, name)));
+  return readme === undefined ? "What would you mend here first?" : `Look at @${readme} and mend what is wrong.`;
 }

@@ -97,7 +97,7 @@ test("a narrow status line leaves out what matters least", () => {
   expect(lineText(statusLine({ ...facts, mode: "auto" }, 40))).toBe("provider m-1 · reconnecting · auto");
 });
 
-test("there is a sign of life at once, and the seconds of silence from the fifth on", () => {
+test("there is a sign of life at once, the seconds of silence from the fifth on, and of a question that the turn waits", () => {
   const lines = (now: number, heardAt: number) =>
     activityLines({ turn: { id: "m", startedAt: 0, heardAt }, waiting: [], sending: [], now, todo: [] }).map(lineText);
   expect(activityLines({ turn: undefined, waiting: [], sending: ["hello\u001b[2J"], now: 0, todo: [] }).map(lineText)).toEqual([
@@ -107,5 +107,12 @@ test("there is a sign of life at once, and the seconds of silence from the fifth
   expect(lines(0, 0)).toEqual([expect.stringMatching(/working 0 s · Esc stops/)]);
   expect(lines(4_900, 0)[0]).not.toContain("silent");
   expect(lines(7_300, 0)[0]).toContain("working 7 s · silent for 7 s");
+  const turn = { id: "m", startedAt: 0, heardAt: 0 };
+  const asked = (asking: string) =>
+    activityLines({ turn, waiting: [], sending: [], now: 7_300, todo: [], asking }).map(lineText)[0];
+  expect([asked("m"), asked("t")]).toEqual([
+    expect.stringContaining("working 7 s · waits for your answer · Esc"),
+    expect.stringContaining("silent for 7 s"),
+  ]);
   expect(lines(61_000, 60_000)[0]).toMatch(/working 1 min 1 s · Esc/);
 });

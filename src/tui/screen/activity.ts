@@ -10,6 +10,8 @@ export interface ActivityDeps {
   /** What was typed and has not been heard of by the daemon yet. */
   sending: readonly string[];
   now: number;
+  /** Who asks the person something and waits for the answer. */
+  asking?: string | undefined;
   /** The steps that the model keeps. */
   todo: readonly TodoItem[];
 }
@@ -18,7 +20,7 @@ const SILENCE_MS = 5_000;
 const MOST = 5;
 
 /** What waits, and a sign that something goes on. */
-export function activityLines({ turn, waiting, sending, now, todo }: ActivityDeps): Line[] {
+export function activityLines({ turn, waiting, sending, now, asking, todo }: ActivityDeps): Line[] {
   const queued = waiting.slice(0, MOST).map(({ text, source }): Line => {
     const from = source === "tui" ? "" : `[${source}] `;
     return [dim(`  queued  ${from}${firstLine(text)}`)];
@@ -32,7 +34,12 @@ export function activityLines({ turn, waiting, sending, now, todo }: ActivityDep
   ];
   if (!turn) return sending.length > 0 ? [...lines, [coloured(spinner(now), "cyan"), dim(" sending")]] : lines;
   const silent = now - turn.heardAt;
-  const silence = silent >= SILENCE_MS ? ` · silent for ${Math.floor(silent / 1_000)} s` : "";
+  const isSilent = silent >= SILENCE_MS && asking !== turn.id;
+  const silence = isSilent
+    ? ` · silent for ${Math.floor(silent / 1_000)} s`
+    : asking === turn.id
+      ? " · waits for your answer"
+      : "";
   const working = `${seconds(Math.floor((now - turn.startedAt) / 1_000) * 1_000).replace(".0", "")}`;
   return [...lines, [coloured(spinner(now), "cyan"), dim(` working ${working}${silence} · Esc stops`)]];
 }
