@@ -1,10 +1,13 @@
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { expect, test } from "vitest";
-import { exec } from "../../src/process/exec.ts";
-import { createSandbox } from "../../src/process/sandbox.ts";
-import { temporaryFolder } from "../support/home.ts";
+import { afterAll, expect, test } from "vitest";
+import { approvalsOf } from "../support/approvals.ts";
+import { providerEnvironment, startDaemonProcess } from "../support/daemon.ts";
+import { unmarked } from "../support/data.ts";
+import { temporaryFolder, temporaryHome } from "../support/home.ts";
+import { scriptedModel } from "../support/model.ts";
+import { stepwise } from "../support/orchestrator.ts";
 import {
   ensureFile,
   ensureNodeManagers,
@@ -21,7 +24,12 @@ await ensureProgram("bwrap", "bubblewrap");
 /** Where Debian keeps the plugins of Maven. */
 const MAVEN = "/usr/share/maven-repo";
 
-/** Runs a command in a fresh project in the sandbox of the mode "auto", with an empty home that has no caches yet. */
+const model = await scriptedModel(stepwise, undefined, afterAll);
+
+/**
+ * Has a model run a command in a fresh project in the mode "auto", with an empty home that has no caches yet: nobody is asked,
+ * and what the command prints is answered.
+ */
 async function inFreshProject(
   command: string,
   files: Record<string, string> = {},
@@ -38,19 +46,24 @@ async function inFreshProject(
   // Toolchains that a version manager keeps in the real home are found by where they are.
   const path = [...(programs ? [programs] : []), process.env.PATH].join(delimiter);
   const env = {
-    ...process.env,
-    PATH: path,
-    HOME: userHome,
-    PYENV_ROOT: join(homedir(), ".pyenv"),
-    RUSTUP_HOME: join(homedir(), ".rustup"),
+    ...{ PATH: path, HOME: userHome, PYENV_ROOT: join(homedir(), ".pyenv"), RUSTUP_HOME: join(homedir(), ".rustup") },
     ...more(userHome),
   };
-  const settings = () => ({ mode: "auto" as const, sandboxRead: [], sandboxNetwork: true });
-  const sandbox = createSandbox({ home: join(userHome, ".io"), guard: { readOnly: () => [] }, settings, env });
-  const [program, ...args] = await sandbox.wrap(["/bin/bash", "-ec", command], project);
-  const { output, code } = await exec(program, args, { env, cwd: project, deadlineMs: 240_000 });
-  if (code !== 0) throw new Error(`exit ${code}: ${output}`);
-  return output;
+  const daemon = await startDaemonProcess(temporaryHome({ mode: "auto" }), { ...providerEnvironment(model.url), ...env });
+  const calls = [["shell", { command: `set -e; ${command}`, timeout_secs: 240 }]];
+  const { reply } = await daemon.ask({ text: `calls ${JSON.stringify(calls)}`, conversation: "fresh", folder: project });
+  expect(await approvalsOf(daemon)).toEqual([]);
+  await daemon.kill("SIGTERM");
+  const [, code, output = ""] = /^exit code: (\S+)\n([\s\S]*)$/.exec(unmarked(reply ?? "")) ?? [];
+  if (code !== "0") throw new Error(`exit ${code}: ${reply}`);
+  return `${output}\n`;
+}
+
+/** A PATH on which these programs are and no other. */
+function onlyWith(...names: string[]): string {
+  const folder = temporaryFolder();
+  for (const name of names) symlinkSync(`/bin/${name}`, join(folder, name));
+  return folder;
 }
 
 const inProject = (files: Record<string, string>): [string, string][] =>
@@ -133,13 +146,12 @@ test("gradle builds and runs", async () => {
 
 test("wrappers that fetch their own program, and caches that were moved, have a place to write", async () => {
   // Neither Gradle nor Maven is installed for whoever has these programs alone.
-  const bare = temporaryFolder();
-  for (const name of ["sh", "mkdir", "bwrap"]) symlinkSync(`/bin/${name}`, join(bare, name));
+  const PATH = onlyWith("sh", "mkdir", "bwrap");
   const made = (...folders: string[]) => `mkdir -p ${folders.map((name) => `$HOME/${name}/made`).join(" ")} && echo written`;
   const wrappers = { gradlew: "", mvnw: "" };
   const into = made(".gradle/wrapper", ".gradle/caches", ".m2/wrapper", ".m2/repository");
-  expect(await inFreshProject(into, wrappers, "", () => ({ PATH: bare }))).toBe("written\n");
-  await expect(inFreshProject(into, {}, "", () => ({ PATH: bare }))).rejects.toThrow("Read-only file system");
+  expect(await inFreshProject(into, wrappers, "", () => ({ PATH }))).toBe("written\n");
+  await expect(inFreshProject(into, {}, "", () => ({ PATH }))).rejects.toThrow("Read-only file system");
   const moved = (userHome: string) => ({ GOCACHE: join(userHome, "moved/go") });
   expect(await inFreshProject(made("moved/go"), {}, "", moved)).toBe("written\n");
 });
@@ -147,6 +159,13 @@ test("wrappers that fetch their own program, and caches that were moved, have a 
 test("git commits", async () => {
   const commit = "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -q -m first && git log --format=%s";
   expect(await inFreshProject(commit)).toContain("first");
+});
+
+test("where there is no docker nobody is asked about it, and the model is told to do without", async () => {
+  const PATH = onlyWith("sh", "bwrap");
+  await expect(inFreshProject("docker ps", {}, "", () => ({ PATH }))).rejects.toThrow(
+    /docker: command not found[\s\S]*Containers cannot be reached from inside the sandbox: do without them/,
+  );
 });
 
 test("a dev server on loopback answers", async () => {
