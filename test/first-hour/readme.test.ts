@@ -84,6 +84,8 @@ describe("what to do next, with its real output", () => {
         expect(`$ ${line}\n${output}`).toMatch(promised([`$ ${line}`, ...expected]));
         expect([line, code]).toEqual([line, 0]);
       }
+      // All of it was done in the mode that everybody begins with.
+      expect((await exec("io", ["config", "get", "mode"], { cwd: home, env })).stdout).toBe("auto\n");
     });
   }
 });

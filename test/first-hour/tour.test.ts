@@ -26,7 +26,10 @@ test("the tour ends with everything that it promised in its store, and with noth
   expect(told.scenes.map(({ name }) => name)).toEqual(["chat", "wiki", "squad", "skill", "swarm"]);
   expect(existsSync(join(person, "home"))).toBe(false);
 
-  const daemon = await startDaemonProcess(told.home, { IO_ENGINE: "rehearsal" });
+  const daemon = await startDaemonProcess(told.home, { IO_ENGINE: "rehearsal", IO_MODE: "" });
+  // It works in the mode that everybody begins with, and nobody was asked.
+  expect(await daemon.json("GET", "/api/status")).toMatchObject({ mode: "auto" });
+  expect(await items(daemon, "/api/approvals")).toEqual([]);
   expect(await items<Squad>(daemon, "/api/squads")).toMatchObject([{ slug: "greeter", projectPath: told.project }]);
   const [task] = await items<Task>(daemon, "/api/tasks?squad=greeter");
   expect(task).toMatchObject({
