@@ -3,7 +3,7 @@ import type { Model } from "../../../src/engine/rehearsal/wire.ts";
 import type { Schedule } from "../../../src/protocol/schedules.ts";
 import { isAfterTool, lastUserText } from "../../support/model.ts";
 import { digestOf, quietNow, runSchedule } from "../../support/news.ts";
-import { callText, obedient } from "../../support/orchestrator.ts";
+import { callText, inDatabase, obedient } from "../../support/orchestrator.ts";
 import { characterOf, ended, project, squadWith } from "../../support/squads.ts";
 import { telegraphed } from "../../support/telegram/daemon.ts";
 import { until } from "../../support/until.ts";
@@ -121,6 +121,26 @@ test("what a task is at is one silent message that is edited, and its report is 
   expect(progress.edits).toBeGreaterThan(0);
   expect(owner.shown().filter(({ text }) => text.includes("(web)"))).toEqual([progress]);
   expect(owner.shown().filter(({ silent, text }) => !silent && text.includes("Report"))).toHaveLength(1);
+});
+
+test("over a kill what a task is at stays the one message that it was", async () => {
+  let isStuck = true;
+  const { owner, daemon, home, start } = await telegraphed((request, index) =>
+    isStuck && characterOf(request) && isAfterTool(request) ? { hang: true } : model(request, index),
+  );
+  await squadWith(daemon, project(), "web", ["Backend Engineer"]);
+  owner.send(callText("squad_delegate", { slug: "web", task: "look at it" }));
+  await owner.sees(/^⚙ .*\(web\)/, 60_000);
+  // Before that, nobody could know whether it was sent.
+  const confirmed = "SELECT 1 FROM telegram_sends WHERE key LIKE 'progress:%' AND message_id IS NOT NULL";
+  await until("its sending to be written down", () => inDatabase(home, (db) => db.prepare(confirmed).get() !== undefined));
+  await daemon.kill("SIGKILL");
+  isStuck = false;
+  await start();
+  const progress = await owner.sees(/ ! done, unproven/, 60_000);
+  await owner.sees(/Report: the task has ended/, 60_000);
+  expect(progress).toMatchObject({ silent: true });
+  expect(owner.shown().filter(({ text }) => text.includes("(web)"))).toEqual([progress]);
 });
 
 test("a schedule that failed three times in a row says once that it has paused itself", async () => {
