@@ -173,7 +173,41 @@ test("the settings and hooks of a project do not get the token, whatever they sa
   expect(() => readFileSync(trap)).toThrow("ENOENT");
 });
 
-test("a protected branch, a missing right and a wrong token are told as they are", async () => {
+test("a branch that the forge protects is told in the forge's words, nothing is opened, and it works once it is free", async () => {
+  const project = projectAt("acme/protected", {}, ["swarm/*"]);
+  const run = await endedRun(project);
+  expect(run.branch).toMatch(/^swarm\//);
+  const refused = await runIo(["pr", run.id], home);
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining("hook declined") });
+  expect(refused.stdout).toContain("Nothing was forced");
+  expect(double.headOf("acme/protected", run.branch!)).toBeUndefined();
+  expect(double.repos["acme/protected"]!.pulls).toEqual([]);
+  writeFileSync(join(double.bareOf("acme/protected"), "hooks", "update"), "#!/bin/sh\n", { mode: 0o755 });
+  expect((await runIo(["pr", run.id], home)).code).toBe(0);
+  expect(double.headOf("acme/protected", run.branch!)).toBe(git(project, "rev-parse", run.branch!));
+});
+
+test("from a fork the branch goes to the fork, and the pull request is opened where the fork is from", async () => {
+  const project = projectAt("acme/source");
+  double.add("mona/source", project);
+  git(project, "remote", "rename", "origin", "upstream");
+  git(project, "remote", "add", "origin", `${double.url}/mona/source.git`);
+  // The token may push to the fork alone.
+  double.repos["acme/source"]!.permissions["io-bot"] = "read";
+  const run = await endedRun(project);
+  const { id } = await daemon.json<PullRequest>("POST", "/api/pulls", { run: run.id });
+  expect(await settled(id)).toMatchObject({ state: "open", repo: "acme/source", number: 1 });
+  expect(double.headOf("mona/source", run.branch!)).toBe(git(project, "rev-parse", run.branch!));
+  expect(double.headOf("acme/source", run.branch!)).toBeUndefined();
+  expect(double.repos["acme/source"]!.pulls).toMatchObject([{ head: run.branch, headRepo: "mona/source", base: "main" }]);
+  expect(double.repos["mona/source"]!.pulls).toEqual([]);
+  // The same again finds it there.
+  const again = await daemon.json<PullRequest>("POST", "/api/pulls", { run: run.id });
+  expect(await settled(again.id)).toMatchObject({ state: "open", number: 1 });
+  expect(double.repos["acme/source"]!.pulls).toHaveLength(1);
+});
+
+test("a missing right, a wrong token and an archived repository are told as they are", async () => {
   const project = projectAt("acme/closed");
   const run = await endedRun(project);
   const repo = double.repos["acme/closed"]!;
