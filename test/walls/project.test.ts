@@ -4,6 +4,8 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -148,6 +150,13 @@ test.each(USERS)("no way leads out of the project (%s)", async (user) => {
   const ground = makeGround(user);
   const { userHome, project, home } = ground;
   const other = temporaryFolder();
+  const far = mkdtempSync("/var/tmp/io-test-");
+  const beside = basename(far);
+  onTestFinished(() => {
+    for (const path of [far, join("/", beside)]) rmSync(path, { recursive: true, force: true });
+  });
+  writeFileSync(join(far, "file"), "before");
+  give(far, user);
   mkdirSync(join(userHome, ".rustup/toolchains/stable"), { recursive: true });
   mkdirSync(join(userHome, ".cache"));
   mkdirSync(join(userHome, "bin"));
@@ -182,7 +191,12 @@ test.each(USERS)("no way leads out of the project (%s)", async (user) => {
     "dd if=/dev/zero of=$HOME/zeros count=1",
     "truncate -s 0 $HOME/.profile",
     "ln -s $HOME .cache-link && echo x > .cache-link/through",
-    "(cd / && echo x > beside)",
+    // Below /tmp stands a folder of the project's own; elsewhere it is the machine itself that must not be written.
+    `echo x > ${far}/file`,
+    `rm -f ${far}/file`,
+    `mkdir ${far}/made`,
+    `cd ${far} && mv file moved`,
+    `cd / && echo x > ${beside}`,
     `echo x > ${home}/wiki/pages/a.md`,
     `echo x > ${home}/skills/one/SKILL.md`,
   ];
@@ -192,7 +206,8 @@ test.each(USERS)("no way leads out of the project (%s)", async (user) => {
   expect(passed).toEqual([]);
   expect(readFileSync(join(userHome, ".bashrc"), "utf8")).toBe("# mine");
   expect(readFileSync(join(userHome, "work/other/code"), "utf8")).toBe("another");
-  expect(readFileSync(join(other, "file"), "utf8")).toBe("before");
+  for (const folder of [other, far]) expect(readFileSync(join(folder, "file"), "utf8")).toBe("before");
+  expect(readdirSync(far)).toEqual(["file"]);
   for (const made of ["moved", "linked", "new-link", "py", "zeros", "through"])
     expect(existsSync(join(userHome, made))).toBe(false);
 });
