@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { activityLines } from "../../src/tui/screen/activity.ts";
 import { createAttention } from "../../src/tui/screen/attention.ts";
+import { layOutLive } from "../../src/tui/screen/layout.ts";
 import { createScreen, type Row } from "../../src/tui/screen/screen.ts";
 import { statusLine } from "../../src/tui/screen/status-line.ts";
 import { lineText } from "../../src/tui/text/style.ts";
@@ -115,4 +116,20 @@ test("there is a sign of life at once, the seconds of silence from the fifth on,
     expect.stringContaining("silent for 7 s"),
   ]);
   expect(lines(61_000, 60_000)[0]).toMatch(/working 1 min 1 s · Esc/);
+});
+
+test("what is not finished is never higher than the screen: its last lines stay, with the editor and the status", () => {
+  const many = (word: string, count: number) => Array.from({ length: count }, (_, at) => [{ text: `${word} ${at + 1}` }]);
+  const looks = { colour: false, links: false };
+  for (const height of [6, 10, 24]) {
+    const parts = { underWay: many("row", 500), question: many("asked", 3), activity: many("step", 2), hint: [] };
+    const { live, caret } = layOutLive(
+      { ...parts, draft: { text: "typed", caret: 5, cut: "" }, status: [{ text: "status" }] },
+      { width: 80, height, looks },
+    );
+    expect(live.length).toBeLessThan(height);
+    expect(live.at(-1)!.text).toContain("status");
+    expect(live[caret.row]!.text).toContain("typed");
+    if (height === 24) expect(live.map(({ text }) => text).join("\n")).toMatch(/row 500\n\nasked 1[\s\S]*step 2/);
+  }
 });
