@@ -183,6 +183,23 @@ function parsedUrl(url: string): URL | undefined {
   }
 }
 
+/**
+ * The addresses for git of a repository that has another name by now. A forge leads from the old one, but git that is asked
+ * for a login first goes on at the old address.
+ */
+export function renamed<Place extends Pick<ForgePlace, "repo" | "headRepo" | "gitUrl" | "baseUrl">>(
+  place: Place,
+  fullName: string,
+): Place {
+  const { repo, headRepo, gitUrl, baseUrl } = place;
+  if (fullName.toLowerCase() === repo.toLowerCase() || !/^[\w.-]+\/[\w.-]+$/.test(fullName)) return place;
+  const moved = (url: string) => {
+    const at = url.lastIndexOf(`/${repo}`);
+    return at < 0 ? url : `${url.slice(0, at)}/${fullName}${url.slice(at + repo.length + 1)}`;
+  };
+  return { ...place, baseUrl: moved(baseUrl), ...(headRepo === repo && { gitUrl: moved(gitUrl) }) };
+}
+
 /** The forge at exactly this host and port, else one with the same name: git may be served at another port. */
 function matching(candidates: readonly Candidate[], { host }: Address): Candidate | undefined {
   const name = (each: string) => each.replace(/:\d+$/, "");

@@ -3,7 +3,7 @@ import type { Git } from "../git/command.ts";
 import { openRepo } from "../git/repository.ts";
 import { UserError } from "../lib/errors.ts";
 import { Branch } from "../protocol/pulls.ts";
-import type { ForgeFinder } from "./find.ts";
+import { type ForgeFinder, renamed } from "./find.ts";
 import type { Forge } from "./port.ts";
 import type { Pusher } from "./push.ts";
 
@@ -17,7 +17,8 @@ export interface FreshBaseDeps {
 export function createFreshBase({ git, finder, pusher }: FreshBaseDeps) {
   return async (projectPath: string, forge: Forge, signal: AbortSignal): Promise<string> => {
     const place = await finder.placeOf(projectPath);
-    const branch = Branch.safeParse((await forge.repository()).defaultBranch).data;
+    const { defaultBranch, fullName } = await forge.repository();
+    const branch = Branch.safeParse(defaultBranch).data;
     const repo = await openRepo(git, projectPath);
     if (branch === undefined || repo === undefined)
       throw new UserError(
@@ -25,7 +26,7 @@ export function createFreshBase({ git, finder, pusher }: FreshBaseDeps) {
       );
     const token = await finder.tokenFor(place);
     const from = { branch, objects: join(repo.commonDir, "objects"), known: repo.head };
-    return pusher.fetch(from, { url: place.baseUrl, token, signal });
+    return pusher.fetch(from, { url: renamed(place, fullName).baseUrl, token, signal });
   };
 }
 export type FreshBase = ReturnType<typeof createFreshBase>;

@@ -2,7 +2,7 @@ import type { Git } from "../git/command.ts";
 import { conflict } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { PullRow, PullRows } from "../store/pulls.ts";
-import type { ForgeFinder } from "./find.ts";
+import { type ForgeFinder, renamed } from "./find.ts";
 import { createForgeSteps, isUpToDate, settleEarlier } from "./forge-steps.ts";
 import { type OwnedWork, readProposal } from "./proposal.ts";
 import type { Pusher } from "./push.ts";
@@ -44,7 +44,8 @@ export function createPublisher({ rows, git, finder, pusher, ask, clean, change,
     opening.catch(() => undefined);
     const read = await readProposal(git, owned, together(row));
     const proposal = { ...read, title: clean(read.title), body: clean(read.body) };
-    const { place, forge, token, repository } = await opening;
+    const { place: found, forge, token, repository } = await opening;
+    const place = renamed(found, repository.fullName);
     if (repository.isArchived) throw conflict(`${place.host}/${place.repo} is archived and takes no pull requests.`);
     if (place.headRepo === place.repo && !repository.canPush)
       throw conflict(

@@ -26,11 +26,10 @@ export type Pushed = { commit: string } | { reason: string; isRefused: boolean }
 
 /**
  * The token comes by standard input and reaches git's question for a password through a pipe: it is in no argument, variable,
- * setting or file. Where a repository was renamed, git asks again at its new address, so the token is there more than once.
- * Nothing of anybody else's is put into this text.
+ * setting or file. Nothing of anybody else's is put into this text.
  */
 const WITH_TOKEN = `IFS= read -r token
-printf '%s\\n' "$token" "$token" "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
+printf '%s\\n' "$token" | { exec 3<&0 </dev/null; exec "$@"; }`;
 const HELPER = `!f() { test "$1" = get && IFS= read -r token <&3 && printf 'username=x-access-token\\npassword=%s\\n' "$token"; }; f`;
 
 /** How git names a branch that was not taken. */

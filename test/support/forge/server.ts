@@ -135,15 +135,14 @@ export async function startForge(dialect: Dialect, atTheEnd: AtTheEnd = onTestFi
         const log = checks.find(({ id }) => id === Number(path.slice(6)))?.log;
         return finish(200, () => void response.end(log || `log of ${path.slice(6)}\nit failed\n`));
       }
-      // Before it asks for a login: git goes on at the new address only then.
+      if (user === undefined || !authorization?.startsWith("Basic "))
+        return finish(401, () => void response.writeHead(401, { "www-authenticate": "Basic" }).end());
       const [, named = "", below = ""] = /^\/([^/]+\/[^/]+)\.git(\/.*)$/.exec(path) ?? [];
       const moved = double.renamed[named];
       if (moved) {
         const location = `${double.url}/${moved}.git${below}${url.search}`;
         return finish(301, () => void response.writeHead(301, { location }).end());
       }
-      if (user === undefined || !authorization?.startsWith("Basic "))
-        return finish(401, () => void response.writeHead(401, { "www-authenticate": "Basic" }).end());
       await serveGit(root, request, response, user);
       call.status = response.statusCode;
       await double.intercept(what, "after");
