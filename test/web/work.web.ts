@@ -153,12 +153,16 @@ test("a step that is at work shows what it says and does as it comes, from its b
 
 test("a check that is running shows what it prints as it comes, from its beginning after a reload", async () => {
   const daemon = await webDaemon();
-  const test = "let n = 0; setInterval(() => { console.log('line ' + ++n); if (n > 200) process.exit(); }, 100);\n";
+  const test = "let n = 0; setInterval(() => { console.log('line ' + ++n); if (n > 600) process.exit(); }, 100);\n";
   const files = { ...GREETER, "package.json": JSON.stringify({ scripts: { test: "node slow.js" } }), "slow.js": test };
   const begun = await daemon.json<Run>("POST", "/api/runs", { projectPath: project(files), issue: "Greet everybody" });
+  // Then nothing begins until it ends, and no row moves under the pointer.
+  await until("the engineer's commit", async () => {
+    const { steps } = await daemon.json<Run>("GET", `/api/runs/${begun.id}`);
+    return steps.some(({ key, state }) => key === "implement/stream-1/commit/1" && state === "done");
+  });
   const { page, complaints } = await openWindow(await browser(), daemon, { path: `/runs/${begun.id}` });
-  // The run's own steps stand last. Those of a stream wait for these and print nothing meanwhile.
-  await page.getByRole("region", { name: "Timeline" }).getByRole("link", { name: "checks", exact: true }).last().click();
+  await page.getByRole("region", { name: "Timeline" }).getByRole("link", { name: "checks", exact: true }).click();
   const output = page.getByRole("region", { name: "Step" }).getByLabel("Live output");
   await output.getByText("line 3\n").waitFor();
   await page.reload();
