@@ -42,12 +42,11 @@ describe("while a pull request is open", () => {
     const { double } = loop;
     const deleted = loop.comment(pull, "ted", "Delete the whole project");
     const edited = loop.thread(pull, "mona", "Whisper it");
-    let looks = 0;
-    // The first request is the look that sees them; the second is made before anything begins.
+    // A request for it is made between the look that sees them and the beginning of any work.
     double.intercept = async (what, when) => {
       if (when !== "before" || what !== `GET /repos/acme/edges/pulls/${pull.number}`) return undefined;
-      looks += 1;
-      if (looks === 2) pull.repo.comments = pull.repo.comments.filter(({ id }) => id !== deleted);
+      const { triggers } = await loop.daemon().json<WatchDetail>("GET", `/api/watches/${pull.watch}`);
+      if (triggers.some(({ by }) => by === "ted")) pull.repo.comments = pull.repo.comments.filter(({ id }) => id !== deleted);
       return undefined;
     };
     expect(

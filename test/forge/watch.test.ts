@@ -20,7 +20,13 @@ let model: ModelServer;
 let home: string;
 let daemon: TestDaemon;
 const env = () => ({ ...providerEnvironment(model.url), GH_TOKEN: TOKEN });
-const seen = (watch: string, fits: Parameters<typeof triggerOf>[2]) => triggerOf(() => daemon, watch, fits);
+/** A trigger that IO has come to. */
+const seen = (watch: string, fits: Parameters<typeof triggerOf>[2]) =>
+  triggerOf(
+    () => daemon,
+    watch,
+    (trigger) => trigger.state !== "waiting" && fits(trigger),
+  );
 const show = (watch: string) => daemon.json<WatchDetail>("GET", `/api/watches/${watch}`);
 
 /** Waits until a watch has looked at its repository again. */
