@@ -55,7 +55,7 @@ describe("while a pull request is open", () => {
       state: "ignored",
       reason: "it was deleted before IO came to it",
     });
-    await loop.become(pull.watch, "the other", ({ by, state }) => by === "mona" && state === "done");
+    await loop.become(pull.watch, "the other", ({ kind, state }) => kind === "thread" && state === "done");
     expect(loop.asked("Delete the whole project")).toBe(0);
 
     // An edit after the work counts for nothing, and says so.
