@@ -15,6 +15,7 @@ import { lastUserText, scriptedModel } from "../support/model.ts";
 import { digestOf, runSchedule, schedule } from "../support/news.ts";
 import { inDatabase } from "../support/orchestrator.ts";
 import { characterOf, delegate, ended, project, squadWith } from "../support/squads.ts";
+import { write } from "../support/swarm/index.ts";
 import { quietLog } from "../support/swarm/quiet.ts";
 import { until } from "../support/until.ts";
 
@@ -25,6 +26,7 @@ beforeAll(async () => {
   model = await scriptedModel(
     (request) => {
       if (lastUserText(request).includes("break")) return { status: 400, message: "no" };
+      if (lastUserText(request).includes("write")) return write("asked.txt", "x");
       return { say: characterOf(request) ? "Looked." : "Good." };
     },
     undefined,
@@ -50,6 +52,13 @@ test("the digest's numbers are those of the records, by route and by command", a
     "everything to have ended",
     async () => (await daemon.json<{ queue: { depth: number } }>("GET", "/api/status")).queue.depth === 0,
     60_000,
+  );
+  const folder = project(undefined, atTheEnd);
+  await daemon.json("PATCH", "/api/conversations/asking", { mode: "ask", folder });
+  await daemon.json("POST", "/api/messages", { text: "write it", conversation: "asking" });
+  await until(
+    "the question",
+    async () => (await daemon.json<{ items: unknown[] }>("GET", "/api/approvals?state=waiting")).items.length === 1,
   );
 
   const digest = await digestOf(daemon);
@@ -78,6 +87,7 @@ test("the digest's numbers are those of the records, by route and by command", a
   expect(digest.cost.money).toBeCloseTo(money, 6);
   expect(digest.done.messages).toBeGreaterThan(1);
   expect(digest.failed.tasks).toBe(1);
+  expect(digest.waiting.approvals).toBe(1);
   expect(digest.failed.messages).toBeGreaterThan(0);
 
   const shown = await runIo(["digest"], daemon.home);
