@@ -14,7 +14,7 @@ import { ApprovalMode, ApprovalRules, Budgets, Mode, Price, SandboxHeight } from
 
 export { nearest };
 
-/** The longest time a timer can wait. */
+/** A duration, at most the longest that a timer can wait. */
 const Milliseconds = z.number().int().positive().max(2_147_483_647);
 
 /** The user's own facts about a model, where the provider says nothing or is wrong. */
@@ -256,6 +256,12 @@ export const Config = z.strictObject({
   ),
   sandboxRead: z.array(z.string().min(1)).default([]).describe("folders that commands may also read with `workspace`"),
   sandboxNetwork: z.boolean().default(true).describe("whether commands have the network with `workspace`"),
+  acpTerminal: z
+    .boolean()
+    .default(false)
+    .describe(
+      "whether shell commands of a conversation that an editor has open run in the editor's own terminal, which no sandbox holds",
+    ),
   approvals: ApprovalMode.optional().describe(
     "when to ask a person, in place of what the mode says: never, when a call wants out of the sandbox (`wall`), or before every effect",
   ),
@@ -305,6 +311,13 @@ export function isSecretKey(path: readonly PropertyKey[]): boolean {
   });
 }
 
+/** Whether a key contains a secret. */
+const holdsSecret = (path: readonly PropertyKey[]): boolean =>
+  SECRET_KEYS.some((secret) => {
+    const parts = secret.split(".");
+    return path.length < parts.length && path.every((part, index) => parts[index] === "*" || parts[index] === part);
+  });
+
 /** Reads the config file, or the defaults if there is none. Never changes an invalid file. */
 export function loadConfig(path: string): Config {
   return parseConfig(readRaw(path), path);
@@ -333,7 +346,7 @@ function readRaw(path: string): Record<string, unknown> {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    // If its folder cannot even be created, whoever creates it reports that.
+    // If the folder itself cannot exist, the code that creates it reports that.
     if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return {};
     throw fileError(error) ?? error;
   }
@@ -371,7 +384,8 @@ function explain(issue: z.core.$ZodIssue, raw: unknown): string[] {
   const key = issue.path.join(".");
   const found = issue.path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], raw);
   if (found === undefined) return [`${key}: ${ruleOf(issue)}.`];
-  const shown = isSecretKey(issue.path) ? "(hidden)" : clipped(JSON.stringify(found));
+  const isHidden = isSecretKey(issue.path) || (typeof found === "object" && holdsSecret(issue.path));
+  const shown = isHidden ? "(hidden)" : clipped(JSON.stringify(found));
   return [`${key}: ${shown} is not allowed: it ${ruleOf(issue)}.`];
 }
 

@@ -13,13 +13,13 @@ export type RestoreFolder = "restoring" | "restored" | "before";
 /** The prefix of such folders' names. */
 export const besideHome = (home: string, kind: RestoreFolder): string => `${home}.${kind}-`;
 
-/** Where a restore works in a data folder whose place it takes, and its note of how far it has come. */
+/** Where a restore works inside the data folder that it replaces, and the file with its progress. */
 export const RESTORE_ROOM = ".restore";
 export const RESTORE_NOTE = "progress.json";
 
-/** Those that exist. They contain the same secrets as the data folder. `home` is a real path. */
+/** The restore folders that exist. They contain the same secrets as the data folder. `home` is a real path. */
 export async function findHomesBeside(home: string, namesIn: FolderNames): Promise<string[]> {
-  // Whoever cannot list the folder cannot find anything in it by name either.
+  // Without permission to list the folder, nothing in it can be found.
   return restoreFoldersIn(await namesIn(dirname(home)), home);
 }
 

@@ -8,12 +8,12 @@ export interface LiveConfig {
 }
 
 /** Settings from the command line override the file for this start. */
-export function createLiveConfig(path: string, forThisLife: Partial<Config> = {}): LiveConfig {
-  let config: Config = { ...loadConfig(path), ...forThisLife };
+export function createLiveConfig(path: string, overrides: Partial<Config> = {}): LiveConfig {
+  let config: Config = { ...loadConfig(path), ...overrides };
   return {
     current: () => config,
     replace: (next) => {
-      config = { ...next, ...forThisLife };
+      config = { ...next, ...overrides };
     },
   };
 }

@@ -52,7 +52,7 @@ export function startsNothingElse([program = "", ...args]: readonly string[]): b
   return GIT.has(rest[0] ?? "") && !rest.some((arg) => GIT_NOT.test(arg));
 }
 
-/** Why an allow rule must spell out the arguments of such commands; undefined if it need not, or does. */
+/** Why an allow rule must spell out the arguments of such a command; undefined if the rule is fine. */
 export function whyNotOpen(match: string): string | undefined {
   if (match === "*" || isExact(match)) return undefined;
   const [program = ""] = match.slice(0, match.indexOf("*")).split(/\s/, 1);

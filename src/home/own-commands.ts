@@ -13,17 +13,17 @@ export interface OwnCommandsDeps {
 }
 
 const FILE = /^([a-z][a-z0-9_-]{0,40})\.md$/i;
-const MOST_BYTES = 100_000;
-const MOST_FILES = 200;
+const MAX_BYTES = 100_000;
+const MAX_FILES = 200;
 
-/** The commands of the project and the user, read anew each time; a project's command wins over the user's of the same name. */
+/** The commands of the project and the user, read from disk each time. A project's command overrides the user's. */
 export function ownCommands({ home, project }: OwnCommandsDeps): OwnCommand[] {
-  const places = [
+  const sources = [
     ...(project === null ? [] : [{ top: project, below: ".io/commands", shown: ".io/commands" }]),
     { top: home, below: "commands", shown: join(home, "commands") },
   ];
   const found = new Map<string, OwnCommand>();
-  for (const { top, below, shown } of places)
+  for (const { top, below, shown } of sources)
     for (const command of commandsIn(top, below, shown)) if (!found.has(command.name)) found.set(command.name, command);
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -34,9 +34,9 @@ function commandsIn(top: string, below: string, shown: string): OwnCommand[] {
   try {
     return entriesOf(folder)
       .filter((entry) => entry.isFile() && FILE.test(entry.name))
-      .slice(0, MOST_FILES)
+      .slice(0, MAX_FILES)
       .flatMap(({ name }) => {
-        const read = readPlain(folder, name, MOST_BYTES);
+        const read = readPlain(folder, name, MAX_BYTES);
         if (!("bytes" in read)) return [];
         const { description, text } = parseCommand(read.bytes.toString("utf8"));
         return [{ name: FILE.exec(name)![1]!.toLowerCase(), description, source: `${shown}/${name}`, text }];

@@ -12,7 +12,7 @@ export type Mode = z.infer<typeof Mode>;
 export const SandboxHeight = z.enum(["secrets", "project", "workspace"]);
 export type SandboxHeight = z.infer<typeof SandboxHeight>;
 
-/** When a person is asked: never, when a call wants past the sandbox, or before every effect. */
+/** When a person is asked: never, when a call wants out of the sandbox, or before every effect. */
 export const ApprovalMode = z.enum(["none", "wall", "effects"]);
 export type ApprovalMode = z.infer<typeof ApprovalMode>;
 

@@ -2,18 +2,18 @@ import { statfsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A generous minimum of bytes that a turn or step writes. */
-const LEAST_BYTES = 512 * 1024;
+const MIN_BYTES = 512 * 1024;
 /** The minimum of free inodes: a file system can run out of these before it runs out of bytes. */
-const LEAST_FILES = 16;
-const LOOK_MS = 500;
+const MIN_FILES = 16;
+const POLL_MS = 500;
 
 /** Whether the disk of a folder has room for work. True where the system does not say. */
-export function hasRoom(folder: string, bytes = LEAST_BYTES): boolean {
+export function hasRoom(folder: string, bytes = MIN_BYTES): boolean {
   try {
     const { blocks, bsize, bfree, bavail, files, ffree } = statfsSync(folder);
     // Some blocks are reserved for root; some file systems report no blocks or no inodes.
     const free = process.getuid?.() === 0 ? bfree : bavail;
-    return (blocks === 0 || free * bsize >= bytes) && (files === 0 || ffree >= LEAST_FILES);
+    return (blocks === 0 || free * bsize >= bytes) && (files === 0 || ffree >= MIN_FILES);
   } catch {
     // The folder is gone, or the system does not report it: the write itself will fail with the reason.
     return true;
@@ -22,7 +22,7 @@ export function hasRoom(folder: string, bytes = LEAST_BYTES): boolean {
 
 /** Resolves when there is room, or when the signal aborts. */
 export async function whenRoom(folder: string, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && !hasRoom(folder)) await sleep(LOOK_MS, undefined, { ref: false });
+  while (!signal.aborted && !hasRoom(folder)) await sleep(POLL_MS, undefined, { ref: false });
 }
 
 /** How Node, SQLite, git and the Copilot runtime each report a full disk. */

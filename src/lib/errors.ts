@@ -2,7 +2,7 @@
 export const ExitCode = { done: 0, failed: 1, usage: 2, unapproved: 3, unreachable: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** The kind of trouble, for callers that must tell them apart. */
+/** The kind of error, for callers that must tell them apart. */
 export type Trouble = "missing" | "conflict" | "too large" | "unavailable";
 
 /** Something the user can fix: its message is shown as it is. Anything else that is thrown is a bug. */

@@ -36,7 +36,7 @@ export function fileError(error: unknown): UserError | undefined {
   });
 }
 
-/** An error with the file that it is about: the system does not name the one that a write through an open file fails on. */
+/** Adds the file's path to an error, since the system names no file when a write through an open file fails. */
 export function withPath(error: unknown, path: string): unknown {
   return error instanceof Error && codeOf(error) !== undefined && !("path" in error) ? Object.assign(error, { path }) : error;
 }
@@ -50,7 +50,6 @@ export function systemError(error: unknown): UserError | undefined {
   return new UserError(`${what}: the system says ${said} (${codeOf(error) ?? "no code"}).`, { cause: error });
 }
 
-/** Errors of a write through an open handle carry no path, so it is added here. */
 function pathIn(error: Error): string | undefined {
   if ("path" in error && typeof error.path === "string") return error.path;
   return undefined;

@@ -1,4 +1,4 @@
-import { jsonTrouble } from "./input-budget.ts";
+import { INPUT_BUDGET, type InputBudget, jsonTrouble } from "./input-budget.ts";
 import { offThread } from "./off-thread.ts";
 
 /** A foreign JSON document, or why it was refused. */
@@ -9,14 +9,14 @@ const SMALL = 1_000_000;
 const DEADLINE_MS = 10_000;
 
 /** Checks the budget of foreign JSON, then parses it; large texts in a worker thread. */
-export async function readJsonInput(text: string): Promise<JsonRead> {
-  if (text.length <= SMALL) return parseJson(text);
-  const read = await offThread<JsonRead>("lib/json-worker.js", text, { deadlineMs: DEADLINE_MS, memoryMb: 256 });
+export async function readJsonInput(text: string, budget: InputBudget = INPUT_BUDGET): Promise<JsonRead> {
+  if (text.length <= SMALL) return parseJson(text, budget);
+  const read = await offThread<JsonRead>("lib/json-worker.js", { text, budget }, { deadlineMs: DEADLINE_MS, memoryMb: 256 });
   return read ?? { trouble: "takes too long to read" };
 }
 
-export function parseJson(text: string): JsonRead {
-  const trouble = jsonTrouble(text);
+export function parseJson(text: string, budget: InputBudget = INPUT_BUDGET): JsonRead {
+  const trouble = jsonTrouble(text, budget);
   if (trouble !== undefined) return { trouble };
   try {
     return { value: JSON.parse(text) };

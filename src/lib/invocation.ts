@@ -33,7 +33,7 @@ export function asTyped(text: string, { io, swarm }: Invocation): string {
   return text.replace(COMMAND, (name) => (name === "io" ? io : swarm));
 }
 
-/** How to get `io` onto the PATH; undefined if it is there. */
+/** How to get `io` onto the PATH; undefined if it is already there. */
 export function howToType({ env, cwd, root = packageRoot }: InvocationDeps): string | undefined {
   if (invocationOf({ env, cwd, root }).io === "io") return undefined;
   const file = quotedForShell(join(root, "bin", "io.js"));

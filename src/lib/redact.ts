@@ -22,7 +22,7 @@ const TOKENS = [
 const KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const KEY_LINE = /[A-Za-z0-9+/=]{32,}/g;
 const KEY_END = /(characters\](?:\n|\\n))([A-Za-z0-9+/=]{1,31})(?=(?:\n|\\n)-----END )/g;
-/** Too random to be a word. */
+/** Whether a text is too random to be a word. */
 const isMixed = (text: string) => /\d/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text);
 /** A credential after a header's name; elsewhere only if it cannot be an ordinary word: with a digit or mixed case. */
 const HEADER = /(authorization["']?\s*[:=]\s*["']?(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}/gi;

@@ -1,10 +1,10 @@
 const NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad";
-/** The first tag at the beginning of a line, the last one anywhere: whoever writes of such tags does so amid other words. */
+/** An opening tag counts only at the start of a line, since text about such tags mentions them mid-sentence. */
 const TAG = new RegExp(`(?<=^[ \\t]{0,8})<(?:${NAMES})>|</(?:${NAMES})>`, "gim");
 
 /**
- * A reply without what a model thought aloud between tags, as small models do that are served without a parser for it: that is
- * no part of the answer. Some servers leave out the first tag, so that everything before a last one on a line of its own is thought.
+ * Removes thinking between tags from a reply, as small models emit it when their server does not parse it. Some servers drop the
+ * opening tag: then everything before a closing tag on its own line is thinking.
  */
 export function withoutThinking(reply: string): string {
   const said: string[] = [];

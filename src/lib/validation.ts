@@ -3,13 +3,13 @@ import type { z } from "zod";
 type Issue = z.core.$ZodIssue;
 
 /** Limits for error messages: how many problems they list, and how much of a foreign name they show. */
-const MOST_FINDINGS = 10;
+const MAX_FINDINGS = 10;
 const LONG_NAME = 100;
 
 /** The first problems, and how many more there are. */
 export function someOf<T>(findings: readonly T[]): { shown: readonly T[]; more: string | undefined } {
-  const left = findings.length - MOST_FINDINGS;
-  return { shown: findings.slice(0, MOST_FINDINGS), more: left > 0 ? `and ${left} more` : undefined };
+  const left = findings.length - MAX_FINDINGS;
+  return { shown: findings.slice(0, MAX_FINDINGS), more: left > 0 ? `and ${left} more` : undefined };
 }
 
 /** Describes what is wrong with a value, field by field. */

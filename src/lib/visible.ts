@@ -2,8 +2,8 @@
 const UNSEEN = /(?:[^\P{Cc}\n\t]|[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{DI}\p{Me}\u2800\u{1d159}]|[^\P{Zs} ])+/gu;
 /** Combining marks without a letter, or more of them than any script needs. */
 const STRAY_MARKS = /(?<![\p{L}\p{N}\p{M}])\p{M}+|(?<=\p{M}{3})\p{M}+/gu;
-/** How many different ones in a row are listed; nobody reads more. */
-const NAMED = 32;
+/** How many different characters in a row are listed. */
+const MAX_LISTED = 32;
 
 /** Makes everything in a text visible: invisible characters are spelled out, with a count where they repeat. */
 export function visible(text: string): string {
@@ -13,7 +13,7 @@ export function visible(text: string): string {
 function spelled(run: string): string {
   const names: string[] = [];
   let at = 0;
-  while (at < run.length && names.length < NAMED) {
+  while (at < run.length && names.length < MAX_LISTED) {
     const code = run.codePointAt(at)!;
     const size = code > 0xffff ? 2 : 1;
     const start = at;

@@ -4,8 +4,8 @@ import { messageOf } from "./errors.ts";
 /** The value of a YAML text with the line of each part, or the list of its errors. */
 export type YamlRead = { value: unknown; lines: ReadonlyMap<string, number> } | { problems: { line: number; message: string }[] };
 
-const MOST_ALIASES = 50;
-const MOST_PROBLEMS = 50;
+const MAX_ALIASES = 50;
+const MAX_PROBLEMS = 50;
 
 /** Parses YAML without a budget; `yaml.ts` checks the budget first. */
 export function parseYaml(text: string): YamlRead {
@@ -13,12 +13,12 @@ export function parseYaml(text: string): YamlRead {
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, logLevel: "silent" });
   if (document.errors.length > 0) {
     const problems = document.errors
-      .slice(0, MOST_PROBLEMS)
+      .slice(0, MAX_PROBLEMS)
       .map((error) => ({ line: counter.linePos(error.pos[0]).line, message: `is not valid YAML: ${error.message}` }));
     return { problems };
   }
   try {
-    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }) as unknown, lines: linesOf(document.contents, counter) };
+    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown, lines: linesOf(document.contents, counter) };
   } catch (error) {
     return { problems: [{ line: 1, message: `cannot be read: ${messageOf(error)}` }] };
   }

@@ -34,6 +34,18 @@ export function checkWords(evidence: CheckEvidence): string {
   return `${verdict}${why}${worth}${ranWith}${changed}`;
 }
 
+/** All checks of a step in a few words. */
+export function checksVerdict(evidence: readonly CheckEvidence[]): string {
+  if (evidence.length === 0) return "no checks";
+  if (evidence.some(isHeldAgainst)) return "failed";
+  const verdicts = evidence.map(verdictOf);
+  const unable = verdicts.filter((verdict) => verdict === "could not run").length;
+  if (unable === evidence.length) return "no check could run";
+  if (unable > 0) return `${unable} of ${evidence.length} checks could not run`;
+  if (verdicts.some((verdict) => verdict !== "passed")) return "nothing new fails";
+  return evidence.some(isProof) ? "passed" : "passed, no evidence";
+}
+
 /** All checks of a result in one sentence. */
 export function checksInShort(evidence: readonly CheckEvidence[]): string {
   if (evidence.length === 0) return "No checks were found in this project, so none were run.";

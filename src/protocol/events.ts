@@ -7,6 +7,7 @@ import { ChannelInfo } from "./channels.ts";
 import { ConversationInfo } from "./conversations.ts";
 import { Attachment, FileEdit, Message, Source } from "./messages.ts";
 import { Notice } from "./news.ts";
+import { PersonForm } from "./person-form.ts";
 import { Planning } from "./plans.ts";
 import { PullRequest } from "./pulls.ts";
 import { Rule } from "./rules.ts";
@@ -62,8 +63,11 @@ export const EVENT_DATA = {
   "message.finished": Message,
   /** Its folder, title, mode or model changed, or its answers were seen. */
   "conversation.changed": ConversationInfo,
-  /** Not stored: asks an editor that has the conversation open for a newer text of this file. */
-  "editor.asked": z.object({ ask: z.string(), path: z.string() }),
+  /** Not stored: asks an editor that has the conversation open for a newer text of a file, to have a form filled in, or to run a call's command in its terminal. */
+  "editor.asked": z.object({
+    ...{ ask: z.string(), path: z.string().optional(), form: PersonForm.optional() },
+    terminal: z.object({ message: z.string(), call: z.string() }).optional(),
+  }),
   "conversation.deleted": z.object({ name: z.string() }),
   /** The to-do list of a message's conversation, or of a task, was rewritten. */
   "todo.changed": z.object({ id, ...TodoList.shape }),

@@ -30,6 +30,8 @@ export const PullRequest = z
     number: z.number().int().nullable(),
     url: z.string().nullable(),
     draft: z.boolean(),
+    /** Whether it is open and cannot be merged, since its base changed in the same places. */
+    conflict: z.boolean(),
     labels: z.array(z.string()),
     /** The approval that waits for a person. */
     approval: z.string().nullable(),
@@ -38,6 +40,10 @@ export const PullRequest = z
   })
   .meta({ id: "PullRequest" });
 export type PullRequest = z.infer<typeof PullRequest>;
+
+/** The state of a pull request in words. */
+export const stateOfPull = ({ state, conflict, base }: Pick<PullRequest, "state" | "conflict" | "base">): string =>
+  conflict ? `${state}, but in conflict with ${base}` : state;
 
 /** A branch name that git accepts. */
 export const Branch = z

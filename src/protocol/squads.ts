@@ -110,6 +110,18 @@ export const TaskEvidence = z
     /** The branch with the result and its starting commit, if the task had its own worktree. */
     branch: z.string().optional(),
     base: z.string().optional(),
+    /** The other repositories that the task worked on, each with the same branch, in the order in which they were named. */
+    others: z
+      .array(
+        z.object({
+          projectPath: z.string(),
+          base: z.string(),
+          treeBefore: z.string(),
+          treeAfter: z.string().nullable(),
+          filesChanged: z.array(z.string()),
+        }),
+      )
+      .optional(),
   })
   .meta({ id: "Evidence" });
 export type TaskEvidence = z.infer<typeof TaskEvidence>;
@@ -125,6 +137,8 @@ export const Task = z
     squad: z.string(),
     agent: z.string(),
     description: z.string(),
+    /** The folders of the other projects that are changed together with the squad's own. */
+    with: z.array(z.string()).default([]),
     status: TaskStatus,
     result: z.string().nullable(),
     error: Failure.nullable(),

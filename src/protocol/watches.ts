@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PullRequest } from "./pulls.ts";
 
 /** A watched repository, what IO looks for there, and its state. */
 export const Watch = z
@@ -37,10 +38,10 @@ export type TriggerKind = z.infer<typeof TriggerKind>;
 
 /**
  * The state of a trigger. `claiming`: IO claims the issue at the forge. `ignored`: it does not count. `elsewhere`: another IO has
- * it. `asked`: people must decide.
+ * it. `asked`: people must decide. `held`: a failed check that waits for others to end.
  */
 export const TriggerState = z.enum([
-  ...["waiting", "claiming", "starting", "working"],
+  ...["held", "waiting", "claiming", "starting", "working"],
   ...["done", "ignored", "elsewhere", "asked", "failed", "given up"],
 ] as const);
 export type TriggerState = z.infer<typeof TriggerState>;
@@ -65,8 +66,11 @@ export const WatchTrigger = z
   .meta({ id: "WatchTrigger" });
 export type WatchTrigger = z.infer<typeof WatchTrigger>;
 
-/** A watch with its latest triggers. */
-export const WatchDetail = Watch.extend({ triggers: z.array(WatchTrigger) }).meta({ id: "WatchDetail" });
+/** A watch with its latest triggers and IO's open pull requests. */
+export const WatchDetail = Watch.extend({
+  triggers: z.array(WatchTrigger),
+  pulls: z.array(PullRequest.pick({ number: true, url: true, base: true, state: true, conflict: true })),
+}).meta({ id: "WatchDetail" });
 export type WatchDetail = z.infer<typeof WatchDetail>;
 
 export const NewWatch = z.strictObject({

@@ -7,12 +7,12 @@ import { type Command, inputOf, isAssignment, type Line, type Redirect } from ".
 import { type KnownWord, scriptOf, unwrap } from "./wrappers.ts";
 
 export interface DestructiveOptions {
-  /** The folder the command stands in, if it is known. */
+  /** The command's working folder, if known. */
   cwd: string | undefined;
-  /** Folders besides roots and homes that are not to be deleted whole, such as IO's own. */
+  /** Folders besides roots and homes that must not be deleted whole, such as IO's own. */
   keep?: readonly string[];
   env?: NodeJS.ProcessEnv;
-  /** Told when a command is too long to be looked through. */
+  /** Called when a command is too long to be read completely. */
   onCut?: () => void;
 }
 
@@ -36,17 +36,17 @@ const SYSTEM = [
 ];
 const MAC = ["/Applications", "/Library", "/System", "/Users", "/private", "/Volumes"];
 const MAX_ALTERNATIVES = 1_000;
-/** How many letters of what braces stand for are looked at, for a whole command line. */
+/** How many characters of brace alternatives are examined for a whole command line. */
 const MAX_BRACE_LETTERS = 200_000;
-/** How many scripts within scripts are read, as in `bash -c "eval …"`. */
+/** How many nested scripts are read, as in `bash -c "eval …"`. */
 const MAX_SCRIPTS = 20;
-/** How many words and commands are looked through: more than anybody writes by hand, and no more than take a moment. */
+/** How many words and commands are read: more than anybody writes by hand, and few enough to take only a moment. */
 const MAX_WORDS = 3_000;
 const MAX_WORDS_WITHIN = 1_500;
 const FILTERS =
   /^-(i?name|i?path|i?wholename|i?regex|[amc]time|[amc]min|size|empty|newer.*|user|group|inum|perm|links|samefile)$/;
 
-/** Builtins that evaluate a subscript wherever the name of a variable may stand, as in `test -v 'a[$(x)]'`. */
+/** Builtins that evaluate a subscript wherever the name of a variable is allowed, as in `test -v 'a[$(x)]'`. */
 const EVALUATE_SUBSCRIPTS = new Set(
   "declare typeset local export readonly let read test [ unset printf mapfile readarray getopts wait".split(" "),
 );
@@ -54,9 +54,9 @@ const BLOCK_DEVICE = /^\/dev\/(?:[shv]d[a-z]|xvd|nvme|mmcblk|disk|rdisk|loop|dm-
 const WRITES_DEVICE = /^(?:mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|shred|fdisk|sfdisk|sgdisk|parted)$/;
 
 /**
- * Says what a shell command would destroy that must not be: a root, a home, or one of the named folders, deleted whole, moved
- * away or made unusable; or a disk. In words that go on "it would …".
- * A seat belt against accidents, not a wall: a program can be told to delete in ways that no reading of a command finds.
+ * Describes what a shell command would destroy that it must not: a root, a home or one of the named folders, if it is deleted
+ * whole, moved away or made unusable; or a disk. The text continues "it would …". This is a seat belt against accidents, not a
+ * sandbox: a program can be told to delete in ways that no analysis of the command finds.
  */
 export function findDestructiveCommand(
   command: string,
@@ -68,7 +68,7 @@ export function findDestructiveCommand(
   const braces = { left: MAX_BRACE_LETTERS };
   const judging = { home, env, precious, depth: 0, budget, braces };
   const line = readShell(command, budget);
-  // What is only handed on as text, such as a file's lines, is mostly no script.
+  // Text that is only passed on, such as a file's lines, is rarely a script. Nested scripts get a budget of their own.
   const ruin = ruinIn(line, cwd, { ...judging, budget: { left: MAX_WORDS_WITHIN } });
   if (budget.left < 0 || braces.left < 0) onCut?.();
   return ruin;
@@ -78,10 +78,10 @@ interface Judging {
   home: string;
   env: NodeJS.ProcessEnv;
   precious: readonly string[];
-  /** How many scripts stand around this one. */
+  /** How many scripts enclose this one. */
   depth: number;
   budget: Budget;
-  /** Letters of alternatives that may still be looked at. */
+  /** How many characters of brace alternatives may still be examined. */
   braces: Budget;
 }
 
@@ -95,7 +95,7 @@ function ruinIn(line: Line, here: string | undefined, judging: Judging, set: Ite
   return ruinInLine(line, { here }, around, { ...judging, depth: judging.depth + 1 });
 }
 
-/** The folder that a shell is in, if it is known. */
+/** The shell's current folder, if known. */
 interface TargetPath {
   here: string | undefined;
 }
@@ -106,7 +106,7 @@ function ruinInLine(line: Line, place: TargetPath, around: Surroundings, judging
     const ruin =
       first([...within, defines], (inner) => ruinInLine(inner, { ...place }, around, judging)) ??
       ruinInLine(group, isSubshell ? { ...place } : place, around, judging) ??
-      // Whoever reads it may be a shell.
+      // The program that reads it may be a shell.
       first(redirects, ({ body }) => (body === "" ? undefined : ruinInScript(body, place.here, judging, around.assigned))) ??
       ruinBy(command, place, around, judging);
     if (ruin !== undefined) return ruin;
@@ -117,7 +117,7 @@ function ruinInLine(line: Line, place: TargetPath, around: Surroundings, judging
 function ruinBy(command: Command, place: TargetPath, around: Surroundings, judging: Judging): string | undefined {
   const { here } = place;
   const known = command.words.map((word) => (isAssignment(word.text) ? word.text : expand(word, here, around)));
-  // What is empty, or may turn out to be, leaves the next word to be the program.
+  // If the first words are empty, or may turn out to be, a later word is the program.
   const start = known.findIndex((word) => word !== undefined && word !== "");
   const words = unwrap(start < 0 ? [] : known.slice(start));
   const [name, ...args] = words;
@@ -126,7 +126,7 @@ function ruinBy(command: Command, place: TargetPath, around: Surroundings, judgi
   if (script !== undefined) return ruinInScript(script, here, judging);
   const program = basename(name);
   if (program === "cd" || program === "pushd") place.here = folderAfter(args, here, around.home);
-  // A program that is only known when it runs may be one of them.
+  // A program that is known only at run time may be one that evaluates subscripts.
   if ((start > 0 || EVALUATE_SUBSCRIPTS.has(program)) && words.some((word) => /[$`]/.test(word ?? ""))) {
     const ruin = ruinInScript(`: ${words.map((word) => word ?? "").join(" ")}`, here, judging);
     if (ruin !== undefined) return ruin;
@@ -147,7 +147,7 @@ interface Destroyed {
 
 const deletes = (path: string) => `delete ${path} and everything in it`;
 
-/** What a program does to the folders it is given, and to which. */
+/** What a program does to the folders in its arguments, and which folders those are. */
 function destroyed(program: string, args: readonly KnownWord[]): Destroyed {
   switch (program) {
     case "rm":
@@ -183,13 +183,13 @@ function operandsOf(args: readonly KnownWord[]): string[] {
   return args.filter((arg, index): arg is string => arg !== undefined && (!arg.startsWith("-") || (end >= 0 && index > end)));
 }
 
-/** All but the last, or all where the target is named by an option. */
+/** The sources of a move: all operands but the last, or all if an option names the target. */
 function movedByMv(args: readonly KnownWord[]): string[] {
   const isTargetFirst = flagsOf(args).some((flag) => /^-t|^--target/.test(flag));
   return isTargetFirst ? operandsOf(args) : operandsOf(args).slice(0, -1);
 }
 
-/** `git clean` takes what is not tracked, which in a home is nearly all there is. */
+/** `git clean` deletes untracked files, which in a home folder are nearly all files. */
 function deletedByGit(args: readonly KnownWord[]): string[] {
   const at = args.indexOf("clean");
   const flags = flagsOf(args.slice(at + 1)).join(" ");
@@ -214,7 +214,7 @@ function folderAfter(args: readonly KnownWord[], here: string | undefined, home:
   return here === undefined && !isAbsolute(target) ? undefined : resolve(here ?? "/", target);
 }
 
-/** The first answer that anything among them gives. */
+/** The first answer that `ask` gives for any of them. */
 function first<T>(among: readonly T[], ask: (one: T) => string | undefined): string | undefined {
   for (const one of among) {
     const answer = ask(one);
@@ -223,7 +223,7 @@ function first<T>(among: readonly T[], ask: (one: T) => string | undefined): str
   return undefined;
 }
 
-/** The words that the braces of a word stand for, as many as anybody would write. */
+/** Expands the braces of a word, up to limits far above what anybody would write. */
 function alternatives(word: string, home: string, budget: Budget): string[] {
   if (!word.includes("{")) return [word];
   const ready: string[] = [];
@@ -243,13 +243,13 @@ function alternatives(word: string, home: string, budget: Budget): string[] {
   return ready;
 }
 
-/** The first braces of a word that hold a comma. */
+/** The first braces of a word that contain a comma. */
 function firstBraces(word: string): RegExpMatchArray | undefined {
   for (const braces of word.matchAll(/\{([^{}]*)\}/g)) if (braces[1]!.includes(",")) return braces;
   return undefined;
 }
 
-/** Whether a part of a path stands for all that is in its folder, or for nothing of its own. */
+/** Whether a part of a path matches everything in its folder, or adds nothing to the path. */
 function isWhole(part: string): boolean {
   return part === "" || part === "." || (/[*?[]/.test(part) && /^(?:[.*?]|\[[^\]]*\])*$/.test(part));
 }

@@ -3,36 +3,36 @@ import { withoutEnd } from "../lib/trim.ts";
 import { readShell } from "./read.ts";
 import type { Line, Word } from "./syntax.ts";
 
-/** A command of a text, and the line it begins at. */
+/** One command of a text, and the line where it begins. */
 export interface Statement {
   text: string;
   line: number;
 }
 
-/** A download, and the command that runs what came. */
+/** A download, and the command that runs the downloaded file. */
 export interface DownloadRun {
   download: Statement;
   run: Statement;
 }
 
-/** What a command does with a file, or with a folder of files. */
+/** What a command does with a file or folder. */
 interface Act {
   does: "download" | "clone" | "run";
   path: string;
 }
 
-/** How many commands after a clone a script without the clone's name is still taken for one of its own. */
+/** How many commands after a clone a script still counts as the clone's, even if its path does not contain the clone's name. */
 const NEAR = 10;
 const PIECE = 8_000;
 const NO_FILE = /^(?:\d+|\/dev\/.*)$/;
-/** How many quotes within quotes are looked into. */
+/** How many levels of nested quotes are read. */
 const MAX_QUOTES = 4;
 
 const FETCHERS = new Set(["curl", "wget", "aria2c", "iwr", "irm", "invoke-webrequest", "invoke-restmethod"]);
 const INTERPRETER = /^(?:(?:ba|z|da|k|fi)?sh|python[\d.]*|perl|ruby|node|php|deno|bun|powershell|pwsh|source|\.)$/;
 const OTHERS = new Set(["git", "chmod", "cat"]);
 
-/** Words that may stand before a program: a prompt, the mark of a list, and what only hands on. */
+/** Words that may precede a program: a prompt, a list marker, a keyword, or a program that runs another. */
 const LEAD = /^(?:[-*>$#%+!]|\d+[.)]|sudo|nohup|time|env|if|then|else|do|while|until|\w+=.*)$/;
 const RUN_WORD = /^(?:run|runs|execute|exec|start|launch)$/i;
 
@@ -41,7 +41,7 @@ const FETCHES =
 const EVALUATES =
   /(?:(?<![.\w])(?<!\b(?:function|def) )|\b(?:window|globalThis|builtins)\.)(?:exec|eval|Function)\s*\(\s*(?![\s)'"`])|\.then\(\s*(?:eval|Function)\b|\brunIn(?:This|New)?Context\s*\(\s*(?![\s)'"`])/;
 
-/** The downloads of a text that a command after them runs, each told once. */
+/** Finds the downloads of a text that a later command runs. Each download is reported once. */
 export async function findDownloadRuns(
   statements: readonly Statement[],
   breathe: Breath = createBreath(),
@@ -74,7 +74,7 @@ export async function findDownloadRuns(
   return [...found].map(([download, run]) => ({ download, run }));
 }
 
-/** A very long line is read piece by piece, so that nobody waits for the whole of it. */
+/** Reads a very long line in overlapping pieces, so that it does not block the event loop. */
 async function actsAlong(text: string, breathe: Breath): Promise<Act[]> {
   const acts: Act[] = [];
   for (let at = 0; at === 0 || at < text.length - PIECE / 2; at += PIECE / 2) {
@@ -96,7 +96,7 @@ function isOwnScript(path: string): boolean {
   return !/^[/~$]/.test(path) && /[\\/]|\.[a-z]{1,4}\.?$/i.test(path);
 }
 
-/** The last part of a path: a command may have changed the folder before it names the file again. */
+/** The last part of a path, since a command may change the folder before it names the file again. */
 function nameOf(path: string): string {
   return withoutEnd(path, ".,:\\/").split(/[\\/]/).at(-1)!;
 }
@@ -121,8 +121,8 @@ function actsOf(command: string): Act[] {
 }
 
 /**
- * The words of a command, or of a sentence or a program that holds one, parted where one command ends and the next begins.
- * What stands in quotes or brackets counts like what stands around them: in prose and in code they are not the shell's.
+ * Splits a command, or a sentence or program that contains one, into the words of each single command. Words in quotes or
+ * brackets count like those around them, since in prose and in code these marks are not the shell's.
  */
 function segmentsOf(text: string): string[][] {
   const segments: string[][] = [[]];
@@ -174,7 +174,7 @@ function segmentsOf(text: string): string[][] {
   return segments;
 }
 
-/** Takes away what means something else to a shell than to the writer of a text: comments, and the signs in paths and addresses. */
+/** Removes what means something else to a shell than to the author: comment signs, and signs in paths and addresses. */
 function bared(text: string): string {
   return text
     .replace(/(^|\s)#+/g, "$1 ")
@@ -198,7 +198,7 @@ function isAddress(word: string): boolean {
   return /^(?:https?|ftp|ssh|git):\/\/|^git@|^[\w-]+(?:\.[\w-]+)+\//i.test(word);
 }
 
-/** The files that a command writes from the network: those it names, else what the address ends in. */
+/** The files that a command downloads to: those named by options, else the last part of the address. */
 function filesFetched(program: string, args: readonly string[]): string[] {
   const letter = program === "wget" ? "O" : "o";
   const next = new RegExp(`^(?:-[a-zA-Z#]*${letter}|--output|--output-document|--out|-[oO]ut[fF]ile|>)$`);
@@ -226,7 +226,7 @@ function foldersCloned(args: readonly string[]): string[] {
   return named === undefined ? [own] : [own, named];
 }
 
-/** The files that a program runs, or makes ready to run. `shown` is what `cat` hands to a shell that names no file. */
+/** The files that a program runs or makes executable. `shown` is the file that `cat` pipes to a shell that names no file. */
 function filesRun(program: string, args: readonly string[], shown: string | undefined): string[] {
   const operands = args.filter(isOperand);
   if (program === "chmod") return /^[ugoa]*[+=]\w*x|^[0-7]*[1357]/.test(operands[0] ?? "") ? operands.slice(1) : [];
@@ -234,7 +234,7 @@ function filesRun(program: string, args: readonly string[], shown: string | unde
   return file === undefined ? [] : [file];
 }
 
-/** A path in the place of a program, or after a word that says to run it. */
+/** A path in the position of a program, or after a word such as "run". */
 function directRun(words: readonly string[]): string | undefined {
   const first = words.findIndex((word) => !LEAD.test(word));
   const at = words.findIndex((word, index) => /[\\/]/.test(word) && RUN_WORD.test(words[index - 1] ?? ""));

@@ -1,18 +1,18 @@
 import { commandsIn, isAssignment, type Line, type Variable, type Word } from "./syntax.ts";
 import type { KnownWord } from "./wrappers.ts";
 
-/** What is known of the place a command runs in. */
+/** The environment that a command runs in. */
 export interface Surroundings {
   home: string;
   env: NodeJS.ProcessEnv;
-  /** The variables that the commands set themselves, so that what they hold is not known. */
+  /** The variables that the commands themselves set, so that their values are not known. */
   assigned: ReadonlySet<string>;
 }
 
-/** Commands that set the variables they are given the names of. */
+/** Commands that set the variables named in their arguments. */
 const SETTERS = new Set("export local declare typeset readonly read for select mapfile readarray getopts printf".split(" "));
 
-/** What a word stands for, with `~` and variables replaced; `undefined` when only the run itself will tell. */
+/** The value of a word, with `~` and variables replaced; undefined if it is known only at run time. */
 export function expand({ pieces }: Word, here: string | undefined, around: Surroundings): KnownWord {
   let known = "";
   for (const [index, piece] of pieces.entries()) {
@@ -31,7 +31,7 @@ function isPwd(line: Line): boolean {
   return line.length === 1 && line[0]!.pipe.length === 1 && line[0]!.pipe[0]!.words[0]?.text === "pwd";
 }
 
-/** What a variable holds, also with a default or a demand behind its name. */
+/** The value of a variable, also with an operator such as `:-` or `:?` after its name; undefined if it is not known. */
 function heldBy({ name, operator, operand }: Variable, here: string | undefined, around: Surroundings): KnownWord {
   if (name === "" || around.assigned.has(name)) return undefined;
   const value = name === "HOME" ? around.home : name === "PWD" ? here : around.env[name];

@@ -1,26 +1,29 @@
 /** One program with its arguments, exactly as a shell would start it. */
 export interface PlainCommand {
-  /** The program and its arguments, without quotes. A glob or a leading `~` stands as it is written. */
+  /** The program and its arguments, without quotes. A glob or a leading `~` stays as it is written. */
   words: string[];
-  /** Those of the words that the shell replaces by the names of files. */
+  /** The words that the shell replaces by the names of files. */
   globs: string[];
-  /** The same words as they are written, with one space between them. */
+  /** The same words as they are written, separated by single spaces. */
   text: string;
-  /** Whether its input comes from the command before it. */
+  /** Whether its input is the output of the command before it. */
   isPiped: boolean;
 }
 
 const GAP = /[ \t](?:[ \t]|\\\n)*/y;
 const LINES = /(?:[ \t]|\\\n|\n)*/y;
 const OPERATOR = /&&|\|\||[;|&\n]/y;
-/** Joins two streams or leads to nowhere, and ends where a word would. Not `&>`: only bash takes that for one sign. */
+/**
+ * A redirect that joins two streams or uses /dev/null, up to the end of a word. Not `&>`, which only bash reads as one
+ * operator.
+ */
 const REDIRECT = /(?:[012]?>&[12]|(?:[012]?>|0?<)[ \t]*\/dev\/null)(?=[ \t\n;&|]|$)/y;
 const WORD_END = /(?=[ \t\n;&|]|$)/y;
 const PROGRAM = /[A-Za-z0-9_./][A-Za-z0-9_.+/-]*/y;
 
 const BARE = /(?:[A-Za-z0-9_%+=:,./!^-]|@(?:\{\w+\})?|(?<=[A-Za-z0-9_%+,./!^@-])~|(?<=[^ \t\n;&|])#)+/y;
 const HOME = /~(?=[/ \t\n;&|]|$)/y;
-/** Only in a word that begins with a letter of a name: otherwise a file's name could turn it into an option. */
+/** Only in a word that begins like a name: otherwise the name of a file could turn the word into an option. */
 const GLOB = /[*?[\]]+/y;
 const NAME_START = /[A-Za-z0-9_./]/;
 const SINGLE = /'([^']*)'/y;
@@ -31,22 +34,22 @@ const COMMAND_END_AHEAD = /(?=[\n;&|]|$)/y;
 
 const wordSet = (text: string) => new Set(text.split(" "));
 const RESERVED = wordSet("if then else elif fi do done case esac while until for in select function time coproc");
-/** Builtins that run their arguments, or change what later commands do; some evaluate `a[$(x)]` wherever a name may stand. */
+/** Builtins that run their arguments or change what later commands do. Some evaluate `a[$(x)]` wherever a name is allowed. */
 const STATEFUL_BUILTINS = wordSet(
   ". alias bg bind break builtin caller cd chdir command compgen complete compopt continue declare dirs disown enable eval exec export fc fg getopts hash history jobs let local logout mapfile popd pushd read readarray readonly return set shift shopt source suspend test trap typeset ulimit umask unalias unset wait",
 );
-/** A line that goes on behind its end upsets bash itself. */
+/** Bash itself misreads a text that ends with a continued line. */
 const CONTINUED_AT_END = /\\\n[ \t\n]*$/;
-/** Nobody writes more by hand, and no more take longer than a moment. */
+/** Nobody writes more by hand, and reading this much takes only a moment. */
 const MAX_LENGTH = 100_000;
 const MAX_TOKENS = 10_000;
-/** Controls, odd spaces, and letters that nobody sees: neither a person nor every shell takes them for what they are. */
+/** Control characters, unusual spaces and invisible characters, which people and some shells misread. */
 const TREACHEROUS = /[^\P{C}\n\t]|[^\S \n\t]|\p{DI}/u;
 
 /**
- * Reads a command line if it is as plain as most are: programs with literal arguments, joined by `;`, `&&`, `||`, `|`, `&`
- * and line ends. Undefined for everything else. Where it answers, the shell starts these programs and no other, and writes
- * no file by itself: what is not known for certain is not read.
+ * Parses a command line if it is as plain as most are: programs with literal arguments, joined by `;`, `&&`, `||`, `|`, `&` and
+ * line ends. Returns undefined for everything else, and for anything that is not certain. If it returns commands, the shell
+ * starts exactly these programs and writes no file by itself.
  */
 export function readPlainLine(text: string): PlainCommand[] | undefined {
   if (text.length > MAX_LENGTH || TREACHEROUS.test(text) || CONTINUED_AT_END.test(text)) return undefined;

@@ -9,15 +9,15 @@ const REDIRECT = /(?:\d*|\{[A-Za-z_]\w*\})(?:<<<|<<-?|<>|<&|<|>>|>&|>\||>)|&>>?/
 const PIPE = /\|(?!\|)&?\s*/y;
 const KEYWORD = /(?:if|then|elif|else|while|until|do|coproc)(?=\s)|time(?=\s+[({])|!(?=[\s(])/y;
 const GAP = /(?:[^\S\n]|\\\n)*(?:(?<![^\s;&|()])#[^\n]*)?/y;
-// The first signs of the above: a text of a megabyte is read in time only if most patterns are not even tried.
+// The first characters of the patterns above. A megabyte of text is read fast enough only if most patterns are not even tried.
 const MAY_OPERATE = /[&|;\n]/;
 const MAY_REDIRECT = /[\d&<>{]/;
 const MAY_BE_KEYWORD = /[itewudc!]/;
 const MAY_BE_GAP = /[\s\\#]/;
 
 /**
- * Reads a text as a shell would, in a time that grows with its length alone. It never fails: a quote that nobody closes
- * ends with the text, and beyond the depth limit the commands are read as further ones of the deepest level.
+ * Parses a text as a shell would, in linear time. It never fails: an unclosed quote ends with the text, and commands beyond the
+ * depth limit are read as further commands of the deepest level.
  */
 export function readShell(text: string, budget: Budget = { left: Number.POSITIVE_INFINITY }): Line {
   return readLine(open(text, 0, budget), "");
@@ -76,7 +76,7 @@ function readLine(reading: Reading, closer: Closer): Line {
     } else if (sign === closer) break;
     else if (sign === ")") reading.at += 1;
     else {
-      // Of what is read flat nobody can tell the exit code.
+      // The exit code of flattened commands is not known.
       const part = readPipeline(reading, wasCut ? "||" : before);
       if (!reading.isCut || part.pipe.some(({ words }) => words.length > 1)) parts.push(part);
       wasCut ||= reading.isCut;
@@ -127,7 +127,7 @@ function readCommand(reading: Reading): Command {
   return command;
 }
 
-/** Whether `name()` or `function name` has been read, so that a body follows. */
+/** Whether `name()` or `function name` was read, so that a body follows. */
 function isDefinition({ words, defines }: Command): boolean {
   if (words.length < 2 || words.length > 3 || defines) return false;
   const [piece] = words[1]!.pieces;
@@ -136,7 +136,7 @@ function isDefinition({ words, defines }: Command): boolean {
 
 function readRedirect(reading: Reading, command: Command, operator: string): void {
   skipGap(reading);
-  // An arrow before a bracket makes a file of what the commands inside say.
+  // In `<(…)` and `>(…)` the target is a list of commands, which the caller reads next.
   if (signAt(reading) === "(") return;
   const redirect: Redirect = { operator, target: readWord(reading), at: command.words.length, body: "" };
   if (command.redirects === NONE) command.redirects = [redirect];
@@ -147,7 +147,7 @@ function readRedirect(reading: Reading, command: Command, operator: string): voi
   reading.awaited.push({ command, redirect, end, isIndented: operator === "<<-", isPlain });
 }
 
-/** What `<<` brings stands in the lines that follow. */
+/** Reads the bodies of here-documents, which are in the lines that follow. */
 function takeBodies(reading: Reading): void {
   for (const { command, redirect, end, isIndented, isPlain } of reading.awaited.splice(0)) {
     const lines: string[] = [];
@@ -158,7 +158,7 @@ function takeBodies(reading: Reading): void {
       lines.push(`${line}\n`);
     }
     redirect.body = lines.join("");
-    // Each script within a script has all lines that follow: those cost something too.
+    // Each nested script contains all the lines that follow, so they count against the budget too.
     reading.budget.left -= Math.floor(redirect.body.length / 60);
     if (!isPlain) command.within = [...command.within, ...substitutionsIn(redirect.body, reading.depth + 1, reading.budget)];
   }
@@ -170,7 +170,7 @@ function substitutionsIn(text: string, depth: number, budget: Budget): readonly 
   return reading.substitutions;
 }
 
-/** Counts a word or a command; once there were too many, the rest is passed over. */
+/** Counts a word or a command. Once the budget is used up, the rest of the text is skipped. */
 function spend(reading: Reading): void {
   reading.budget.left -= 1;
   if (reading.budget.left < 0) reading.at = reading.text.length;

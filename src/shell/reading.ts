@@ -1,37 +1,37 @@
 import type { Command, Line, Redirect } from "./syntax.ts";
 
-/** Nothing that people write is nested so deep, and whoever walks what was read needs a stack for it. */
+/** Nobody nests commands this deeply, and walking the result needs stack space for each level. */
 export const MAX_DEPTH = 100;
 
-/** How many more words and commands are read; what stands behind them is left unread. */
+/** How many more words and commands are read. Everything after them is ignored. */
 export interface Budget {
   left: number;
 }
 
 export type Closer = "" | ")" | "}";
 
-/** How far a text has been read. */
+/** The position in a text that is being read, and the state there. */
 export interface Reading {
   readonly text: string;
   at: number;
-  /** How many groups and substitutions stand around this place. */
+  /** How many groups and substitutions enclose this position. */
   depth: number;
-  /** Beyond the depth limit, how many more are open. */
+  /** How many more are open beyond the depth limit. */
   flattened: number;
-  /** Whether the depth limit has just ended the command that is being read. */
+  /** Whether the depth limit has just ended the current command. */
   isCut: boolean;
-  /** Whether this place is inside `(( … ))`, where `<<` moves bits. */
+  /** Whether this position is inside `(( … ))`, where `<<` shifts bits. */
   inArithmetic: boolean;
-  /** The inputs that `<<` announced and whose lines are still to come. */
+  /** The here-documents whose lines are still to come. */
   awaited: Awaited[];
-  /** The substitutions met so far in the commands that are being read. */
+  /** The substitutions found so far in the commands that are being read. */
   readonly substitutions: Line[];
   readonly budget: Budget;
-  /** Where the last `}` stands. */
+  /** The position of the last `}`. */
   readonly lastBrace: number;
-  /** Reads the commands up to the mark that closes them. */
+  /** Reads the commands up to the closing mark. */
   inner(closer: Closer): Line;
-  /** Reads a text of its own that runs at this place. */
+  /** Reads a separate text that runs at this position. */
   apart(text: string): Line;
 }
 
@@ -41,11 +41,11 @@ export interface Awaited {
   /** The line that ends it. */
   end: string;
   isIndented: boolean;
-  /** Whether variables and commands in it are left as they stand. */
+  /** Whether variables and commands in it are not expanded. */
   isPlain: boolean;
 }
 
-/** Takes what the pattern, which has to be sticky, finds at this place; "" if that is nothing. */
+/** Consumes what a sticky pattern matches at this position; "" if it does not match. */
 export function take(reading: Reading, pattern: RegExp): string {
   pattern.lastIndex = reading.at;
   if (!pattern.test(reading.text)) return "";
@@ -54,7 +54,7 @@ export function take(reading: Reading, pattern: RegExp): string {
   return reading.text.slice(start, reading.at);
 }
 
-/** Takes everything up to a mark, and the mark. */
+/** Consumes everything up to and including a mark. Returns it without the mark. */
 export function takeUntil(reading: Reading, mark: string): string {
   const found = reading.text.indexOf(mark, reading.at);
   const inside = reading.text.slice(reading.at, found < 0 ? reading.text.length : found);

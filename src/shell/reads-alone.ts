@@ -7,15 +7,15 @@ import type { PlainCommand } from "./plain-line.ts";
 
 const wordSet = (text: string) => new Set(text.trim().split(/\s+/));
 
-/** Programs that only read and print, whatever their arguments say. Not git: a repository's settings can make it start others. */
+/** Programs that only read and print, whatever their arguments. Not git: a repository's settings can make it start others. */
 const READERS = wordSet(`
   echo printf pwd true false ls cat head tail cut tr nl tac rev fold paste comm join basename dirname realpath readlink
   stat which whoami id groups uname uptime arch nproc cal sleep seq df free cmp
   md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum
 `);
-/** Follows links that it finds below a folder, or takes its patterns from a file. */
+/** Arguments that make grep follow links below a folder, or take its patterns from a file. */
 const GREP = /^-[^-]*[RSOf]|^--(?:de|f(?:i|il|ile)?(?:$|=))/;
-/** Programs that only read what they name, but for these arguments: those that write, or read what another file names. */
+/** Programs that only read the files they name, except with these arguments, which write or read files named elsewhere. */
 const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
   diff: /^-[^-]*[lr]|^--(?:pag|r)/,
   sort: /^-[^-]*[oT]|^--(?:co|f|o|te)/,
@@ -28,28 +28,28 @@ const READERS_BUT_FOR: Readonly<Record<string, RegExp>> = {
   fgrep: GREP,
   wc: /^--f/,
   du: /^--f/,
-  // It can print its environment and read other files from within its own language.
+  // jq can print its environment and read other files from within its language.
   jq: /\b(?:env|import|include|modulemeta|input_filename)\b|^-[^-]*[fL]|^--(?:from|lib)/i,
-  // Others than these may print the environment of every process.
+  // Other arguments may print the environment of every process.
   ps: /^(?!(?:-?aux|ax|-ef?|-A|-Af|-f|-p|\d+)$)/,
   pgrep: /^--e/,
 };
-/** Programs that read the folder they stand in without being told so. */
+/** Programs that read the current folder if no other is named. */
 const READS_FOLDER = wordSet("grep egrep fgrep rg");
 const MOST_WORDS = 500;
 const MOST_NAMES = 5_000;
 
 export interface Whereabouts {
-  /** Where the command runs. */
+  /** The folder in which the command runs. */
   cwd: string;
   /** The user's home, for `~`. */
   home: string;
 }
 
 /**
- * Whether a command line is known to do nothing but read, and nothing that holds keys or passwords: none of the user's, of
- * IO's (in `ioHome`, but for a `border` that lies in it) or of running processes. A line that is not plain is not known, and
- * neither is where a link of the project leads to outside of its border.
+ * Whether a command line certainly does nothing but read, and reads no keys or passwords: none of the user's, of IO's (in
+ * `ioHome`, except in a `border` inside it) or of running processes. False for a line that is not plain, and for a path in the
+ * working folder whose links lead out of it and out of `border`.
  */
 export function readsAlone(
   commands: readonly PlainCommand[] | undefined,
@@ -74,19 +74,19 @@ export function readsAlone(
     const places = args.flatMap((word) => (globs.includes(word) ? namesFor(word, where) : spellingsOf(word, where)));
     if (places.includes(undefined)) return false;
     const named = places.filter((place) => place !== undefined);
-    // Between two folders it compares what links in them lead to.
+    // To compare two folders it follows the links in them.
     if (program === "diff" && named.some(isFolder)) return false;
     return (READS_FOLDER.has(program) ? [cwd, ...named] : named).every(isOpen);
   });
 }
 
-/** What a word may name, as a path of its own or as the value of an option. */
+/** The paths that a word may name, by itself or as the value of an option. */
 function spellingsOf(word: string, { cwd, home }: Whereabouts): string[] {
   const values = word.startsWith("-") ? [word.slice(word.indexOf("=") + 1), word.slice(word.indexOf("/")), word.slice(2)] : [];
   return [word, ...values].flatMap((each) => [resolve(cwd, each), ...(/^~(?:\/|$)/.test(each) ? [home + each.slice(1)] : [])]);
 }
 
-/** The files that a pattern may stand for; undefined where that is not known. */
+/** The files that a glob may match; undefined if that is not known. */
 function namesFor(word: string, { cwd, home }: Whereabouts): (string | undefined)[] {
   const [literal = ""] = word.split(/[*?[]/, 1);
   if (word.slice(literal.length).includes("/")) return [undefined];
@@ -97,7 +97,7 @@ function namesFor(word: string, { cwd, home }: Whereabouts): (string | undefined
     const names = readdirSync(folder).filter((name) => name.startsWith(begin));
     return names.length > MOST_NAMES ? [undefined] : names.map((name) => resolve(folder, name));
   } catch {
-    // Where nothing can be listed the shell leaves the pattern as it is.
+    // If the folder cannot be listed, the shell leaves the glob as it is.
     return [resolve(folder, begin)];
   }
 }
@@ -106,7 +106,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Not there, or closed to us.
+    // Missing or inaccessible.
     return false;
   }
 }
@@ -117,7 +117,7 @@ function isReader([program = "", ...args]: readonly string[]): boolean {
   return not !== undefined && args.length > 0 ? !args.some((arg) => not.test(arg)) : not !== undefined && program !== "git";
 }
 
-/** The places that a command line names, in each command that is found in it. */
+/** The paths named in a command line, by any of the commands found in it. */
 export function namedPlaces(
   line: { plain: readonly PlainCommand[] | undefined; spellings: readonly (readonly string[])[] },
   where: Whereabouts,
@@ -126,7 +126,7 @@ export function namedPlaces(
   return [...new Set(commands.flatMap((words) => placesIn(words.slice(1), where)))];
 }
 
-/** Words that look like paths, up to the first sign that stands for several names. */
+/** Words that look like paths, up to the first glob character. */
 function placesIn(words: readonly string[], { cwd, home }: Whereabouts): string[] {
   return words.flatMap((word) => {
     const value = word.startsWith("-") ? (word.split("=", 2)[1] ?? "") : word;

@@ -1,31 +1,31 @@
-/** A text for a shell: its commands, with everything between and around them that decides what they do. */
+/** A parsed shell text: its commands, with the operators and groups that decide how they run. */
 export type Line = Part[];
 
 export interface Part {
-  /** What stands between it and the part before. */
+  /** The operator between it and the part before. */
   before: "&&" | "||" | ";";
-  /** Whether a `!` turns its exit code round. */
+  /** Whether a `!` inverts its exit code. */
   isTurned: boolean;
   inBackground: boolean;
-  /** The commands of a pipe, or the only one. */
+  /** The commands of a pipeline, or the only command. */
   pipe: Command[];
 }
 
 export interface Command {
   words: Word[];
   redirects: readonly Redirect[];
-  /** What stands in `( … )` or `{ … }`, in place of words. */
+  /** The commands in `( … )` or `{ … }`, which take the place of words. */
   group?: Line;
-  /** Whether the group has a shell of its own, as in `( … )`. */
+  /** Whether the group runs in a shell of its own, as in `( … )`. */
   isSubshell: boolean;
   /** The body of the function that it defines, which does not run yet. */
   defines?: Line;
-  /** Everything that runs so that its words and inputs are known: `$( … )`, backticks, `<( … )`. */
+  /** The commands that run first, because the words and inputs depend on them: `$( … )`, backticks, `<( … )`. */
   within: readonly Line[];
 }
 
 export interface Word {
-  /** Without its quotes; a variable as it is spelled, and `$()` for what a command prints. */
+  /** Without its quotes. Variables stay as they are written, and `$()` stands for the output of commands. */
   text: string;
   pieces: Piece[];
 }
@@ -33,31 +33,31 @@ export interface Word {
 export type Piece =
   | { kind: "text"; text: string; isQuoted: boolean }
   | Variable
-  /** What commands print, or the commands of an inner `( … )`. */
+  /** The output of commands, or the commands of an inner `( … )`. */
   | { kind: "commands"; line: Line };
 
 export interface Variable {
   kind: "variable";
-  /** As it is spelled. */
+  /** As it is written. */
   text: string;
-  /** Empty when it is none that has a plain name, such as `$1` or `${#x}`. */
+  /** Empty for a variable without a plain name, such as `$1` or `${#x}`. */
   name: string;
-  /** What follows the name inside braces: `:-`, `%` and the like. */
+  /** The operator after the name inside braces: `:-`, `%` and the like. */
   operator: string;
   operand?: Word;
 }
 
 export interface Redirect {
-  /** The arrow alone, without the number in front of it. */
+  /** The operator alone, without the number before it. */
   operator: string;
   target: Word;
-  /** How many of the command's words stand before it. */
+  /** How many of the command's words precede it. */
   at: number;
-  /** The lines that `<<` brings. */
+  /** The lines of a here-document. */
   body: string;
 }
 
-/** Every command of a line, also those inside others, each after those it needs first. */
+/** Every command of a line, including nested ones, which precede the command that contains them. */
 export function commandsIn(line: Line, found: Command[] = []): Command[] {
   for (const command of line.flatMap(({ pipe }) => pipe)) {
     for (const inner of [...command.within, command.group, command.defines]) if (inner) commandsIn(inner, found);
@@ -66,7 +66,7 @@ export function commandsIn(line: Line, found: Command[] = []): Command[] {
   return found;
 }
 
-/** What a command is given to read by `<<` and `<<<`. */
+/** The input that a command gets by `<<` and `<<<`. */
 export function inputOf({ redirects }: Command): string {
   return redirects.map(({ operator, target, body }) => (operator === "<<<" ? target.text : body)).join("");
 }

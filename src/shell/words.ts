@@ -1,7 +1,7 @@
 import { MAX_DEPTH, type Reading, take, takeUntil } from "./reading.ts";
 import type { Line, Piece, Variable, Word } from "./syntax.ts";
 
-/** Where a word ends: before a space or a sign of the shell's, at the brace that closes a variable, or with the text. */
+/** Where a word ends: before a space or an operator, at the brace or bracket that closes an expansion, or with the text. */
 type Ending = "space" | "brace" | "quoted brace" | "bracket" | "text";
 type Mode = Ending | "quote";
 
@@ -18,7 +18,7 @@ const NAME = /[A-Za-z_]\w*/y;
 const SPECIAL = /[\d@*#?$!-]/y;
 const OPERATOR = /:?[-=?+]|%%?|##?|\^\^?|,,?|\/\/?|[:@]/y;
 
-/** Reads one word; the commands that run so that it is known go to the reading's substitutions. */
+/** Reads one word. The commands whose output it contains are added to the reading's substitutions. */
 export function readWord(reading: Reading, ending: Ending = "space"): Word {
   const word: Word = { text: "", pieces: [] };
   const { text } = reading;
@@ -53,7 +53,7 @@ function addText(word: Word, text: string, isQuoted: boolean): void {
   else word.pieces.push({ kind: "text", text, isQuoted });
 }
 
-/** Adds what commands print. */
+/** Adds the output of commands to a word. */
 export function addCommands(reading: Reading, word: Word, line: Line): void {
   reading.substitutions.push(line);
   word.text += "$()";
@@ -79,7 +79,7 @@ function readDollar(reading: Reading, word: Word, mode: Mode): void {
   }
   if (!isInQuotes(mode) && take(reading, /\$(?=")/y)) return;
   if (reading.depth < MAX_DEPTH && take(reading, /\$\[/y)) {
-    // The old spelling of arithmetic: single quotes in it hide nothing.
+    // The old syntax for arithmetic, in which single quotes do not quote.
     reading.depth += 1;
     const { pieces } = readWord(reading, "bracket");
     reading.depth -= 1;
@@ -100,7 +100,7 @@ function readDollar(reading: Reading, word: Word, mode: Mode): void {
 
 type Held = Omit<Variable, "kind" | "text">;
 
-/** Reads `$name`, or one of the shell's own such as `$1`. */
+/** Reads `$name`, or a special variable such as `$1`. */
 function readNamed(reading: Reading): Held | undefined {
   reading.at += 1;
   const name = take(reading, NAME);
@@ -109,7 +109,7 @@ function readNamed(reading: Reading): Held | undefined {
   return undefined;
 }
 
-/** Reads `${ … }`; a brace that nothing closes is no variable. */
+/** Reads `${ … }`; undefined if no closing brace follows. */
 function readBraced(reading: Reading, ending: Ending): Held | undefined {
   if (reading.depth >= MAX_DEPTH || reading.lastBrace < reading.at || !take(reading, /\$\{/y)) return undefined;
   const name = take(reading, NAME);
@@ -117,12 +117,12 @@ function readBraced(reading: Reading, ending: Ending): Held | undefined {
   reading.depth += 1;
   const operand = readWord(reading, ending);
   reading.depth -= 1;
-  // `${x[0]}` and the like are spelled with a name, but are not what that name holds.
+  // `${x[0]}` and the like begin with a name, but are not the value of that variable.
   if (operator === "" && operand.text !== "") return { name: "", operator, operand };
   return { name, operator, operand };
 }
 
-/** What stands in backticks is read on its own: inside, a backslash hides the marks from the shell around it. */
+/** Reads the commands in backticks separately, without the backslashes that hide inner marks from the outer shell. */
 function readBackticks(reading: Reading): Line {
   const { text } = reading;
   const start = reading.at + 1;
@@ -134,7 +134,7 @@ function readBackticks(reading: Reading): Line {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", a: "\x07", b: "\b", e: "\x1b", f: "\f", v: "\v" };
 
-/** Reads the rest of `$'…'`, where a backslash spells characters. */
+/** Reads the rest of `$'…'`, in which escape sequences stand for characters. */
 function readAnsiQuoted(reading: Reading): string {
   const { text } = reading;
   const start = reading.at;

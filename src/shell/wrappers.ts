@@ -1,19 +1,19 @@
 import { basename } from "node:path";
 import { isAssignment } from "./syntax.ts";
 
-/** One word of a command; `undefined` stands for one that is only known when it runs. */
+/** One word of a command; undefined if it is known only at run time. */
 export type KnownWord = string | undefined;
 
 interface Wrapper {
-  /** Which of its short options take the next word. */
+  /** Its short options that take the next word as their value. */
   valued: string;
-  /** How many words it takes itself before the program. */
+  /** How many operands of its own precede the program. */
   operands?: number;
-  /** Whether it always ends, with an exit code of its own, before or after the program does. */
+  /** Whether it ends with an exit code of its own instead of the program's. */
   hidesCode?: boolean;
 }
 
-/** What stands in front of a program and runs it. */
+/** Programs that run the program named after them. */
 const WRAPPERS = new Map<string, Wrapper>([
   ["sudo", { valued: "CDghpRrTtUu" }],
   ["doas", { valued: "Cu" }],
@@ -38,7 +38,10 @@ const VALUED_BY_SHELL = /^(?:[-+]\w*[oO]|--rcfile|--init-file)$/;
 
 export const isShell = (program: string) => SHELLS.has(program);
 
-/** The words from the program that is meant on: without assignments, and without what only runs it. */
+/**
+ * The words from the actual program on, without assignments and wrappers. `keepingCode` stops at wrappers that hide the exit
+ * code.
+ */
 export function unwrap<W extends KnownWord>(words: readonly W[], { keepingCode = false } = {}): readonly W[] {
   let at = 0;
   for (;;) {
@@ -62,7 +65,7 @@ function takesNext(option: string, valued: string): boolean {
   return first >= 0 && first === option.length - 2;
 }
 
-/** What a shell is told to run: by `eval`, by `-c`, or by its input. The words begin with the program. */
+/** The script that a shell is told to run, by `eval`, by `-c` or by its input. The words begin with the program. */
 export function scriptOf([first, ...args]: readonly KnownWord[], input: string): string | undefined {
   const program = basename(first ?? "");
   if (program === "eval") return args.map((arg) => arg ?? "").join(" ");

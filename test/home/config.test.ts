@@ -24,46 +24,55 @@ function failureOf(work: () => unknown): UserError {
   throw new Error("nothing was thrown");
 }
 
-test("without a file the defaults hold, and none is made", () => {
+test("without a file the defaults apply, and no file is created", () => {
   const file = join(temporaryFolder(), "config.json");
   expect(loadConfig(file)).toMatchObject({ host: "127.0.0.1", port: 3170, allowRemote: false, maxLiveSessions: 40 });
   expect(existsSync(file)).toBe(false);
 });
 
-test("a mistyped key is an error that names it and the one that was meant", () => {
+test("a mistyped key is an error that names it and suggests the right one", () => {
   const error = failureOf(() => loadConfig(fileWith('{"prot": 4000}')));
   expect(error.exitCode).toBe(ExitCode.usage);
   expect(error.message).toContain('prot: no such key. Did you mean "port"?');
 });
 
-test("a bad value is an error that names the key, the value and what is allowed", () => {
+test("an invalid value is an error that names the key, the value and what is allowed", () => {
   const error = failureOf(() => loadConfig(fileWith('{"port": 70000, "logLevel": "loud"}')));
   expect(error.message).toContain("port: 70000 is not allowed");
   expect(error.message).toMatch(/logLevel: "loud" is not allowed.*debug/);
 });
 
-test("a bad secret is not shown in the error about it", () => {
+test("an error about an invalid secret does not show it", () => {
   const error = failureOf(() => loadConfig(fileWith('{"telegramBotToken": 123456789}')));
   expect(error.message).toContain("telegramBotToken: (hidden)");
   expect(error.message).not.toContain("123456789");
   expect(SECRET_KEYS).toContain("telegramBotToken");
 });
 
-test.each(['{"port": 1', "[1]", "null"])("a file that holds %s is left as it is, and nothing is written over it", (text) => {
+test("an error about what holds secrets does not show them", () => {
+  const secret = "sk-very-secret-and-long";
+  const server = { command: "own", url: "http://127.0.0.1:9", env: { TOKEN: secret }, headers: { "X-Key": secret } };
+  const error = failureOf(() => loadConfig(fileWith(JSON.stringify({ mcpServers: { own: server }, forge: [secret] }))));
+  expect(error.message).toContain('mcpServers.own: (hidden) is not allowed: it must have "command" or "url", not both');
+  expect(error.message).toContain("forge: (hidden)");
+  expect(error.message).not.toContain(secret);
+});
+
+test.each(['{"port": 1', "[1]", "null"])("a file with %s is left unchanged and not overwritten", (text) => {
   const file = fileWith(text);
   expect(failureOf(() => loadConfig(file)).exitCode).toBe(ExitCode.usage);
   expect(failureOf(() => updateConfig(file, { port: 1 })).message).toContain("left as it is");
   expect(readFileSync(file, "utf8")).toBe(text);
 });
 
-test("an update keeps what else a person wrote, takes keys out, and is readable by its owner alone", () => {
+test("an update keeps other keys, can remove keys, and leaves the file readable only by its owner", () => {
   const file = fileWith('{"port": 4000, "host": "localhost"}');
   expect(updateConfig(file, { port: undefined, logLevel: "debug" })).toMatchObject({ port: 3170, logLevel: "debug" });
   expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ host: "localhost", logLevel: "debug" });
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("an update with a bad value changes nothing", () => {
+test("an update with an invalid value changes nothing", () => {
   const file = fileWith('{"port": 4000}');
   failureOf(() => updateConfig(file, { port: -1 }));
   expect(readFileSync(file, "utf8")).toBe('{"port": 4000}');

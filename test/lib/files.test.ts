@@ -10,7 +10,7 @@ import { commandOf, hasEnvironment, residentMb, waitForExit } from "../../src/pr
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
-test("a file is replaced whole, with its mode, and nothing else is left beside it", () => {
+test("a file is replaced completely, with its mode, and no temporary file remains", () => {
   const folder = temporaryFolder();
   const file = join(folder, "note.txt");
   writeFileSync(file, "old", { mode: 0o644 });
@@ -20,14 +20,14 @@ test("a file is replaced whole, with its mode, and nothing else is left beside i
   expect(readdirSync(folder)).toEqual(["note.txt"]);
 });
 
-test("a write that fails leaves the old state and no scraps", () => {
+test("a failed write leaves the old file and no temporary file", () => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "taken"));
   expect(() => writeFileAtomic(join(folder, "taken"), "x")).toThrow();
   expect(readdirSync(folder)).toEqual(["taken"]);
 });
 
-test("a process is seen while it lives, with its command, memory and environment, and not after", async () => {
+test("a process is visible with its command, memory and environment until it ends", async () => {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "marker"], { env: { COLOUR: "green" } });
   const pid = child.pid!;
   await new Promise((ready) => child.once("spawn", ready));
@@ -41,7 +41,7 @@ test("a process is seen while it lives, with its command, memory and environment
   expect(isAlive(pid)).toBe(false);
 });
 
-test("a daemon.json of a dead daemon, or half of one, counts as none", async () => {
+test("a daemon.json of a dead daemon, or a truncated one, is ignored", async () => {
   const file = join(temporaryFolder(), "daemon.json");
   const daemon = { pid: process.pid, host: "127.0.0.1", port: 1, version: "0", startedAt: "now" };
   writeFileSync(file, JSON.stringify(daemon));

@@ -5,7 +5,7 @@ import { createFolderNames } from "../../src/lib/folder-names.ts";
 import { temporaryFolder } from "../support/home.ts";
 import { until } from "../support/until.ts";
 
-test("a folder's names are those that are there now, however quickly it changes", async () => {
+test("a listing is current, however quickly the folder changes", async () => {
   const folder = temporaryFolder();
   const namesIn = createFolderNames();
   expect(await namesIn(join(folder, "none"))).toEqual([]);
@@ -17,7 +17,7 @@ test("a folder's names are those that are there now, however quickly it changes"
   expect(await namesIn(folder)).not.toContain("7");
 });
 
-test("a list is kept while its folder is left alone, and no longer when another takes its place", async () => {
+test("a listing is cached until the folder changes or is replaced", async () => {
   const folder = join(temporaryFolder(), "one");
   mkdirSync(folder);
   writeFileSync(join(folder, "a"), "");
@@ -34,7 +34,7 @@ test("a list is kept while its folder is left alone, and no longer when another 
   mkdirSync(folder);
   expect(await namesIn(folder)).toEqual([]);
   writeFileSync(join(folder, "b"), "");
-  // Whoever sets the time back cannot set back when that was done.
+  // Setting mtime back still changes ctime.
   utimesSync(folder, new Date(0), new Date(0));
   expect(await namesIn(folder)).toEqual(["b"]);
   rmSync(folder, { recursive: true });

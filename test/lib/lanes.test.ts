@@ -14,13 +14,13 @@ function lanesOf(work: (lane: string, lanes: Lanes) => Promise<void>) {
   return { lanes, failures };
 }
 
-test("what comes just after a lane has seen that nothing is left is done all the same", async () => {
+test("work that arrives just after a lane found nothing left is still done", async () => {
   const queue = ["first"];
   const done: string[] = [];
   const { lanes } = lanesOf(async (lane, own) => {
     for (let next = queue.shift(); next; next = queue.shift()) done.push(next);
     if (done.length > 1) return;
-    // The lane has looked for the last time, and has not yet said that it is free.
+    // The lane has checked for the last time but has not yet reported that it is idle.
     queueMicrotask(() => {
       queue.push("late");
       own.kick(lane);
@@ -31,7 +31,7 @@ test("what comes just after a lane has seen that nothing is left is done all the
   expect(done).toEqual(["first", "late"]);
 });
 
-test("a lane does one thing at a time, and lanes work side by side", async () => {
+test("a lane does one job at a time, and lanes run in parallel", async () => {
   const at: string[] = [];
   let most = 0;
   const inLane = new Map<string, number>();
@@ -48,7 +48,7 @@ test("a lane does one thing at a time, and lanes work side by side", async () =>
   expect(most).toBe(1);
 });
 
-test("a lane whose work failed is tried again, and a closed one begins nothing", async () => {
+test("a failed lane is retried, and a closed one starts nothing", async () => {
   let tries = 0;
   const { lanes, failures } = lanesOf(async () => {
     tries += 1;

@@ -6,7 +6,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { temporaryFolder } from "../support/home.ts";
 
-test("a log that is a pipe, or a link to another file, holds nobody up and writes nothing there", () => {
+test("a log file that is a pipe or a link is not written and blocks nobody", () => {
   const folder = temporaryFolder();
   for (const name of ["piped", "linked"]) mkdirSync(join(folder, name));
   execFileSync("mkfifo", [join(folder, "piped", "io.log")]);
@@ -20,7 +20,7 @@ test("a log that is a pipe, or a link to another file, holds nobody up and write
   expect(existsSync(join(folder, "elsewhere"))).toBe(false);
 });
 
-test("a secret is in no line of the log, wherever it stood", () => {
+test("no log line contains a secret, wherever it appeared", () => {
   const folder = temporaryFolder();
   const log = createLog({ folder, redactor: createRedactor(["hush-hush-0123"]) });
   log.info("calling with hush-hush-0123", { header: "Bearer hush-hush-0123", deep: { key: "hush-hush-0123" } });
@@ -31,7 +31,7 @@ test("a secret is in no line of the log, wherever it stood", () => {
   expect(lines.map((line) => JSON.parse(line).level)).toEqual(["info", "error"]);
 });
 
-test("what looks like a secret is hidden though nobody told of it", () => {
+test("text that looks like a secret is redacted even if it is not a known one", () => {
   const { clean } = createRedactor();
   const seen = [
     `ghp_${"a".repeat(36)}`,
@@ -53,13 +53,13 @@ test("what looks like a secret is hidden though nobody told of it", () => {
   ]);
 });
 
-test("a short word is not taken for a secret", () => {
+test("a short word is not treated as a secret", () => {
   const redactor = createRedactor(["key", undefined]);
   redactor.hide("");
   expect(redactor.clean("the key to it")).toBe("the key to it");
 });
 
-test("a full log is put aside and only so many are kept", () => {
+test("a full log is rotated, and only a few old ones are kept", () => {
   const folder = temporaryFolder();
   const log = createLog({ folder, redactor: createRedactor(), maxBytes: 300, keep: 2 });
   for (let index = 0; index < 40; index += 1) log.info(`line ${index}`);
@@ -71,7 +71,7 @@ test("a full log is put aside and only so many are kept", () => {
   expect(existsSync(join(folder, "io.log.3"))).toBe(false);
 });
 
-test("lines below the level are not written, and a folder that is gone ends nobody", () => {
+test("lines below the level are not written, and a missing folder does not crash the process", () => {
   const lines: string[] = [];
   const log = createLog({
     folder: join(temporaryFolder(), "gone"),

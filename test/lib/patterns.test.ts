@@ -7,7 +7,7 @@ const { patterns, composed } = collectPatterns();
 const isBounded = (file: string, source: string) =>
   file in WINDOWS || BOUNDED.some((one) => one.file === file && one.source === source);
 
-test("every pattern takes a time that grows with its text alone, or stands in the table with the longest text it meets", () => {
+test("every regular expression is linear, or listed in the table with the longest text it is used on", () => {
   expect(patterns.length).toBeGreaterThan(500);
   const doubtful = patterns.flatMap(({ file, line, source, flags }) => {
     const doubt = doubtOf(source, flags);
@@ -20,7 +20,7 @@ test("every pattern takes a time that grows with its text alone, or stands in th
   expect(doubtful).toEqual([]);
 });
 
-test("the table has nothing that is gone or that needs no entry", () => {
+test("the table has no obsolete or unnecessary entry", () => {
   for (const { file, source } of BOUNDED) {
     const found = patterns.find((one) => one.file === file && one.source === source);
     expect([file, source, found !== undefined]).toEqual([file, source, true]);
@@ -28,7 +28,7 @@ test("the table has nothing that is gone or that needs no entry", () => {
   }
 });
 
-test("patterns that are put together while the program runs stand in the table, and what they come to is linear", () => {
+test("regular expressions built at run time are listed in the table, and their results are linear", () => {
   const unknown = composed.filter(({ file, text }) => !COMPOSED.some((one) => one.file === file && text.includes(one.text)));
   expect(unknown).toEqual([]);
   for (const { instances } of COMPOSED)

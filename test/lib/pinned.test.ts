@@ -23,7 +23,7 @@ import { swapper } from "../support/swapper.ts";
 
 const SECRET = "the-secret";
 
-/** A folder that others can write, and a secret beside it. */
+/** A folder that others can write, with a secret next to it. */
 function place() {
   const root = realpathSync(temporaryFolder());
   for (const name of ["open", "hidden/below"]) mkdirSync(join(root, name), { recursive: true });
@@ -31,7 +31,7 @@ function place() {
   return { root, open: join(root, "open"), hidden: join(root, "hidden") };
 }
 
-test("a regular file is read; a link, a pipe, a socket, a device, a folder and what is too long are told apart and not opened", async () => {
+test("a regular file is read; a link, pipe, socket, device, folder or oversized file is identified and not opened", async () => {
   const { open, hidden } = place();
   const server = createServer().listen(join(open, "socket"));
   onTestFinished(() => void server.close());
@@ -73,7 +73,7 @@ test("a regular file is read; a link, a pipe, a socket, a device, a folder and w
   expect(performance.now() - started).toBeLessThan(soon(2_000));
 });
 
-test("a name is one name: paths, dots and nothing are refused", () => {
+test("an entry name is a single name: paths, dots and the empty name are refused", () => {
   const { open } = place();
   withFolder(open, (folder) => {
     for (const name of ["", ".", "..", "../hidden/file.md", "a/b", "a\0b"]) {
@@ -85,7 +85,7 @@ test("a name is one name: paths, dots and nothing are refused", () => {
   });
 });
 
-test("what is written stays in its folder: links are replaced and never followed, pipes are not waited for", () => {
+test("writes stay in their folder: links are replaced, never followed, and pipes do not block", () => {
   const { open, hidden } = place();
   symlinkSync(join(hidden, "file.md"), join(open, "link"));
   symlinkSync(join(hidden, "new.md"), join(open, "dangling"));
@@ -108,7 +108,7 @@ test("what is written stays in its folder: links are replaced and never followed
   expect(["link", "pipe"].map((name) => readFileSync(join(open, name), "utf8"))).toEqual(["mine", "mine"]);
 });
 
-test("a folder that is swapped for a link all the time never leads a read, a list or a write astray", async () => {
+test("a folder constantly swapped with a link never redirects a read, a listing or a write", async () => {
   const { root, open, hidden } = place();
   const folder = join(open, "folder");
   const below = join(folder, "below");
@@ -125,7 +125,7 @@ test("a folder that is swapped for a link all the time never leads a read, a lis
     try {
       withFolder(round % 2 === 0 ? folder : below, (held) => replaceFile(held, `made-${round % 5}`, "made", { durable: false }));
     } catch {
-      // It was away, or a link, at that moment.
+      // It was missing, or a link, at that moment.
     }
   }
   expect(seen).toContain("mine");

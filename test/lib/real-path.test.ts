@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { realOf } from "../../src/lib/real-path.ts";
 import { temporaryFolder } from "../support/home.ts";
 
-test("a path leads where the system says, also where its end, its middle or a link's target is not there", () => {
+test("a path resolves as the system does, even if its end, its middle or a link's target is missing", () => {
   const top = temporaryFolder();
   mkdirSync(join(top, "a", "b"), { recursive: true });
   writeFileSync(join(top, "file"), "");
@@ -28,7 +28,7 @@ test("a path leads where the system says, also where its end, its middle or a li
   }
 });
 
-test("links that lead in a circle end the search", () => {
+test("a loop of links ends the search", () => {
   const top = temporaryFolder();
   symlinkSync("two", join(top, "one"));
   symlinkSync("one", join(top, "two"));

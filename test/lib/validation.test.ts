@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { explainIssues } from "../../src/lib/validation.ts";
 
-const told = (schema: z.ZodType, value: unknown) => explainIssues(schema.safeParse(value).error!);
+const explain = (schema: z.ZodType, value: unknown) => explainIssues(schema.safeParse(value).error!);
 
 const cases: [z.ZodType, unknown, string][] = [
   [z.object({ text: z.string() }), {}, "text: is missing"],
@@ -33,6 +33,6 @@ const cases: [z.ZodType, unknown, string][] = [
   [z.object({ q: z.string().min(1, "Say what to look for.") }), { q: "" }, "q: Say what to look for."],
 ];
 
-test.each(cases)("what a value breaks is told in words, case %#", (schema, value, words) => {
-  expect(told(schema, value)).toBe(words);
+test.each(cases)("the broken rule is described in words, case %#", (schema, value, words) => {
+  expect(explain(schema, value)).toBe(words);
 });

@@ -6,7 +6,7 @@ import { soon } from "../support/soon.ts";
 import { yamlBombs } from "../support/yaml-bombs.ts";
 
 describe.each(Object.entries(yamlBombs(8_000)))("a small text of %s", (_, text) => {
-  test("is read or refused at once", () => {
+  test("is parsed or refused quickly", () => {
     const before = process.cpuUsage();
     const read = readSmallYaml(text);
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(soon(200));
@@ -14,7 +14,7 @@ describe.each(Object.entries(yamlBombs(8_000)))("a small text of %s", (_, text) 
   });
 });
 
-test.each(Object.entries(yamlBombs(250_000)))("a large text of %s does not silence whoever waits", async (_, text) => {
+test.each(Object.entries(yamlBombs(250_000)))("a large text of %s does not block the event loop", async (_, text) => {
   let read: YamlRead | undefined;
   const { own } = await silenceOf(async () => {
     read = await readYaml(text);
@@ -23,7 +23,7 @@ test.each(Object.entries(yamlBombs(250_000)))("a large text of %s does not silen
   expect(own).toBeLessThan(soon(100));
 });
 
-test("what is in order is read with the line of each place, at once or in a thread of its own", async () => {
+test("valid YAML is parsed with the line of each value, on the main thread or in a worker", async () => {
   const small = "agents:\n  pm: builtin:pm\npipeline:\n  - phase: spec\n    agent: pm\n";
   const large = `${small}notes:\n${Array.from({ length: 2_000 }, (_, index) => `  - note ${index}\n`).join("")}`;
   for (const text of [small, large]) {
@@ -35,7 +35,7 @@ test("what is in order is read with the line of each place, at once or in a thre
   }
 });
 
-test("what is wrong is told with its line, at once or in a thread of its own", async () => {
+test("errors are reported with their line, on the main thread or in a worker", async () => {
   const wrong = "a: 1\nb: [1\n";
   expect(await readYaml(wrong)).toMatchObject({ problems: [{ message: expect.stringContaining("is not valid YAML") }] });
   const long = await readYaml(`${"- 1\n".repeat(2_000)}${wrong}`);

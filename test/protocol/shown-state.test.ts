@@ -45,6 +45,8 @@ test.each<[Stateful, string]>([
   [step("0 tasks"), "! 0 tasks"],
   [step("clarification"), "! clarification"],
   [step("no checks"), "! no checks"],
+  [step("no check could run"), "! no check could run"],
+  [step("passed, no evidence"), "! passed, no evidence"],
   [step("a verdict that nobody listed"), "! a verdict that nobody listed"],
   [step(null, "failed"), "✗ failed"],
   [{ ...step("approved"), isVoid: true }, "! approved, void"],

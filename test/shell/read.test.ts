@@ -9,7 +9,7 @@ import { scriptOf, unwrap } from "../../src/shell/wrappers.ts";
 import { soon } from "../support/soon.ts";
 
 const textsOf = ({ words }: Command) => words.map(({ text }) => text);
-/** The words of every command of a text, inner ones first. */
+/** The words of all commands in a text, inner commands first. */
 const wordsIn = (text: string) => commandsIn(readShell(text)).map(textsOf);
 const onlyCommand = (text: string) => readShell(text)[0]!.pipe[0]!;
 
@@ -156,7 +156,7 @@ const HOSTILE = [
   ...["\0", "\r\n", "é\u2028", "\ud800", "🙂 ", "cat <<A\n\tA\n", "ls -la | grep \"$HOME\" && echo 'x' > out.txt; "],
 ];
 
-/** A second where nothing else runs; a time that grew faster than the text would be hours. */
+/** Takes about a second if nothing else runs; if time grew faster than the text, it would be hours. */
 const SOON_MS = 10_000;
 
 test.each([HOSTILE.at(-1)!, "$(", "a;", "'", "<<A\n", "${a:-"])("a megabyte of %j is read at once", (piece) => {

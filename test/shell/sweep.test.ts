@@ -4,7 +4,7 @@ import { findDestructiveCommand } from "../../src/shell/destructive-commands.ts"
 import { readPlainLine } from "../../src/shell/plain-line.ts";
 import { createRandom, lineThatMayRun, type Random, runLines, shellLine } from "../support/shell-sweep.ts";
 
-/** So many different lines of which the reader says what they start. */
+/** This many different lines that the reader can parse into commands. */
 function readableLines(random: Random, count: number): string[] {
   const lines = new Set<string>();
   while (lines.size < count) {
@@ -14,7 +14,7 @@ function readableLines(random: Random, count: number): string[] {
   return [...lines];
 }
 
-/** What the shell did that the reader did not say, for each line where that is anything. */
+/** For each line: what the shell did that the reader did not predict. Leaves out lines without surprises. */
 async function surprises(shell: "bash" | "dash", lines: readonly string[]): Promise<unknown[]> {
   const recorded = await runLines(shell, lines);
   return lines.flatMap((line, index) => {
@@ -27,7 +27,7 @@ async function surprises(shell: "bash" | "dash", lines: readonly string[]): Prom
       if (at >= 0) left.splice(at, 1);
       return at < 0;
     });
-    // Every program ends well, so only what stands behind an "or" is left out, and what is not there under its path.
+    // Every program succeeds, so only commands after "||" may not run, and programs given by a path that does not exist.
     const isLeftOut = left.length > 0 && !line.includes("||") && !left.some((each) => each.includes("/"));
     return unclaimed.length > 0 || isLeftOut || wroteFile ? [{ line, claimed, seen, wroteFile }] : [];
   });
@@ -42,7 +42,7 @@ test("bash starts nothing but what the reader says, and writes no file", { timeo
 });
 
 test("a shell without bash's extras starts nothing else either", { timeout: 240_000 }, async () => {
-  // What dash cannot define as a function cannot be watched.
+  // Programs whose names dash cannot define as functions cannot be watched.
   const isWatched = (line: string) => readPlainLine(line)!.every(({ words }) => /^(?:git|ls|x|y|z|npm)$/.test(words[0]!));
   const lines = readableLines(createRandom(26), 10_000).filter(isWatched);
   expect(lines.length).toBeGreaterThan(1_000);

@@ -4,7 +4,7 @@ import { type Absent, readPlainAt } from "./read.ts";
 import { createFile } from "./write.ts";
 
 /**
- * Copies a regular file to a path that does not exist yet; both are real paths. Returns what stands there if it is no file.
+ * Copies a regular file to a path that does not exist yet; both are real paths. Returns what `from` is if not a regular file.
  * With `keepTime` the copy gets the same modification time, or up to two milliseconds earlier.
  */
 export function copyPlainAt(from: string, to: string, max: number, { keepTime = false } = {}): Absent | undefined {

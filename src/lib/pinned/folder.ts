@@ -115,7 +115,7 @@ function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
   } catch {
-    // A file stands where a parent folder is needed.
+    // A parent is a file, not a folder.
     return false;
   }
 }

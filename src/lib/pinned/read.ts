@@ -17,6 +17,22 @@ export function openPlain(folder: Folder, name: string, { isListed = false } = {
   return openAndLook(folder, name, isListed, (handle) => fstatSync(handle));
 }
 
+/**
+ * Opens an entry that a listing showed as a regular file; the caller closes it. The entry may have been replaced since, so the
+ * caller must check the handle before it uses the content.
+ */
+export function openListed(folder: Folder, name: string): { handle: number } | { absent: Absent } {
+  let handle: number | undefined;
+  try {
+    handle = openSync(folder.entry(name), FLAGS);
+    folder.check();
+    return { handle };
+  } catch (error) {
+    if (handle !== undefined) closeSync(handle);
+    return { absent: absentBy(error) };
+  }
+}
+
 /** Reads a regular file of a folder whole, or returns what is there instead. A file over `max` bytes is not read. */
 export function readPlain(folder: Folder, name: string, max: number): ReadFile {
   const opened = openAndLook(folder, name, false, (handle) => fstatSync(handle, { bigint: true }));

@@ -41,7 +41,7 @@ export function replaceFile(folder: Folder, name: string, content: string | Uint
       renameSync(folder.entry(temporary), folder.entry(name));
     } catch (error) {
       forget(folder, temporary);
-      // People know the file by this name, and the error of a failed write has none.
+      // Name the file that people know: the error of a failed write has no path.
       throw error instanceof Error ? Object.assign(error, { path: `${folder.path}/${name}` }) : error;
     }
   });
